@@ -39,6 +39,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::wire;
 use crate::auth::keys::KeyRing;
 use crate::auth::names::Names;
 use crate::auth::role;
@@ -56,7 +57,7 @@ use crate::jail::{OutputBoard, Root};
 use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::Devit;
-use crate::protocols::own::{Order, Ordered, Own, wire};
+use crate::protocols::own::{Order, Ordered, Own};
 use crate::protocols::wit::Wit;
 use crate::service::Provost;
 use crate::store;
@@ -247,7 +248,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
             signal = signals.next() => match signal {
                 Signal::Stop => break,
                 Signal::Reload => if let Err(err) = daemon.reload().await {
-                    tracing::error!("reload refused; what was in force stays: {err:#}");
+                    tracing::error!("reload refused; the old settings stay in force: {err:#}");
                 }
             },
             order = inbox.recv() => match order {

@@ -1,8 +1,8 @@
-//! The key ring: one shared DevIt secret, and a key of their own for idents that must not be imitated.
+//! The key ring: one shared DevIt secret, and separate keys for idents that no other client may use.
 //!
 //! A folder (0700) with one file per ident and one for the shared secret (0600 each). An ident with a file is
-//! reserved, also after its key was revoked or has expired: the shared secret never speaks for it. Files that
-//! someone else could read or write are refused with the command that mends it, and nothing has a default.
+//! reserved, also after its key was revoked or has expired: the shared secret never speaks for it. The key ring
+//! refuses files that another user could read or write, with the command that repairs it, and nothing has a default.
 //! Key ids, idents and dates may be shown; secrets leave only as a [`Secret`].
 
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! A process and those above it, as they were when it was looked at.
+//! A process and its ancestors, as they were at the time of the check.
 
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;

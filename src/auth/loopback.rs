@@ -1,8 +1,8 @@
-//! Who is at the other end of a TCP connection within this machine, as the kernel tells it.
+//! The peer of a TCP connection within this machine, by the kernel's data.
 //!
-//! The kernel is asked over netlink (`sock_diag`) about exactly this connection, by both of its ends, from the peer's
-//! side. Only an established one with an inode counts: a socket that nobody holds any more, or that waits for its last
-//! packets to be forgotten, is said to be the superuser's, and may have been anybody's.
+//! This module asks the kernel over netlink (`sock_diag`) about exactly this connection, by both of its ends, from
+//! the peer's side. Only an established one with an inode counts: the kernel attributes a closed socket, or one in a
+//! waiting state, to the superuser, and it may have been any user's.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

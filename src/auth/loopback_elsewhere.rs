@@ -1,4 +1,4 @@
-//! Who is at the other end of a TCP connection within this machine: systems that do not say.
+//! The peer of a TCP connection within this machine, on systems that do not tell it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -1,10 +1,9 @@
-//! PROOF: who is it that speaks?
+//! Authentication: which agent speaks.
 //!
-//! Promises: nothing here says yes without proof, everything is compared in constant time, and what is
-//! refused is refused with the same words for every cause, while the cause is there for the log. Neither a
-//! key nor an expected MAC leaves this module except through a function whose purpose is to hand out a new
-//! key. Leaves what a proven caller may do to `policy` and the rules, and what is said to a refused one to
-//! the doors.
+//! Promises: this module accepts no caller without proof, compares in constant time, and refuses with the same words
+//! for every cause, while the log gets the cause. Neither a key nor an expected MAC leaves this module except through
+//! a function that hands out a new key. `policy` and the rules decide what a proven caller may do, and the doors word
+//! the refusals.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
 pub mod bearer;
@@ -90,7 +89,7 @@ impl Rejected {
             Self::TooOld => "the time stamp is too old",
             Self::TooNew => "the time stamp is in the future",
             Self::BeforeStart => "the time stamp is from before the daemon started",
-            Self::Forgotten => "the time stamp is from before what is remembered",
+            Self::Forgotten => "the time stamp is older than the memory of nonces",
             Self::Replayed => "the nonce was used before",
             Self::TooMany => "too many messages within one second",
             Self::OtherUser => "the peer is another user",
@@ -99,7 +98,7 @@ impl Rejected {
             Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
             Self::Unseen => "the processes above the peer cannot all be seen",
-            Self::Busy => "the peer is not known: too much is open to look at it",
+            Self::Busy => "the peer is not known: too many descriptors are open to examine it",
             Self::Reserved => "the name is reserved",
             Self::Taken => "the name has a token, which was not shown",
             Self::OtherName => "the token is not for this name",

@@ -1,8 +1,8 @@
-//! Whose name is whose: the one check that stands before every handler of every door.
+//! The ownership of names: the one check before every handler of every door.
 //!
-//! Promises: a [`Principal`] that goes by a name it has no key for is made here and nowhere else, for reading as for
-//! writing; a name with a key or a token is its owner's in all its spellings; the names of the daemon and of people are
-//! nobody's. Leaves to the doors which word they have for a no.
+//! Promises: only this module makes a [`Principal`] under a name without its key, for reading as for writing; a name
+//! with a key or a token is its owner's in all its spellings; no client can have the names of the daemon and of
+//! people. The doors word the refusals.
 
 use std::io;
 use std::path::Path;

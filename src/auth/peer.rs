@@ -1,8 +1,8 @@
-//! Who is at the other end of a Unix socket, as the kernel tells it.
+//! The peer of a Unix socket, by the kernel's data.
 //!
-//! The uid says which user; the process is held by a pidfd, so that its number cannot come to mean another
-//! one. A process in another pid namespace is jailed, whatever its uid: a jail's workers have an entrance of
-//! their own. A process that passed its connected socket on is taken for the one that connected.
+//! The uid gives the user; a pidfd holds the process, so that its number cannot stand for another one. A process in
+//! another pid namespace counts as jailed, regardless of its uid: workers in a jail have a door of their own. A
+//! socket that its opener has passed on counts as the opener's.
 
 use std::collections::HashSet;
 use std::fs::File;

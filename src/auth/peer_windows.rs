@@ -1,8 +1,7 @@
-//! Who is at the other end of a named pipe, as the token of its process tells it.
+//! The peer of a named pipe, by the token of its process.
 //!
-//! The pipe's descriptor has let nobody in but this user; what is asked here is asked once more. A process whose
-//! token was restricted, or that lives in an app container, is jailed, whatever its user: a jail's workers have an
-//! entrance of their own.
+//! The pipe's descriptor admits only this user; this module checks it again. A process with a restricted token, or in
+//! an app container, counts as jailed, regardless of its user: workers in a jail have a door of their own.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;

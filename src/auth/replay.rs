@@ -1,8 +1,8 @@
-//! No frame is believed twice.
+//! Replay protection: no frame is accepted twice.
 //!
 //! Remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per second.
-//! When memory is full, the oldest second is forgotten and frames that old are refused from then on: what is
-//! not remembered is not believed. Frames that are dated ahead get a small part of the memory and push
+//! When memory is full, it drops the oldest second and refuses frames of that age from then on: a frame outside of
+//! the memory is never accepted. Frames that are dated ahead get a small part of the memory and push
 //! nothing out, so that a sender of such frames cannot lock out the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

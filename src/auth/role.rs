@@ -1,8 +1,8 @@
-//! From proof to rights: which caller may do what.
+//! Turns proof into rights.
 //!
-//! The only functions that make a [`Principal`]. Each names the proof it stands on; calling one without that
-//! proof would be the bug this module exists to make visible. Those that stand on little, so that a name has to be free
-//! for them, are called by [`super::names`] alone.
+//! The only functions that make a [`Principal`]. Each names the proof that it needs; a call without that proof would
+//! be the bug that this module makes visible. Only [`super::names`] calls those that need little proof, for which a
+//! name has to be free.
 
 use crate::base::{AgentId, SessionId, TaskId, look_of};
 use crate::domain::post::slug_of_branch;

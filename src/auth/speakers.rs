@@ -1,9 +1,9 @@
-//! Processes that have spoken as agents, and those above them up to the leader of a session with a terminal: what runs below one
-//! of them was started by a model, as far as anyone can tell, and is no person.
+//! Processes that have spoken as agents, and their ancestors up to the leader of a session with a terminal. A model
+//! may have started every process below one of them, so such a process does not count as a person.
 //!
-//! Each is kept with the time at which it began, so that its number does not come to mean another one; in a file as well, so
-//! that an agent that has the daemon start again is no person afterwards. The file names the start of the machine, with
-//! which all of its processes have ended.
+//! Each is kept with its start time, so that its number cannot stand for another process. They are also kept in a
+//! file, so that an agent does not count as a person after it has restarted the daemon. The file names the boot of
+//! the machine; its processes have ended with that boot.
 
 use std::collections::HashMap;
 use std::fs::File;

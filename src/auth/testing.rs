@@ -1,4 +1,4 @@
-//! Callers for tests, without the proof that a door would have asked for.
+//! Callers for tests, without the proof that a door would demand.
 //!
 //! Not part of the product's promises; no module of the product may use it, which the layers test checks.
 

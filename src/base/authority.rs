@@ -1,8 +1,8 @@
-//! Where a worker may connect to: a host and a port, spelt in one way only.
+//! The address that a worker may connect to: a host and a port, in one spelling only.
 //!
 //! The same text can mean one host to a check and another to a resolver: a zero byte, a full stop at the end, an
-//! address as one number, an IPv4 address in IPv6's clothes. So there is one spelling, everything else is an
-//! error, and whatever compares or connects takes the parsed form.
+//! address as one number, an IPv4 address in IPv6's clothes. So there is one spelling, everything else is an error,
+//! and comparisons and connections take the parsed form.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! SHA-256 fingerprints of files, payloads and of what an approver was shown.
+//! SHA-256 digests of files, payloads and of the request that an approver sees.
 
 use std::fmt;
 

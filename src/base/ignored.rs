@@ -1,5 +1,4 @@
-//! Which files git ignores, by what its ignore files say. They are read by whoever looks around; this only understands
-//! them.
+//! The files that git ignores, by its ignore files. The caller reads the files; this module only interprets them.
 
 use std::sync::Arc;
 

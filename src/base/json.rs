@@ -1,9 +1,8 @@
 //! Canonical JSON, ours: what is signed, stored and compared.
 //!
-//! Promises: the same value has one text, whatever it looked like on arrival and whatever features some crate
-//! switches on in `serde_json`, which has no part in it. A number is brought to the text that today's clients
-//! read and print back unchanged, so that they find the bytes that we signed. Leaves the meaning of a value
-//! to whoever holds it.
+//! Promises: the same value has one text, regardless of its form on arrival and of the features of `serde_json`,
+//! which it does not use. A number gets the text that existing clients read and print back unchanged, so that they
+//! find the signed bytes. The caller interprets the value.
 
 use std::sync::Arc;
 

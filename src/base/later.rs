@@ -1,14 +1,16 @@
-//! Settings that run later: files by which a tool of the host starts a program, or is told what to do, the next time
-//! that somebody works in the folder. One table for the jail, the hand-off report, applies and the documents.
+//! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the next time
+//! that a person works in the folder. One table for the jail, the hand-off report, applies and the documents.
 //!
-//! A row is a pattern of the last names of a path. It holds in every folder, in any size of letters, for what has such a
-//! name and, where that is a folder, for all below it. What somebody runs on purpose (a build, a test) has no row here:
-//! it is a worker's business to change, and the hand-off report names it.
+//! A row is a pattern of the last names of a path. It applies in every folder, in upper and lower case, to files of
+//! such a name and to everything below a folder of such a name. Files that people run on purpose (a build, a test)
+//! have no row here: a worker may change them, and the hand-off report names them.
 
+pub mod names;
 mod table;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 pub use table::ROWS;
@@ -141,6 +143,38 @@ pub fn is_fetched(name: &[u8]) -> bool {
     FETCHED.iter().any(|it| it.as_bytes() == name)
 }
 
+/// The files and folders of a workspace, apart from settings, that run outside of every jail or lead to such files. Each
+/// path is absolute or the end of a path, and includes everything below it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RunsOutside {
+    /// Named by git's or Provost's configuration, or protected.
+    pub by_git_or_us: Vec<PathBuf>,
+    /// Named by settings that are read-only for workers, or targets of links among them: read-only if they exist; the
+    /// report names new ones.
+    pub by_settings: Vec<PathBuf>,
+    /// Reported when they change.
+    pub told: Vec<PathBuf>,
+    /// Folders in which a new module is reported, since an interpreter would load it in place of another one.
+    pub beside: Vec<PathBuf>,
+}
+
+/// Whether a name is that of an interpreter's module.
+pub fn is_module(name: &[u8]) -> bool {
+    const MODULES: [&[u8]; 9] = [b".py", b".pyc", b".so", b".js", b".cjs", b".mjs", b".rb", b".pm", b".lua"];
+    MODULES.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a path is that of a module, or of a package's first file, in one of these folders.
+pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bool {
+    let split = |path: &[u8]| {
+        let end = path.iter().rposition(|it| *it == b'/');
+        end.map_or((Vec::new(), path.to_vec()), |end| (path[..end].to_vec(), path[end + 1..].to_vec()))
+    };
+    let (folder, name) = split(path);
+    let is_package = || name.starts_with(b"__init__.") && is_such_a_folder(&split(&folder).0);
+    is_module(&name) && (is_such_a_folder(&folder) || !folder.is_empty() && is_package())
+}
+
 /// The rows as they are looked for.
 #[derive(Default)]
 struct Index {
@@ -216,34 +250,37 @@ pub fn print_markdown() -> String {
 
 const HEAD: &str = "# Settings that run later
 
-Files by which a tool on your machine starts a program, or is told what to do, the next time that you work in the folder:
-open it in an editor, enter it with a shell, commit, debug, or start an agent there. This page is printed from the table
-that the jail, the hand-off report and applies use (`src/base/later/table.rs`); a test plants every row at the top of a
-workspace and below it.
+These are files by which a tool on your machine starts a program, or gets instructions, the next time that you work in
+the folder: when you open it in an editor, enter it with a shell, commit, debug, or start an agent there. This page is
+printed from the table that the jail, the hand-off report and applies use (`src/base/later/table.rs`); a test plants
+every row at the top of a workspace and below it.
 
-A row holds in every folder, in any size of letters, and for all below a folder of that name. `*` stands for any part of a
-name. What becomes of it where a worker works in your own directory:
+A row applies in every folder, in upper and lower case, and to everything below a folder of that name. `*` stands for
+any part of a name. If a worker works in your own directory, a row has one of these effects:
 
-- **read-only, not to be made at the top**: what is there cannot be changed, in whichever folder. At the top of the
-  worker's directory an empty folder stands in for it while the worker runs. Made below the top, it is reported. Managers of
-  git's hooks are started by git's hooks, which no worker can install: where none is installed, nothing stands in for their
-  files, and a new one is reported.
-- **read-only where it is**: the same, without the stand-in. A new one is reported.
-- **reported**: a worker can change it, since you may well ask for that. Read the change before the next agent does.
+- **read-only, not to be made at the top**: a worker cannot change an existing file, in any folder. At the top of the
+  worker's directory an empty folder stands in for a missing file while the worker runs. The report names a file that
+  a worker makes below the top. Git's hooks start managers of git's hooks, and no worker can install a hook: if no
+  hook is installed, nothing stands in for the managers' files, and the report names a new one.
+- **read-only where it is**: the same, without the stand-in. The report names a new file.
+- **reported**: a worker can change the file, since you may ask for that. Read the change before the next agent does.
 
-*Reported* is what the [hand-off report](threat-model.md#the-hand-off-report) says, as `setting` or, for what agents are told
-in words, `instructions`; it covers every row in every folder. In folders that package managers fill and throw away
-(`node_modules`, `.venv`, `venv`, `site-packages`, `vendor`, `target`, `.tox`, `.nox`, `bower_components`) all rows are reported
-and not held. A symbolic link below the top that has such a name, or lies in such a folder, is reported when it is turned, and so is every
-link on its way; what it leads to is read-only, and where nothing is there, an empty folder stands in for it if it could be made in
-one step. At the top of the worker's directory, a link of such a name refuses the worker. At most 512 files and folders are held in one workspace; beyond that they are reported. Tier `ll` cannot
-protect files in the workspace, and reports all of them. A worker is not started in a directory that is itself held.
-Programs and scripts of the workspace that a held setting names are read-only where they are, too; other files that it names
-(`pyproject.toml`, `package.json` behind `npm run`) are reported
-([decision 0104](decisions/0104-what-a-line-names-is-held.md)).
-The stand-ins are real folders in your directory for the time of the run, since a mount needs something to stand on: about
-sixty, six of them not hidden, and a hundred where hooks are installed. `git status` does not show them and takes as long as
-before, `git clean` would name them, and they go with the last run. A worker in a private copy has them in its copy.
-[Applies](applies.md) write what is read-only here only where `a6s.apply_settings` says so, and show all rows apart to who is
-asked.
+The [hand-off report](threat-model.md#the-hand-off-report) names a *reported* file as `setting` or, for instructions
+to agents, as `instructions`; it covers every row in every folder. In folders that package managers fill and replace
+(`node_modules`, `.venv`, `venv`, `site-packages`, `vendor`, `target`, `.tox`, `.nox`, `bower_components`) all rows
+are only reported. The report names a symbolic link below the top that has such a name, or lies in such a folder, when
+its target changes, and every link on its way. Its target is read-only; if the target does not exist, an empty folder
+stands in for it if it could be made in one step. If a link at the top of the worker's directory has such a name, the
+daemon refuses the worker. At most 512 files and folders of one workspace are made read-only; the others are reported.
+Tier `ll` cannot protect files in the workspace, and reports all of them. The daemon starts no worker in a directory
+that is itself such a setting. Programs and scripts of the workspace that a read-only setting names are read-only
+where they are, too; other files that it names (`pyproject.toml`, `package.json` behind `npm run`) are reported
+([decision 0104](decisions/0104-what-a-line-names-is-held.md)). A folder that a setting adds to `PATH` (`PATH_add`,
+`_.path`) is read-only as a whole, since a new `git` in it would run in place of the system's
+([decision 0117](decisions/0117-no-line-is-dropped-silently.md)). The stand-ins are real folders in your directory for
+the time of the run, since a mount needs a mount point: about sixty, six of them not hidden, and a hundred if hooks
+are installed. `git status` does not show them and takes as long as before, `git clean` would name them, and the
+daemon removes them with the last run. A worker in a private copy has them in its copy. [Applies](applies.md) write
+the files that are read-only here, and the files that these name, only if `a6s.apply_settings` says so, and show all
+rows to the approver apart from other files ([decision 0116](decisions/0116-applies-know-what-settings-name.md)).
 ";

@@ -1,4 +1,4 @@
-//! Bounds that nobody may change. Settings are in `config/table.rs`.
+//! Fixed bounds. Settings are in `config/table.rs`.
 //!
 //! Each has a unit in its name or its sentence, and the reason why it is not larger.
 
@@ -9,6 +9,7 @@ mod coordination;
 mod crew;
 mod descriptors;
 mod held;
+mod hooks;
 mod jobs;
 mod loopback;
 mod mcp;
@@ -26,6 +27,7 @@ pub use coordination::*;
 pub use crew::*;
 pub use descriptors::*;
 pub use held::*;
+pub use hooks::*;
 pub use jobs::*;
 pub use loopback::*;
 pub use mcp::*;
@@ -41,6 +43,9 @@ pub const ID_LEN_MAX: usize = 200;
 
 /// Longest path from a peer, in bytes; Linux' own `PATH_MAX`.
 pub const PATH_LEN_MAX: usize = 4096;
+
+/// Folders on the ways of absolute paths at which one request has the file system looked at.
+pub const WAY_FOLDERS_MAX: usize = 4_096;
 
 /// Longest duration, in milliseconds: a week. Nothing a peer asks for may outlive it.
 pub const TTL_MAX_MS: u32 = 7 * 24 * 60 * 60 * 1000;

@@ -1,6 +1,6 @@
-//! Names that cannot be told from others by looking at them.
+//! Names that look like other names.
 //!
-//! What is refused: characters that show nothing or rearrange what is beside them; marks that combine with the letter
+//! It refuses: characters that are invisible or rearrange their neighbours; marks that combine with the letter
 //! before them, since the same letter is there in one piece; and characters that look like a letter, digit or dash of
 //! ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name like any other.
 
@@ -21,7 +21,7 @@ pub enum Unclear {
     Form(u32),
     /// Letters of several scripts, beside those of ASCII.
     #[error(
-        "contains U+{0:04X}, which is of another script than what is before it; write the name in one script"
+        "contains U+{0:04X}, which is of another script than the characters before it; write the name in one script"
     )]
     Scripts(u32),
     /// Looks like ASCII.

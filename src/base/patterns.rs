@@ -1,4 +1,4 @@
-//! Patterns of files that somebody wants watched.
+//! Patterns of watched files.
 //!
 //! As in a list of ignored files: a pattern without a slash is about names, in any folder; one with a slash is
 //! about paths from the directory it is relative to. `*` and `?` do not cross a slash, `**` does; `[ab]` and

@@ -1,4 +1,4 @@
-//! Bytes that must not be printed, copied about or left in memory.
+//! Bytes that must not be printed, copied or left in memory.
 
 use std::sync::{Arc, OnceLock};
 

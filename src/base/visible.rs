@@ -1,4 +1,4 @@
-//! Text for a person who decides about it: all of it can be seen.
+//! Text for a person who decides about it: every character is visible.
 
 use std::fmt::Write as _;
 

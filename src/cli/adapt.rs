@@ -1,8 +1,9 @@
-//! `provost adapt`: what the others do, kept current in the file in which a host looks for what its agent should know.
+//! `provost adapt`: keeps a section about the other agents current in the file from which a host reads its
+//! instructions.
 //!
-//! One process for each host. It announces the agent and gives signs of life for it, follows the log, and writes the
-//! section when the facts in it have changed. At its end the section goes. `render` says what is written, `section` where
-//! in the text, `file` how it gets there.
+//! Each host has its own process. It announces the agent and sends heartbeats for it, follows the log, and writes the
+//! section when the facts in it have changed. At its end it removes the section. `render` makes the section's text,
+//! `section` finds its place in the file, and `file` writes the file.
 
 mod file;
 mod host;
@@ -23,66 +24,67 @@ use super::complaint::{DONE, USAGE};
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, out, session, up};
+use crate::api::wire;
 use crate::base::AgentId;
 use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 use crate::system::Signals;
 use file::{Alone, Done, FileError, HostFile, Mark};
 use host::Host;
 use render::Facts;
 
-/// How long one question waits for news, in milliseconds.
+/// How long one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
-/// What happens within this time is written together.
+/// Changes within this time are written together.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// How often is looked whether somebody has edited the file.
+/// Interval between two checks for edits of the file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Longest time between two signs of life.
+/// Longest time between two heartbeats.
 const BEAT_MAX: Duration = Duration::from_secs(20);
 
-/// How long is waited before a daemon that was lost is asked again: first, and at most.
+/// The wait before the adapter asks a lost daemon again: the first one, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
-/// How long a daemon is waited for at the end.
+/// How long the adapter waits for the daemon at its end.
 const LEAVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// After so many questions without an answer the section says that it may be out of date.
+/// After this many requests without an answer the section says that it may be out of date.
 const STALE_AFTER: u32 = 4;
 
 /// `provost adapt`.
 #[derive(Args, Debug)]
 pub(super) struct Adapt {
-    /// For which host
+    /// The host
     host: Host,
-    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as
+    /// Speak as this agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as
     /// claude-code-1, cursor-1, codex-1 or agent-1
     #[arg(long, visible_alias = "as", value_name = "AGENT")]
     agent: Option<AgentId>,
-    /// The part that the agent asks for; lead for claude, otherwise worker
+    /// The role that the agent asks for; lead for claude, otherwise worker
     #[arg(long, value_enum)]
     role: Option<Part>,
-    /// Another file of the repository than the host's own
+    /// A file of the repository instead of the host's own
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
-    /// Write the section and leave it there; nobody is announced
+    /// Write the section and leave it there, without announcing an agent
     #[arg(long)]
     once: bool,
-    /// Take the section out
+    /// Remove the section
     #[arg(long, conflicts_with = "once")]
     remove: bool,
 }
 
-/// The part of an agent.
+/// The role of an agent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Part {
-    /// Decides, if nobody else does
+    /// Decides, if no other agent does
     Lead,
-    /// Good at something
+    /// Specialised in one kind of work
     Specialist,
-    /// Does what there is to do
+    /// Does the open work
     Worker,
 }
 
@@ -150,7 +152,7 @@ fn name(here: &Here, asked: &Adapt) -> Result<AgentId, Complaint> {
         .with_code(USAGE))
 }
 
-/// Says what has become of the file.
+/// Reports the result of writing the file.
 fn told(here: &Here, file: &HostFile, done: Done, agent: Option<&AgentId>) -> Result<(), Complaint> {
     let word = match done {
         Done::Written if agent.is_some() => "written",
@@ -165,13 +167,13 @@ fn told(here: &Here, file: &HostFile, done: Done, agent: Option<&AgentId>) -> Re
     out::line(out::one_line(&format!("section {word}: {shown}"), 4_200))
 }
 
-/// Why nothing is followed any more.
+/// Why the adapter stops following.
 enum Lost {
-    /// Somebody has asked us to end.
+    /// A signal has asked the adapter to end.
     Stopped,
-    /// The daemon does not answer, or does not want to.
+    /// The daemon does not answer, or refuses.
     Daemon(ClientError),
-    /// Nobody can be told.
+    /// Standard output is closed.
     Output(Complaint),
 }
 
@@ -181,7 +183,7 @@ impl From<ClientError> for Lost {
     }
 }
 
-/// Waits for something, or for a signal. What is waited for must bear being left in the middle.
+/// Waits for a future, or for a signal. The future must be safe to cancel.
 async fn unless_stopped<T>(
     signals: &mut Signals,
     it: impl Future<Output = Result<T, ClientError>>,
@@ -199,19 +201,19 @@ struct Adapter<'a> {
     host: Host,
     role: &'static str,
     file: Arc<HostFile>,
-    /// The file, as we have left it.
+    /// The file, as the adapter has written it.
     mark: Option<Mark>,
-    /// Whether it was us who announced the agent, so that it is us who take it back.
+    /// Whether the adapter has announced the agent; it then withdraws the announcement at its end.
     announced: bool,
     facts: Option<Facts>,
-    /// When the next sign of life is due.
+    /// When the next heartbeat is due.
     beat_at: Instant,
-    /// What was said last of a file that cannot be written.
+    /// The last message about a file that cannot be written.
     grief: Option<String>,
 }
 
 impl Adapter<'_> {
-    /// Asks how things are.
+    /// Asks the daemon for the facts.
     async fn look(&mut self) -> Result<(), ClientError> {
         let about = self.client.about().await?;
         let door = about.doors.into_iter().find(|it| it.door == "agent_protocol").map(|it| it.address);
@@ -222,7 +224,7 @@ impl Adapter<'_> {
         Ok(())
     }
 
-    /// Does something with the file that takes as long as the disk does.
+    /// Runs blocking work on the file.
     async fn with_file(
         &mut self,
         what: impl FnOnce(&HostFile) -> Result<Done, FileError> + Send + 'static,
@@ -234,14 +236,14 @@ impl Adapter<'_> {
         done
     }
 
-    /// Puts into the file what is known. Must not be left in the middle.
+    /// Writes the known facts into the file. Must not be cancelled.
     async fn write(&mut self) -> Result<Done, FileError> {
         let Some(facts) = &self.facts else { return Ok(Done::Unchanged) };
         let body = render::section(facts);
         self.with_file(move |file| file.put(&body)).await
     }
 
-    /// The same, and says what has become of it. A file that cannot be written is told of once, and tried again when it
+    /// The same, and reports the result. It reports a file that cannot be written once, and tries again when the file
     /// has changed.
     async fn rewrite(&mut self) -> Result<(), Lost> {
         match self.write().await {
@@ -263,7 +265,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// Keeps the section current until somebody ends us.
+    /// Keeps the section current until a signal ends the adapter.
     async fn keep(&mut self) -> Result<u8, Complaint> {
         let caught = |err| Complaint::of("signals cannot be caught").because(err);
         let mut signals = Signals::catch().map_err(caught)?;
@@ -280,7 +282,7 @@ impl Adapter<'_> {
         told(self.here, &self.file, left?, None).map(|()| DONE)
     }
 
-    /// Follows the daemon, and finds it again when it was lost, until a signal or something that will not get better.
+    /// Follows the daemon, and reconnects after a loss, until a signal or a permanent error.
     async fn follow(&mut self, signals: &mut Signals) -> Result<(), Complaint> {
         let mut failures = 0;
         loop {
@@ -305,7 +307,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// The same until the daemon is lost. `failures` begins anew when it answers.
+    /// The same until the daemon is lost. `failures` returns to zero when the daemon answers.
     async fn follow_once(&mut self, signals: &mut Signals, failures: &mut u32) -> Lost {
         let client = self.client.clone();
         // The place in the log first: what happens meanwhile is looked at twice rather than not at all.
@@ -331,7 +333,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// Waits until something happens that may be in the section; gives the place in the log behind it.
+    /// Waits for an event that may change the section; returns the position behind it in the log.
     async fn news(&mut self, signals: &mut Signals, mut from: u64) -> Result<u64, Lost> {
         let client = self.client.clone();
         let mut look = tokio::time::interval(LOOK_EVERY);
@@ -366,7 +368,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// Gives a sign of life; announces the agent where nobody knows it any more.
+    /// Sends a heartbeat; announces the agent if the daemon no longer knows it.
     async fn beat(&mut self) -> Result<(), ClientError> {
         self.beat_at = Instant::now() + self.patience();
         match self.client.beat_crew().await {
@@ -375,13 +377,13 @@ impl Adapter<'_> {
         }
     }
 
-    /// Time between two signs of life: two of them may be lost.
+    /// Time between two heartbeats: two of them may be lost.
     fn patience(&self) -> Duration {
         let patience = self.facts.as_ref().map(|it| Duration::from_millis(it.at_work.patience_ms) / 3);
         patience.unwrap_or(BEAT_MAX).min(BEAT_MAX)
     }
 
-    /// Is one of the crew.
+    /// Joins the crew.
     async fn join(&mut self) -> Result<(), ClientError> {
         let request = wire::JoinCrew {
             tool: self.host.tool().into(),
@@ -394,8 +396,8 @@ impl Adapter<'_> {
         Ok(())
     }
 
-    /// Takes the announcement back if it was ours. An agent that holds files is still at work: they stay its own until it
-    /// releases them, or falls silent.
+    /// Withdraws the announcement if the adapter made it. An agent that holds files is still at work: it keeps them
+    /// until it releases them, or falls silent.
     async fn leave(&self) {
         if !self.announced {
             return;
@@ -406,16 +408,18 @@ impl Adapter<'_> {
     }
 }
 
-/// Whether asking again would be answered the same.
+/// Whether a repeated request would get the same answer.
 fn is_final(err: &ClientError) -> bool {
     match err {
         ClientError::Foreign { .. } | ClientError::Version(_) => true,
         ClientError::Refused { status, .. } => matches!(status, 400..=403),
-        ClientError::NotRunning(_) | ClientError::Slow | ClientError::Broken(_) => false,
+        ClientError::NotRunning(_) | ClientError::Ended(_) | ClientError::Slow | ClientError::Broken(_) => {
+            false
+        }
     }
 }
 
-/// Whether an event may change what the section says. Signs of life, of which there are most, do not.
+/// Whether an event may change the section. Heartbeats, the most frequent events, do not.
 fn may_be_told(event: &Value) -> bool {
     event["kind"]["crew"] != "member_beat"
 }

@@ -1,4 +1,4 @@
-//! `provost allow`: a person looks at a file that the repository brings, and says that it may count.
+//! `provost allow`: a person reviews a configuration file of the repository, and allows it.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -13,12 +13,12 @@ use crate::config::pin::{self, RepoFile, Status};
 /// `provost allow`.
 #[derive(Args, Debug)]
 pub(super) struct Allow {
-    /// Which file; without one, they are listed
+    /// The file; without one, the command lists the files
     file: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, requires = "file")]
     yes: bool,
-    /// Take the permission back
+    /// Revoke the permission
     #[arg(long, requires = "file", conflicts_with = "yes")]
     forget: bool,
 }
@@ -35,13 +35,13 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
     }
     let not_there = || {
         Complaint::of(format!("{name} cannot be allowed"))
-            .because(format!("it is not there, or not one of {}", pin::known()))
+            .because(format!("it does not exist, or is not one of {}", pin::known()))
             .next("provost allow")
     };
     let file = files.iter().find(|file| file.path == *name).ok_or_else(not_there)?;
     match &file.status {
         Status::Allowed => {
-            out::note(format!("{name} is allowed as it is"));
+            out::note(format!("{name} is allowed with this content"));
             return Ok(DONE);
         }
         Status::Missing => return Err(not_there()),
@@ -56,7 +56,7 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
         out::json(&json!({ "file": name, "digest": file.digest, "status": "allowed" }))?;
     } else {
         out::note(format!(
-            "allowed; a change of it will not count until you allow it again ({})",
+            "allowed; after a change it does not count until you allow it again ({})",
             file.digest.short()
         ));
     }
@@ -68,11 +68,11 @@ fn ask(file: &RepoFile) -> Result<(), Complaint> {
     let bar: String = visible(&file.text).lines().map(|line| format!("  | {line}\n")).collect();
     out::text_as_is(&format!("{}\n{bar}", file.path))?;
     if !std::io::stdin().is_terminal() {
-        return Err(Complaint::refusal("nobody is here to ask")
+        return Err(Complaint::refusal("there is no person to ask")
             .because("standard input is no terminal")
             .next(format!("provost allow {} --yes", file.path)));
     }
-    out::note("Let it configure the daemon, exactly as it is? [y/N]");
+    out::note("Let it configure the daemon, with exactly this content? [y/N]");
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     match read {
@@ -85,7 +85,7 @@ fn ask(file: &RepoFile) -> Result<(), Complaint> {
 fn told(here: &Here) -> Result<u8, Complaint> {
     match up::running(here)? {
         Some(_) => {
-            out::note("a daemon is running; it takes this over with: provost reload");
+            out::note("a daemon is running; it loads this with: provost reload");
             Ok(DONE)
         }
         None => Ok(DONE),
@@ -104,12 +104,12 @@ fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
         let row = |file: &RepoFile| json!({ "file": file.path, "digest": file.digest, "status": word(file) });
         out::json(&files.iter().map(row).collect::<Vec<_>>())?;
     } else if files.is_empty() {
-        out::note(format!("this repository brings none of {}", pin::known()));
+        out::note(format!("this repository has none of {}", pin::known()));
     } else {
         let rows: Vec<_> =
             files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();
         out::text_as_is(&out::table(&rows))?;
-        out::note("look at one and allow it: provost allow FILE");
+        out::note("review one and allow it: provost allow FILE");
     }
     let changed = files.iter().any(|file| file.status == Status::Changed);
     Ok(if changed { REFUSED } else { DONE })

@@ -1,4 +1,4 @@
-//! Applies: what was written into the user's files for agents, and bringing back what was there.
+//! Applies: writes of agents' changes into the user's files, and undoing them.
 
 use clap::Args;
 
@@ -6,15 +6,15 @@ use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{meant, short_time};
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::{ApplyId, TaskId, visible};
-use crate::client::wire;
 
 /// `provost apply`.
 #[derive(Args, Debug)]
 pub(super) struct Apply {
     /// The task, or the beginning of its id
     id: TaskId,
-    /// Show the differences that it would make, and write nothing
+    /// Show the differences, and write nothing
     #[arg(long)]
     preview: bool,
 }
@@ -22,9 +22,9 @@ pub(super) struct Apply {
 /// `provost undo`.
 #[derive(Args, Debug)]
 pub(super) struct Undo {
-    /// Its number, as `provost applies` shows it
+    /// The number of the apply, as `provost applies` shows it
     apply: ApplyId,
-    /// Also where a file has changed since; what it says now is kept, so that this can be undone as well
+    /// Also restore files that have changed since; their present content is kept, so this can be undone as well
     #[arg(long)]
     force: bool,
 }
@@ -35,7 +35,7 @@ pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
         return out::json(&applies).map(|()| DONE);
     }
     if applies.is_empty() {
-        out::note("nothing was written for anybody");
+        out::note("no apply has been made");
         return Ok(DONE);
     }
     let mut rows = vec![["APPLY", "WHEN", "FOR", "STATE", "FILES"].map(String::from)];
@@ -87,9 +87,9 @@ pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
     let next = if asked.force {
         "provost applies"
     } else {
-        "provost undo with --force, if what they say now is not wanted"
+        "provost undo with --force, to replace their present content"
     };
-    Err(Complaint::of(format!("{} of the files are not brought back", done.errors.len())).next(next))
+    Err(Complaint::of(format!("{} of the files are not restored", done.errors.len())).next(next))
 }
 
 pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
@@ -124,7 +124,8 @@ pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, Complaint> {
     for file in files {
-        let why = file.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let later = file.runs_later.then(|| " (runs later)".to_owned());
+        let why = file.reason.as_ref().map(|why| format!(": {why}")).or(later).unwrap_or_default();
         out::note(out::one_line(&visible(&format!("{} {}{why}", file.action, file.path)), 800));
         if let Some(diff) = &file.diff {
             out::text_as_is(&visible(diff))?;
@@ -139,12 +140,12 @@ fn in_json(done: &wire::Applied) -> Result<u8, Complaint> {
     if whole { Ok(DONE) } else { Err(Complaint::silent(FAILED)) }
 }
 
-/// How many files an apply has written, and its number; a complaint where it has not come to that.
+/// The number of files that an apply has written, and the apply's number; a complaint if it has written none.
 fn counted(done: &wire::Applied, skipped: &str) -> Result<String, Complaint> {
     match done.state.as_str() {
         "awaiting" => {
             let approval = done.approval.unwrap_or_default();
-            return Err(Complaint::refusal("this waits for somebody's word")
+            return Err(Complaint::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
                 .next(format!("provost approve {approval}, then the same command again")));
         }

@@ -1,7 +1,7 @@
-//! Approvals: what waits, and a person's answer to it.
+//! Approvals: waiting requests, and a person's answers to them.
 //!
-//! What the daemon found out comes first; what the agent says of itself comes last and behind a bar, so that it
-//! cannot pass for a fact. An answer carries the digest of what was shown and is void for anything else.
+//! The daemon's facts come first; the agent's own words come last and behind a bar, so that they cannot pass for a
+//! fact. An answer carries the digest of the shown request and is void for any other content.
 
 use clap::Args;
 
@@ -9,9 +9,9 @@ use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{fenced, short_time};
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::ApprovalId;
 use crate::client::approvals::{facts, words};
-use crate::client::wire;
 
 /// `provost approve`.
 #[derive(Args, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Approve {
 pub(super) struct Deny {
     /// Its number
     id: ApprovalId,
-    /// Why; the asker is told
+    /// The reason; the daemon tells it to the asking agent
     #[arg(long)]
     reason: String,
 }
@@ -64,7 +64,7 @@ fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Res
         let waiting = client.approvals().await?;
         let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
             Complaint::of(format!("no approval {id} waits"))
-                .because("it was answered, has expired, or never was")
+                .because("it was answered, has expired, or never existed")
                 .next("provost approvals")
         })?;
         if !here.json {

@@ -1,4 +1,4 @@
-//! The command line, as a definition: what there is, what it takes, and an example of each.
+//! The definition of the command line: every command, its arguments, and an example of each.
 
 use std::path::PathBuf;
 
@@ -14,19 +14,19 @@ use super::{
 use crate::base::Ttl;
 
 const ABOUT: &str =
-    "One local daemon through which AI coding agents work on one repository, and no one has to trust them";
+    "A local daemon through which AI coding agents work on one repository, without you having to trust them";
 
 const AFTER: &str = "\
 Examples:
   provost init                          make configuration and keys
   provost up                            start the daemon of this repository
-  provost delegate \"cargo test\" --wait  run something in the jail and watch it
+  provost delegate \"cargo test\" --wait  run a command in the jail and watch it
   provost                               what needs you now
   eval \"$(provost env)\"                 point existing clients at this daemon
 
-Exit codes: 0 done; 1 failed or denied; 2 the command line makes no sense; 3 no daemon runs; 4 refused;
-5 somebody else has it; 6 it could not be checked; 130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker, `jail try` with
-that of the command.";
+Exit codes: 0 done; 1 failed or denied; 2 invalid command line; 3 no daemon runs; 4 refused; 5 another agent holds it;
+6 the check was impossible; 130 interrupted; 141 the output was closed. `delegate --wait` ends with the exit code of the
+worker, `jail try` with that of the command.";
 
 /// `provost`.
 #[derive(Parser, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Line {
     /// Print JSON instead of text for people
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Without one: what needs you now
+    /// Without a command: show what needs you now
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Line {
 /// Every command.
 #[derive(Subcommand, Debug)]
 pub(super) enum Command {
-    /// Make the folders, the keys and, if asked, a policy to start from
+    /// Make the folders, the keys and, on request, a policy to start from
     #[command(after_help = "Examples:\n  provost init\n  provost init --policy strict")]
     Init(Init),
     /// Start the daemon of this repository
@@ -51,7 +51,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost up\n  provost up --foreground --debug\n  provost up --config ./provost.toml"
     )]
     Up(up::Up),
-    /// Stop it
+    /// Stop the daemon of this repository
     #[command(after_help = "Example:\n  provost down")]
     Down,
     /// Show the daemon: doors, workers, rules, counts
@@ -60,18 +60,18 @@ pub(super) enum Command {
     /// Print the variables that point existing clients at this daemon; the output holds a secret
     #[command(after_help = "Examples:\n  eval \"$(provost env)\"\n  provost env --shell fish | source")]
     Env(Env),
-    /// Have something done by a worker
+    /// Delegate a task to a worker
     #[command(
         after_help = "Examples:\n  provost delegate \"cargo test\" --wait\n  provost delegate \"review src/\" --worker claude_code --timeout 20m\n  provost delegate \"make\" --dir docs --json"
     )]
     Delegate(delegate::Delegate),
-    /// Take a picture of the screen, if the rules and someone's word allow it
+    /// Take a picture of the screen, if the rules or an approval allow it
     #[command(after_help = "Examples:\n  provost screenshot\n  provost screenshot --wait --json")]
     Screenshot(screenshot::Screenshot),
     /// List tasks, the newest last
     #[command(after_help = "Examples:\n  provost tasks\n  provost tasks --filter failed --limit 5")]
     Tasks(tasks::Tasks),
-    /// Show one task with what was said about it
+    /// Show one task with its reports
     #[command(after_help = "Examples:\n  provost task 3f0c2a\n  provost task 3f0c2a --wait")]
     Task(tasks::Task),
     /// End a task
@@ -82,50 +82,50 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost notify 3f0c2a --status ack\n  provost notify 3f0c2a --status completed --summary \"12 tests pass\""
     )]
     Notify(tasks::Notify),
-    /// List what waits for someone's word
+    /// List the requests that wait for approval
     #[command(after_help = "Example:\n  provost approvals")]
     Approvals,
-    /// Say yes to one of them, from a terminal
+    /// Approve a request, from a terminal
     #[command(after_help = "Example:\n  provost approve 7 --note \"looked at it\"")]
     Approve(approvals::Approve),
-    /// Say no to one of them, from a terminal
+    /// Deny a request, from a terminal
     #[command(after_help = "Example:\n  provost deny 7 --reason \"not on a Friday\"")]
     Deny(approvals::Deny),
-    /// Write what a task has changed in its private copy into your files
+    /// Write the changes of a task's private copy into your files
     #[command(
-        after_help = "Examples:\n  provost apply 3f0c2a --preview   # the differences; nothing is written\n  provost apply 3f0c2a\n\nThe rules may ask for a person's word first; then the same command again is carried out. `provost undo` takes it back."
+        after_help = "Examples:\n  provost apply 3f0c2a --preview   # shows the differences and writes nothing\n  provost apply 3f0c2a\n\nThe rules may demand approval first; after it, repeat the same command. `provost undo` takes the apply back."
     )]
     Apply(applies::Apply),
-    /// List what was written into your files for agents, the newest first
+    /// List the applies to your files, the newest first
     #[command(after_help = "Examples:\n  provost applies\n  provost applies --json")]
     Applies,
-    /// Bring back what was there before an apply
+    /// Restore the files from before an apply
     #[command(
-        after_help = "Examples:\n  provost undo 7\n  provost undo 7 --force\n  provost undo 8   # takes the undo back, which was apply 8\n\nA file that has changed since stays as it is, and the exit code is 1."
+        after_help = "Examples:\n  provost undo 7\n  provost undo 7 --force\n  provost undo 8   # takes back the undo, which was apply 8\n\nA file that has changed since stays unchanged, and the exit code is 1."
     )]
     Undo(applies::Undo),
-    /// List agents that are known, each once, with the doors that they use
+    /// List the known agents, each once, with the doors that they use
     #[command(after_help = "Example:\n  provost agents")]
     Agents,
-    /// What editors can have agents do step by step, and where it is written
+    /// List workflows, which editors can run, and their files
     #[command(
-        after_help = "Examples:\n  provost workflows\n  provost workflows show dev:fix_and_review\n  provost workflows --json\n\nExit codes: 0; 1 where one of them cannot be used."
+        after_help = "Examples:\n  provost workflows\n  provost workflows show dev:fix_and_review\n  provost workflows --json\n\nExit codes: 0; 1 if one of them is invalid."
     )]
     Workflows(workflows::Workflows),
     /// Take a lock on a symbol, or refresh it
     #[command(
-        after_help = "Examples:\n  provost lock src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock src/auth.ts:login --wait 2m --ttl 10m\n  provost lock src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 it is yours; 5 somebody else has it; 4 refused. With --json, `data` has the holder, until when, and the\nnumber of the grant."
+        after_help = "Examples:\n  provost lock src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock src/auth.ts:login --wait 2m --ttl 10m\n  provost lock src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the\nlock ends, and the number of the grant."
     )]
     Lock(locks::Take),
-    /// Give a lock up, or all of them
+    /// Release a lock, or all of them
     #[command(
         after_help = "Examples:\n  provost unlock src/auth.ts:login\n  provost unlock --all --as agent-a\n  provost unlock src/auth.ts:login --force"
     )]
     Unlock(locks::Unlock),
-    /// List locks, and who waits for one
+    /// List locks, and the agents that wait for them
     #[command(after_help = "Examples:\n  provost locks\n  provost locks --mine --json")]
     Locks(locks::List),
-    /// Say what you will change, and hear what it collides with
+    /// Announce a change, and list its collisions
     #[command(
         after_help = "Examples:\n  provost intend \"rename renew to refresh\" --file src/auth.ts --symbol Session.renew\n  provost intend \"new parser\" --file src/parse.py --ttl 2h --json"
     )]
@@ -135,18 +135,18 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost intents\n  provost intents --file src/auth.ts --status resolved"
     )]
     Intents(intents::List),
-    /// Say how an intent goes on
+    /// Change the status of an intent
     #[command(after_help = "Examples:\n  provost intent 3f0c2a active\n  provost intent 3f0c2a resolved")]
     Intent(intents::Update),
-    /// Claim a whole file, so that no other agent of the crew works at it
+    /// Claim a whole file, so that no other agent of the crew works on it
     #[command(
-        after_help = "Examples:\n  provost claim src/auth.ts --as claude-code-1\n  provost claim src/auth.ts --json\n\nExit codes: 0 it is yours; 5 somebody else has it. The agent has to be in the crew: `provost adapt` announces it."
+        after_help = "Examples:\n  provost claim src/auth.ts --as claude-code-1\n  provost claim src/auth.ts --json\n\nExit codes: 0 you hold it; 5 another agent holds it. The agent has to be in the crew: `provost adapt` announces it."
     )]
     Claim(claims::Claim),
     /// List files that agents of the crew have claimed
     #[command(after_help = "Examples:\n  provost claims\n  provost claims --json")]
     Claims,
-    /// Give a claimed file back
+    /// Release a claimed file
     #[command(after_help = "Example:\n  provost release src/auth.ts --as claude-code-1")]
     Release(claims::Release),
     /// Keep a section about the other agents current in CLAUDE.md, AGENTS.md or Cursor's rules; end with Ctrl-C
@@ -157,13 +157,13 @@ pub(super) enum Command {
     /// Name the agent that leads the crew of Agent Protocol, from a terminal
     #[command(after_help = "Example:\n  provost lead claude-code-1")]
     Lead(crew::Lead),
-    /// Take over what the published server of Agent Protocol has kept
+    /// Import the data of the published server of Agent Protocol
     #[command(
         subcommand,
         after_help = "Example:\n  provost agent-protocol import .agent-protocol/protocol.db"
     )]
     AgentProtocol(crew::AgentProtocol),
-    /// Agree on the signature of a symbol, and hold commits to it
+    /// Agree on the signature of a symbol, and check commits against it
     #[command(
         subcommand,
         after_help = "Examples:\n  provost contract propose src/auth.ts:login --as agent-a\n  provost contract accept 3f0c2a --as agent-b\n  provost contract check"
@@ -183,67 +183,67 @@ pub(super) enum Command {
     /// Watch locks, intents and contracts as they come and go; end with Ctrl-C
     #[command(after_help = "Examples:\n  provost watch\n  provost watch --json | jq --unbuffered .kind")]
     Watch(watch::Watch),
-    /// Ask whether you may write somewhere
+    /// Check whether an agent may write to a file
     #[command(
-        after_help = "Examples:\n  provost guard src/auth.ts --agent agent-a || exit\n  provost guard src/auth.ts --stdin-content < new.ts\n\nExit codes: 0 free; 5 somebody else has it; 6 it could not be found out. It never takes longer than git.deadline."
+        after_help = "Examples:\n  provost guard src/auth.ts --agent agent-a || exit\n  provost guard src/auth.ts --stdin-content < new.ts\n\nExit codes: 0 free; 5 another agent holds it; 6 the check was impossible. The command never takes longer than git.deadline."
     )]
     Guard(guard::Guard),
-    /// Hooks that hold commits and pushes to contracts and locks
+    /// Manage git hooks that check commits and pushes against contracts and locks
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
-    /// Hooks of agents' hosts, so that they do not write what another agent has
+    /// Manage hooks that keep agents' hosts from writing files that another agent holds
     #[command(
         subcommand,
         after_help = "Examples:\n  provost hooks install claude\n  provost hooks status\n  provost hooks remove claude"
     )]
     Hooks(hooks::Hooks),
-    /// Keys of agents that nobody may imitate
+    /// Manage keys, which keep other callers from using an agent's name
     #[command(
         subcommand,
         after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list"
     )]
     Key(keys::Key),
-    /// Tokens: proof for clients over HTTP, and names that nobody else may take
+    /// Manage tokens, which prove an agent's name over HTTP and reserve it
     #[command(
         subcommand,
         after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  provost token list\n  provost token revoke --of feat-auth"
     )]
     Token(tokens::Tokens),
-    /// Secrets that workers may be given; the daemon adds them to requests, or hands them over
+    /// Manage secrets of workers; the daemon adds them to requests, or hands them over
     #[command(
         subcommand,
         after_help = "Examples:\n  provost secret add ci --env CI_TOKEN < token\n  provost secret list"
     )]
     Secret(secrets::Secrets),
-    /// Allow a configuration file that the repository brings, exactly as it is now
+    /// Allow a configuration file of the repository, with exactly its present content
     #[command(
         after_help = "Examples:\n  provost allow\n  provost allow devit.core.toml --yes\n  provost allow devit.core.toml --forget"
     )]
     Allow(allow::Allow),
-    /// Try the rules that decide
+    /// Check and test the policy rules
     #[command(
         subcommand,
         after_help = "Examples:\n  provost policy check\n  provost policy explain --worker shell --dir src"
     )]
     Policy(policy::Policy),
-    /// What a worker may touch, and a command that runs so
+    /// Show what a worker may access, and run a command in its jail
     #[command(
         subcommand,
         after_help = "Examples:\n  provost jail explain shell\n  provost jail try -- ls -la ~"
     )]
     Jail(jail::Jail),
-    /// Take configuration, policy and keys over anew
+    /// Load configuration, policy and keys again
     #[command(after_help = "Example:\n  provost reload")]
     Reload,
     /// Copy the store into a file, while the daemon goes on
     #[command(after_help = "Example:\n  provost backup ~/provost-2026-07-01.db")]
     Backup(backup::Backup),
-    /// Go on after damage: from a backup, with what is left, or with nothing
+    /// Continue after damage: from a backup, with the remaining history, or empty
     #[command(
-        after_help = "All numbers go on above those that were given, so that none is given twice. What is there is put aside.\n\nExamples:\n  provost restore ~/provost-2026-07-01.db\n  provost restore --as-it-is\n  provost restore --empty"
+        after_help = "All numbers continue above the issued ones, so no number is issued twice. The present files are kept aside.\n\nExamples:\n  provost restore ~/provost-2026-07-01.db\n  provost restore --as-it-is\n  provost restore --empty"
     )]
     Restore(backup::RestoreFrom),
-    /// The journal: a chain that nobody changes unnoticed
+    /// Check and export the journal, a chain that cannot be changed unnoticed
     #[command(
         subcommand,
         after_help = "Examples:\n  provost journal verify\n  provost journal export > journal.jsonl"
@@ -254,24 +254,24 @@ pub(super) enum Command {
         after_help = "For the host's configuration:\n  {\"mcpServers\": {\"provost\": {\"command\": \"provost\", \"args\": [\"mcp\"]}}}\n\nExamples:\n  provost mcp\n  provost mcp --as coder"
     )]
     Mcp(mcp::Mcp),
-    /// Show what happened
+    /// Show the log of events
     #[command(
         after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json\n  provost log job_a2b3c4d5e6f7g8h9 --follow"
     )]
     Log(log::Log),
-    /// Who calls whom, across files
+    /// Show callers and callees of a symbol, across files
     #[command(
         subcommand,
         after_help = "Examples:\n  provost graph callers src/auth.ts:validateToken\n  provost graph status"
     )]
     Graph(graph::Graph),
-    /// For notification hooks
+    /// Commands for notification hooks
     #[command(subcommand, after_help = "Example:\n  provost hook wait --timeout 30s && echo seen")]
     Hook(hook::Hook),
-    /// Look for what is wrong with this machine, the files and the daemon
+    /// Check this machine, the files and the daemon for problems
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,
-    /// Hold a worker back or have it begin again; and what a worker says from inside its jail
+    /// Pause or resume a worker; and report from inside a worker's jail
     #[cfg(unix)]
     #[command(
         subcommand,
@@ -293,7 +293,7 @@ pub(super) enum Command {
 /// `provost init`.
 #[derive(Args, Debug)]
 pub(super) struct Init {
-    /// Copy this policy to the user's configuration, to be edited; without it the built-in default decides
+    /// Copy this policy to the user's configuration, for editing; without it the built-in default applies
     #[arg(long, value_enum)]
     pub(super) policy: Option<Preset>,
 }
@@ -301,11 +301,11 @@ pub(super) struct Init {
 /// A policy to start from.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Preset {
-    /// Everything is asked
+    /// Every request needs approval
     Strict,
     /// The built-in rules
     Default,
-    /// Little is asked; for throw-away machines
+    /// Few requests need approval; for disposable machines
     Open,
 }
 
@@ -317,7 +317,7 @@ pub(super) struct Env {
     pub(super) shell: Shell,
 }
 
-/// How variables are written down.
+/// The syntax in which variables are printed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shell {
     /// sh, bash, zsh
@@ -336,7 +336,7 @@ pub(super) struct Completions {
     pub(super) shell: clap_complete::Shell,
 }
 
-/// The flags with which DevIt's programs start their daemon.
+/// The flags that DevIt's programs pass to their daemon.
 #[derive(Parser, Debug)]
 #[command(
     name = "devitd",
@@ -348,7 +348,7 @@ pub(super) struct Devitd {
     /// Where to listen
     #[arg(long, default_value = "/tmp/devitd.sock", value_hint = ValueHint::FilePath)]
     pub(super) socket: PathBuf,
-    /// The secret of this door, for this run; without it DEVIT_SECRET, else the one that was made
+    /// The secret of this door, for this run; by default DEVIT_SECRET, else the generated one
     #[arg(long)]
     pub(super) secret: Option<String>,
     /// Log more
@@ -357,7 +357,7 @@ pub(super) struct Devitd {
     /// A devit.core.toml
     #[arg(long, value_hint = ValueHint::FilePath)]
     pub(super) config: Option<PathBuf>,
-    /// End after so many seconds without clients and work; 0 never
+    /// End after this many seconds without clients and work; 0 means never
     #[arg(long, value_name = "SECONDS")]
     pub(super) auto_shutdown_after: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `provost backup` and `provost restore`: a copy of the store, and the ways on after damage.
+//! `provost backup` and `provost restore`: a copy of the store, and recovery after damage.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::store::{self, Restore};
 /// `provost backup`.
 #[derive(Args, Debug)]
 pub(super) struct Backup {
-    /// A file, which must not exist. The journal's key is in it, so keep it as you keep a secret
+    /// A file, which must not exist. It contains the journal's key, so keep it secret
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
@@ -21,13 +21,13 @@ pub(super) struct Backup {
 /// `provost restore`.
 #[derive(Args, Debug)]
 pub(super) struct RestoreFrom {
-    /// What `provost backup` has written
+    /// A file that `provost backup` has written
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["as_it_is", "empty"])]
     file: Option<PathBuf>,
-    /// Go on with what is left, where the newest history is missing
+    /// Continue with the remaining history, if the newest part is missing
     #[arg(long, conflicts_with_all = ["file", "empty"])]
     as_it_is: bool,
-    /// Go on with nothing; what is there is put aside
+    /// Continue with an empty store; the present files are kept aside
     #[arg(long, conflicts_with = "file")]
     empty: bool,
 }
@@ -39,7 +39,7 @@ pub(super) fn backup(here: &Here, asked: &Backup) -> Result<u8, Complaint> {
     let head = store::backup(&here.places.state, &asked.file).map_err(|err| {
         Complaint::of("no backup was made")
             .because(err)
-            .next("name a file that does not exist; `provost doctor` looks at the store")
+            .next("name a file that does not exist; `provost doctor` checks the store")
     })?;
     if here.json {
         out::json(&json!({ "file": asked.file, "seq": head.seq, "anchor": head.to_string() }))?;
@@ -61,7 +61,7 @@ pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint>
     let done = store::restore(&here.places.state, Some(&anchor), how, now()).map_err(|err| {
         let next = match err {
             store::StoreError::InUse { .. } => "provost down, then this again",
-            _ => "another backup; or, without any, provost restore --empty, which keeps what is there beside it",
+            _ => "another backup; or, without any, provost restore --empty, which keeps the present files beside it",
         };
         Complaint::refusal("nothing was restored").because(err).next(next)
     })?;
@@ -73,17 +73,16 @@ pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint>
         return Ok(DONE);
     }
     out::line(format!(
-        "the journal is kept up to event {} and goes on at event {}; all numbers are above those that were given",
+        "the journal is kept up to event {} and continues at event {}; all numbers are above the issued ones",
         done.kept, done.head.seq
     ))?;
     if how != Restore::Empty {
         out::note(
-            "tasks and pictures that were waiting or running then are reported lost at the next start, hooks that were \
-             owed are not run, and no token is good any more: mint new ones with `provost token mint`",
+            "the next start reports tasks and pictures that were waiting or running then as lost, and runs no pending hooks; all tokens are void: mint new ones with `provost token mint`",
         );
     }
     if let Some(aside) = done.aside {
-        out::note(format!("what was there is kept as {}", aside.display()));
+        out::note(format!("the earlier files are kept as {}", aside.display()));
     }
     out::note("start the daemon: provost up");
     Ok(DONE)

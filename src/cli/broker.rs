@@ -12,10 +12,11 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, git, out};
+use crate::api::wire;
 use crate::base::{AgentId, Ttl};
-use crate::client::{Client, wire};
+use crate::client::Client;
 
-/// What agents are told about working side by side.
+/// The text that tells agents how to work side by side.
 const SKILL: &str = include_str!("broker/skill.md");
 
 /// `provost broker`.
@@ -31,19 +32,19 @@ pub(super) enum Broker {
         after_help = "Examples:\n  provost broker inbox supervisor\n  provost broker inbox feat/x --since 42 --wait 1m --json"
     )]
     Inbox(Inbox),
-    /// Show where every agent stands
+    /// Show the status of every agent
     #[command(after_help = "Example:\n  provost broker status --json")]
     Status,
     /// Show all messages, the newest last
     #[command(after_help = "Examples:\n  provost broker log\n  provost broker log --since 120 --json")]
     Log(Log),
-    /// Begin `.git-paw/broker.log` anew; messages stay in the journal
+    /// Start `.git-paw/broker.log` again; messages stay in the journal
     #[command(after_help = "Example:\n  provost broker purge")]
     Purge,
-    /// Print what agents are told about working side by side
+    /// Print the text that tells agents how to work side by side
     #[command(after_help = "Example:\n  provost broker skill >> AGENTS.md")]
     Skill,
-    /// Print an agent's first instructions, with every command spelt out
+    /// Print an agent's first instructions, with every command filled in
     #[command(after_help = "Example:\n  provost broker boot-block feat/auth")]
     BootBlock(BootBlock),
 }
@@ -60,12 +61,12 @@ pub(super) struct Publish {
 /// `provost broker inbox`.
 #[derive(Args, Debug)]
 pub(super) struct Inbox {
-    /// Whose; a branch or its dashed form
+    /// The agent: a branch or its dashed form
     agent: String,
     /// Only what came after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     since: u64,
-    /// Where there is nothing, wait so long for it
+    /// If there is none, wait for one this long
     #[arg(long, value_parser = duration, value_name = "30s")]
     wait: Option<Ttl>,
 }
@@ -88,14 +89,14 @@ pub(super) struct BootBlock {
 /// `provost answer`.
 #[derive(Args, Debug)]
 pub(super) struct Answer {
-    /// Who has asked, or the number of the question
+    /// The asking agent, or the number of the question
     who: String,
-    /// What you say
+    /// Your answer
     text: String,
-    /// Type it into this pane of tmux, too, and press Enter
+    /// Also type the answer into this pane of tmux, and press Enter
     #[arg(long, value_name = "PANE")]
     tmux: Option<String>,
-    /// As whom to answer
+    /// The name to answer as
     #[arg(long, default_value = "supervisor")]
     from: AgentId,
 }
@@ -169,7 +170,7 @@ fn status(here: &Here) -> Result<u8, Complaint> {
         return out::json(&rows).map(|()| DONE);
     }
     if rows.is_empty() {
-        return out::line("No agent has said anything.").map(|()| DONE);
+        return out::line("No agent has sent a message.").map(|()| DONE);
     }
     let mut table = vec![["agent", "cli", "status", "phase", "last word"].map(str::to_owned)];
     table.extend(rows.iter().map(|row| {
@@ -188,7 +189,7 @@ fn purge(here: &Here) -> Result<u8, Complaint> {
     out::line(format!("the log begins after message {}", begun.after)).map(|()| DONE)
 }
 
-/// Where the door is.
+/// The address of the door.
 async fn address(client: &Client) -> Result<String, Complaint> {
     let doors = client.about().await?.doors;
     let at = doors.into_iter().find(|it| it.door == "broker").map(|it| it.address);
@@ -205,7 +206,7 @@ fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
             "`{}` has neither a letter from a to z nor a digit",
             out::one_line(&asked.agent, 100)
         ))
-        .because("the broker's clients make a name of these alone")
+        .because("the broker's clients make names of these characters alone")
         .next("the same for a branch with a name in such letters: provost broker boot-block feat-1")
     })?;
     // Where git has nothing to say, no hook of its does.
@@ -224,14 +225,12 @@ fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
     }
     out::text_as_is(&text)?;
     if !told {
-        out::note(
-            "no hook tells of commits here; provost git install puts it in place, then make this text again",
-        );
+        out::note("no hook reports commits here; run provost git install, then print this text again");
     }
     Ok(DONE)
 }
 
-/// A branch as the broker writes it; `None` where nothing is left of it, which is nobody's name.
+/// A branch as the broker writes it; `None` if no letter is left, which is no agent's name.
 pub(super) fn dashed(name: &str) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(plain).collect();
@@ -239,12 +238,13 @@ pub(super) fn dashed(name: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("-"))
 }
 
-/// What a commit of an agent tells the others: hooks know whose it is by the work tree and its branch, and not by who makes
-/// it.
+/// The message about an agent's commit: the hooks identify the agent by the work tree and its branch, and not by the
+/// committer.
 fn commits(agent: &str, are_told: bool, tellers: &git::Tellers) -> String {
-    let says = "tells the others by itself that you have committed, and which files;\nit does not tell that you are done.";
+    let says =
+        "tells the others by itself of your commit and its files;\nit does not tell them that you are done.";
     match (&tellers.own, &tellers.here) {
-        _ if !are_told => "A commit tells nobody anything here.".into(),
+        _ if !are_told => "A commit is not reported to other agents here.".into(),
         (Some(branch), _) => {
             let branch = out::one_line(branch, 200);
             format!("A commit in the work tree of the branch `{branch}`, which is yours, {says}")
@@ -253,11 +253,11 @@ fn commits(agent: &str, are_told: bool, tellers: &git::Tellers) -> String {
             let here = match teller {
                 Some(other) => {
                     let other = out::one_line(other, 200);
-                    format!("A commit in this work tree is told as one of {other}, and not as yours.")
+                    format!("A commit in this work tree is reported as {other}'s, and not as yours.")
                 }
-                None => "A commit in this work tree, as it is now, tells nobody anything.".into(),
+                None => "A commit in this work tree is not reported to other agents at present.".into(),
             };
-            format!("A commit on a branch that is called like you, {agent}, {says}\n{here}")
+            format!("A commit on a branch with your name, {agent}, {says}\n{here}")
         }
     }
 }
@@ -296,8 +296,8 @@ pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
         let question = match by_number {
             Some(seq) => Some(open.iter().find(|it| it.seq == seq).ok_or_else(|| {
                 Complaint::of(format!("no question {seq} is open"))
-                    .because("it was answered, or it never was")
-                    .next("provost, which shows those that are")
+                    .because("it was answered, or never existed")
+                    .next("provost, which shows the open ones")
             })?),
             None => open.iter().rev().find(|it| Some(&it.agent) == dashed(&asked.who).as_ref()),
         };
@@ -325,22 +325,22 @@ pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
     if told["question"].is_null() {
         let seq = &told["seq"];
         return out::line(format!(
-            "no question of {agent} is open; it is told all the same, as message {seq}"
+            "no question of {agent} is open; the answer is sent nevertheless, as message {seq}"
         ))
         .map(|()| DONE);
     }
     out::line(format!("answered {agent}")).map(|()| DONE)
 }
 
-/// Types a text into a pane, to the letter, and ends the line. Line breaks in it would end lines of their own.
+/// Types a text into a pane, unchanged, and ends the line. A line break in the text would end a line too.
 fn type_into(pane: &str, text: &str) -> Result<(), Complaint> {
     let failed = |why: String| {
         Complaint::of(format!("the answer is published, and could not be typed into pane {pane}"))
             .because(why)
-            .next("tmux list-panes -a, for the panes that there are")
+            .next("tmux list-panes -a, for the existing panes")
     };
     if pane.starts_with('-') {
-        return Err(failed("this is no name of a pane".into()));
+        return Err(failed("this is not the name of a pane".into()));
     }
     let text = text.replace(|c: char| c.is_control(), " ");
     for keys in [vec!["-l", "--", text.as_str()], vec!["Enter"]] {
@@ -353,7 +353,7 @@ fn type_into(pane: &str, text: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// Questions as people see them.
+/// Questions, formatted for people.
 pub(super) fn questions(open: &[wire::Question]) -> String {
     let line = |it: &wire::Question| {
         let text = out::one_line(&it.text, out::width().max(80) - 30);

@@ -1,4 +1,4 @@
-//! `claim`, `release`: whole files, as Agent Protocol has them.
+//! `claim`, `release`: claims on whole files, as in Agent Protocol.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
-use crate::client::{ClientError, wire};
+use crate::api::wire;
+use crate::client::ClientError;
 
 /// `provost claim`.
 #[derive(Args, Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Claim {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// For this task of Agent Protocol's
+    /// The task of Agent Protocol that the claim is for
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     #[command(flatten)]

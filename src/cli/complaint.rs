@@ -137,7 +137,7 @@ impl From<ClientError> for Complaint {
                     .next("Provost's tools instead, which reach it: lock_acquire, lock_release, locks_list and the others")
             }
             ClientError::NotRunning(socket) => Self::of("no daemon runs for this repository")
-                .because(format!("nobody listens at {}", socket.display()))
+                .because(format!("no process listens at {}", socket.display()))
                 .next("provost up")
                 .with_code(NOT_RUNNING),
             ClientError::Foreign { .. } => Self::refusal(&err)
@@ -152,6 +152,13 @@ impl From<ClientError> for Complaint {
                     _ => REFUSED,
                 };
                 let complaint = Self { data: fault.data, ..Self::of(&fault.message).with_code(code) };
+                match fault.hint {
+                    Some(hint) => complaint.next(hint),
+                    None => complaint,
+                }
+            }
+            ClientError::Ended(fault) => {
+                let complaint = Self::of(&fault.message).with_code(FAILED);
                 match fault.hint {
                     Some(hint) => complaint.next(hint),
                     None => complaint,
@@ -185,7 +192,7 @@ impl From<PinError> for Complaint {
 
 impl From<KeyError> for Complaint {
     fn from(err: KeyError) -> Self {
-        Self::refusal("the key ring says no").because(err).next("provost key list, or provost doctor")
+        Self::refusal("the key ring refuses").because(err).next("provost key list, or provost doctor")
     }
 }
 

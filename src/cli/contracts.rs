@@ -1,4 +1,4 @@
-//! Contracts: agreements on the signature of a symbol, and whether files keep to them.
+//! Contracts: agreements on the signature of a symbol, and checks of files against them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use super::here::wait_for;
 use super::intents::only;
 use super::speaker::Speaker;
 use super::{Complaint, Here, out};
-use crate::client::{Client, wire};
+use crate::api::wire;
+use crate::client::Client;
 
 /// `provost contract`.
 #[derive(Subcommand, Debug)]
@@ -18,13 +19,13 @@ pub(super) enum Contract {
     /// Offer a contract on the signature that a symbol has on disk
     #[command(after_help = "Example:\n  provost contract propose src/auth.ts:login --as agent-a")]
     Propose(Propose),
-    /// Accept what another agent has offered; from now on it binds both
+    /// Accept a contract that another agent has offered; from then on it binds both agents
     #[command(after_help = "Example:\n  provost contract accept 3f0c2a --as agent-b")]
     Accept(Which),
-    /// Turn it down
+    /// Reject an offered contract
     #[command(after_help = "Example:\n  provost contract reject 3f0c2a --as agent-b")]
     Reject(Which),
-    /// Take an offer back; what was accepted is the user's alone to end
+    /// Withdraw an offer; only the user can end an accepted contract
     #[command(after_help = "Example:\n  provost contract withdraw 3f0c2a --as agent-a")]
     Withdraw(Which),
     /// List contracts, oldest first
@@ -32,7 +33,7 @@ pub(super) enum Contract {
         after_help = "Examples:\n  provost contract list\n  provost contract list --status accepted --json"
     )]
     List(List),
-    /// Compare what is staged, or files as they are on disk, with the contracts in force
+    /// Compare staged changes, or files on disk, with the contracts in force
     #[command(
         after_help = "Examples:\n  provost contract check\n  provost contract check src/auth.ts\n\nExit codes: 0 kept; 1 broken."
     )]
@@ -42,7 +43,7 @@ pub(super) enum Contract {
 /// `provost contract propose`.
 #[derive(Args, Debug)]
 pub(super) struct Propose {
-    /// On what, as FILE:SYMBOL with FILE from the current directory
+    /// The symbol, as FILE:SYMBOL with FILE relative to the current directory
     symbol: String,
     #[command(flatten)]
     speaker: Speaker,
@@ -51,7 +52,7 @@ pub(super) struct Propose {
 /// One contract.
 #[derive(Args, Debug)]
 pub(super) struct Which {
-    /// Its id, or enough of its beginning
+    /// The contract's id, or a unique beginning of it
     id: String,
     #[command(flatten)]
     speaker: Speaker,
@@ -63,7 +64,7 @@ pub(super) struct List {
     /// Only those on this symbol
     #[arg(long)]
     symbol: Option<String>,
-    /// Only those that stand so
+    /// Only contracts with this status
     #[arg(long, value_enum)]
     status: Option<Status>,
 }
@@ -71,23 +72,23 @@ pub(super) struct List {
 /// `provost contract check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Files as they are on disk; without any, what is staged
+    /// Files on disk; by default the staged changes
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
 
-/// Where a contract stands.
+/// The status of a contract.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
     /// Offered
     Proposed,
     /// In force
     Accepted,
-    /// Turned down
+    /// Rejected
     Rejected,
     /// Replaced by a newer one
     Superseded,
-    /// Taken back
+    /// Withdrawn
     Withdrawn,
 }
 

@@ -1,4 +1,5 @@
-//! `lead`, `agent-protocol`: who decides among the agents of Agent Protocol, and what its published server has kept.
+//! `lead`, `agent-protocol`: the lead among the agents of Agent Protocol, and the import of the published server's
+//! data.
 
 use std::path::PathBuf;
 
@@ -7,12 +8,12 @@ use clap::{Args, Subcommand, ValueHint};
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
-use crate::client::wire;
+use crate::api::wire;
 
 /// `provost lead`.
 #[derive(Args, Debug)]
 pub(super) struct Lead {
-    /// The agent; it has to have announced itself, and not be offline
+    /// The agent; it must have announced itself, and must not be offline
     agent: String,
 }
 
@@ -28,7 +29,7 @@ pub(super) fn lead(here: &Here, asked: Lead) -> Result<u8, Complaint> {
 /// `provost agent-protocol`.
 #[derive(Subcommand, Debug)]
 pub(super) enum AgentProtocol {
-    /// Put its events on the timeline; those that are there already are passed over
+    /// Import its events into the timeline; known events are skipped
     #[command(after_help = "Example:\n  provost agent-protocol import .agent-protocol/protocol.db")]
     Import(Import),
 }
@@ -36,7 +37,7 @@ pub(super) enum AgentProtocol {
 /// `provost agent-protocol import`.
 #[derive(Args, Debug)]
 pub(super) struct Import {
-    /// The database; `.agent-protocol/protocol.db` of the workspace if none is named
+    /// The database; by default `.agent-protocol/protocol.db` of the workspace
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 }

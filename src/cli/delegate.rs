@@ -1,4 +1,4 @@
-//! `provost delegate`: have something done, and watch it if wanted.
+//! `provost delegate`: delegates a task, and follows it on request.
 
 use std::path::PathBuf;
 
@@ -8,44 +8,45 @@ use super::complaint::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
+use crate::api::wire;
 use crate::base::{AgentId, TaskId, Ttl};
-use crate::client::{Client, wire};
+use crate::client::Client;
 use crate::config::nearest;
 use crate::system::real_path;
 
 /// `provost delegate`.
 #[derive(Args, Debug)]
 pub(super) struct Delegate {
-    /// What is to be done; the worker `shell` runs it as a command
+    /// The task; the worker `shell` runs it as a command
     goal: String,
-    /// Who is to do it
+    /// The worker
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// Where, inside the repository; relative to the current directory
+    /// The directory inside the repository; relative to the current directory
     #[arg(long, value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// The worker is stopped after this long
+    /// Stop the worker after this time
     #[arg(long, value_parser = args::duration, value_name = "10m")]
     timeout: Option<Ttl>,
-    /// The model that is to do it
+    /// The model for the task
     #[arg(long)]
     model: Option<String>,
-    /// How the result is to be written
+    /// The form of the result
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The task's id, to ask for the same thing once however often this is run
+    /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
     /// Speak as this agent instead of as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// Stay, show what the worker says, and end with its exit code
+    /// Stay, show the worker's output, and end with its exit code
     #[arg(long)]
     wait: bool,
-    /// With --wait: show output to the letter, escape sequences included
+    /// With --wait: show the output unchanged, escape sequences included
     #[arg(long, requires = "wait")]
     raw: bool,
-    /// Fail when no daemon runs, instead of starting one
+    /// Fail if no daemon runs, instead of starting one
     #[arg(long)]
     no_start: bool,
 }
@@ -53,7 +54,7 @@ pub(super) struct Delegate {
 /// DevIt's two forms of a result.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// As the worker likes
+    /// In the worker's own form
     Default,
     /// Short
     Compact,
@@ -112,12 +113,12 @@ fn request(here: &Here, asked: &Delegate) -> Result<wire::Delegate, Complaint> {
     })
 }
 
-/// The directory as the daemon wants it: from the repository's root. Without a word from the caller it is the
-/// one we are in, so that a command does what it would do when typed there.
+/// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,
+/// so that a command does the same as when typed there.
 fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Complaint> {
     let wanted = here.cwd.join(dir.map_or_else(|| PathBuf::from("."), PathBuf::clone));
     let wrong = |why: String| {
-        Complaint::of(format!("{} cannot be worked in", wanted.display()))
+        Complaint::of(format!("{} cannot be used as working directory", wanted.display()))
             .because(why)
             .next("provost delegate --dir DIRECTORY, one inside the repository")
     };
@@ -135,8 +136,7 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
     }
 }
 
-/// What there is to say of a worker that nobody has heard of: it may still come for its task, and more often its name is
-/// misspelt.
+/// The note about an unknown worker: it may still come for its task, but more often its name is misspelt.
 async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, Complaint> {
     let known = client.about().await?.workers;
     let registered = client.agents().await?.into_iter().filter(|it| it.registered_at.is_some());
@@ -158,7 +158,7 @@ async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, Com
     Ok(Some(Stranger { what, why: format!("{meant}configured: {}", names.join(", ")), next }))
 }
 
-/// The same, in words.
+/// The same, as text.
 struct Stranger {
     what: String,
     why: String,

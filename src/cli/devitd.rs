@@ -14,8 +14,9 @@ use super::complaint::{Complaint, DONE};
 use super::here::{Here, wait_for};
 use super::up::{self, Devitd, Serve};
 use super::{Run, out, spoken};
+use crate::api::wire;
 use crate::base::Secret;
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 use crate::config::env::weak_secret;
 use crate::system::{self, Signals};
 

@@ -198,7 +198,7 @@ fn configuration(here: &Here, found: &mut Findings) -> Option<Loaded> {
         found.add(format!("worker {name}"), Health::Broken, format!("{}: {}", refused.file, refused.reason));
     }
     if loaded.notes.is_empty() {
-        found.add("settings", Health::Fine, "nothing to complain about");
+        found.add("settings", Health::Fine, "no problems found");
     }
     Some(loaded)
 }
@@ -233,14 +233,14 @@ fn journal(here: &Here, found: &mut Findings) {
     if !here.places.state.join(store::DATABASE).exists() {
         return;
     }
-    found.add("store", Health::Fine, "its pages are whole, and it has all that is known to have been in it");
+    found.add("store", Health::Fine, "its pages are intact, and its history is complete up to the last mark");
     let read = store::open_reader(&here.places.state).and_then(|mut reader| {
         let verdict = reader.verify(None)?;
         clock(&verdict, reader.as_mut(), found);
         Ok(verdict)
     });
     match read.map_err(Complaint::from).and_then(super::journal::unchanged) {
-        Ok((events, _)) => found.add("journal", Health::Fine, format!("{events} events, unchanged")),
+        Ok(journal) => found.add("journal", Health::Fine, format!("{} events, unchanged", journal.events)),
         Err(complaint) => found.add("journal", Health::Broken, complaint.text()),
     }
 }

@@ -1,8 +1,8 @@
-//! `provost git`: hooks that hold commits and pushes to contracts and locks, and tell commits of agents to the others.
+//! `provost git`: hooks that check commits and pushes against contracts and locks, and tell other agents of an
+//! agent's commits.
 //!
-//! Promises: a hook that was there stays, and has the first word; what `install` did, `uninstall` takes back; a check
-//! ends within its deadline, and says when it was not made. Hooks are protected from workers, so that only the user
-//! puts them there.
+//! Promises: an existing hook stays, and runs first; `uninstall` reverts `install`; a check ends within its deadline,
+//! and says so if it was impossible. The jail protects hooks from workers, so only the user installs them.
 
 mod agent;
 mod changes;
@@ -23,16 +23,16 @@ pub(super) use install::{install, standings, status, uninstall};
 /// `provost git`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Git {
-    /// Put the hooks in place: pre-commit, prepare-commit-msg, post-commit and pre-push
+    /// Install the hooks: pre-commit, prepare-commit-msg, post-commit and pre-push
     #[command(after_help = "Examples:\n  provost git install\n  provost git install --shared")]
     Install(Install),
-    /// Take them away, and put back what was there before
+    /// Remove the hooks, and restore the earlier ones
     #[command(after_help = "Example:\n  provost git uninstall")]
     Uninstall,
-    /// Show which are in place
+    /// Show the installed hooks
     #[command(after_help = "Examples:\n  provost git status\n  provost git status --json")]
     Status,
-    /// What the hooks call
+    /// The hooks call this
     #[command(subcommand, hide = true)]
     Run(run::Run),
 }
@@ -40,7 +40,7 @@ pub(super) enum Git {
 /// `provost git install`.
 #[derive(Args, Debug)]
 pub(super) struct Install {
-    /// Also where core.hooksPath leads to a folder that other repositories use
+    /// Install also if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
     shared: bool,
 }

@@ -1,24 +1,24 @@
-//! `provost graph`: who calls whom, across files.
+//! `provost graph`: callers and callees of symbols, across files.
 
 use clap::{Args, Subcommand};
 
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
-use crate::client::wire;
+use crate::api::wire;
 
 /// `provost graph`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Graph {
-    /// Who calls a symbol, one step away, in any file
+    /// Show the direct callers of a symbol, in any file
     #[command(
         after_help = "Examples:\n  provost graph callers src/auth.ts:validateToken\n  provost graph callers Session.renew --json"
     )]
     Callers(Symbol),
-    /// What a symbol calls; `?:name` is not in this repository
+    /// Show the direct callees of a symbol; `?:name` is not in this repository
     #[command(after_help = "Example:\n  provost graph callees src/routes.ts:handle")]
     Callees(Symbol),
-    /// How much of the repository is known
+    /// Show how much of the repository is indexed
     #[command(after_help = "Example:\n  provost graph status")]
     Status,
 }
@@ -26,7 +26,7 @@ pub(super) enum Graph {
 /// A symbol.
 #[derive(Args, Debug)]
 pub(super) struct Symbol {
-    /// `file:Symbol`, the file from the repository's root; or a name that only one file has
+    /// `file:Symbol`, the file relative to the repository's root; or a name that only one file defines
     symbol: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn graph(here: &Here, it: Graph) -> Result<u8, Complaint> {
         Graph::Callers(Symbol { symbol }) => {
             let query = wire::GraphQuery { symbol };
             let calls = wait_for(async { Ok(here.daemon(None).await?.callers(&query).await?) })?;
-            tell(here, &calls, "nobody calls it, as far as is known")
+            tell(here, &calls, "no known callers")
         }
         Graph::Callees(Symbol { symbol }) => {
             let query = wire::GraphQuery { symbol };
@@ -77,7 +77,7 @@ fn status(here: &Here) -> Result<u8, Complaint> {
         row("calls", graph.edges.to_string()),
         row("memory", format!("{} KiB", graph.bytes >> 10)),
         row("read in", graph.took_ms.map_or("still reading".into(), |ms| format!("{ms} ms"))),
-        row("changes", if graph.watching { "told by the system" } else { "looked for at intervals" }.into()),
+        row("changes", if graph.watching { "reported by the system" } else { "checked at intervals" }.into()),
     ];
     if graph.broken > 0 {
         rows.push(row("not read whole", format!("{} files", graph.broken)));

@@ -1,4 +1,4 @@
-//! `provost guard`: whether an agent may write somewhere, for the hooks of agents. It always ends in time.
+//! `provost guard`: checks whether an agent may write to a file, for the hooks of agents. It always ends in time.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::AgentId;
 use crate::base::limits::SOURCE_BYTES_MAX;
-use crate::client::wire;
 
 /// `provost guard`.
 #[derive(Args, Debug)]
 pub(super) struct Guard {
-    /// The files; `FILE:SYMBOL` is about that symbol alone
+    /// The files; `FILE:SYMBOL` checks that symbol alone
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     paths: Vec<PathBuf>,
-    /// Which agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude Code or Codex
-    /// its session, else the user
+    /// The agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude Code or
+    /// Codex its session, else the user
     #[arg(long, alias = "as", value_name = "AGENT")]
     agent: Option<AgentId>,
-    /// The new content of the file is on standard input: only locks on what it changes count
+    /// Read the new content of the file from standard input: only locks on changed symbols count
     #[arg(long)]
     stdin_content: bool,
 }
@@ -54,7 +54,7 @@ pub(super) fn guard(here: &Here, asked: Guard) -> Result<u8, Complaint> {
     Ok(if free { DONE } else { HELD })
 }
 
-/// Whose it is, for how long, and what for.
+/// The holder, the time and the reason.
 pub(super) fn held(it: &wire::Blocked) -> String {
     if let Some(claim) = &it.claim {
         let since = claim.since.as_deref().map(|it| format!(" since {}", short_time(it))).unwrap_or_default();
@@ -92,7 +92,7 @@ fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
     })
 }
 
-/// What was typed as `FILE` or `FILE:SYMBOL`. A file whose name has a colon in it is a file.
+/// Parses `FILE` or `FILE:SYMBOL`. An existing file whose name has a colon in it is a file.
 fn file_and_symbol(here: &Here, typed: &Path) -> (PathBuf, Option<String>) {
     let split = typed.to_str().and_then(|it| it.rsplit_once(':'));
     match split.filter(|_| here.cwd.join(typed).symlink_metadata().is_err()) {
@@ -103,8 +103,8 @@ fn file_and_symbol(here: &Here, typed: &Path) -> (PathBuf, Option<String>) {
     }
 }
 
-/// What the file has now and what it will have; neither when one is larger than files are read, and then every lock
-/// in it counts.
+/// The present and the new content of the file; neither if one is larger than the bound for files, and then every
+/// lock in it counts.
 fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), Complaint> {
     let unreadable = |err| Complaint::of(format!("{} cannot be read", path.display())).because(err);
     let before = match path.metadata() {
@@ -117,7 +117,7 @@ fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<S
     let (give, take) = mpsc::channel();
     // Ends with this program if nobody says anything.
     let reads = std::thread::Builder::new().spawn(move || give.send(limited(&mut std::io::stdin().lock())));
-    reads.map_err(|err| Complaint::of("standard input cannot be waited for").because(err))?;
+    reads.map_err(|err| Complaint::of("standard input cannot be read in time").because(err))?;
     let after =
         take.recv_timeout(deadline).map_err(|_| Complaint::of("standard input did not end in time"))?;
     let after = after.map_err(|err| Complaint::of("standard input cannot be read").because(err))?;

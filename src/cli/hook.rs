@@ -1,4 +1,4 @@
-//! `provost hook wait`: what a notification hook does until its ACK comes, for scripts without a socket tool.
+//! `provost hook wait`: waits for the ACK of a notification hook, for scripts without a socket tool.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use line::Line;
 #[cfg_attr(windows, path = "hook/line_windows.rs")]
 mod line;
 
-/// How often the marker is looked for.
+/// Interval between two checks for the marker.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What a released hook is sent. DevIt 1.9.
+/// The byte that releases a hook. DevIt 1.9.
 const RELEASE: u8 = 1;
 
 /// `provost hook`.
@@ -37,13 +37,13 @@ Exit codes: 0 acknowledged; 1 not within the timeout; 2 this is no notification 
 /// `provost hook wait`.
 #[derive(Args, Debug)]
 pub(super) struct Wait {
-    /// Give up after this long; the daemon ends the hook after `hooks.notify.timeout` in any case
+    /// Give up after this time; the daemon ends the hook after `hooks.notify.timeout` in any case
     #[arg(long, value_parser = duration, default_value = "1m")]
     timeout: Ttl,
     /// The hook's ACK socket; on Windows its pipe
     #[arg(long, env = line::VARIABLE, hide_env_values = true, value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
-    /// The file that appears with the ACK, where there is no socket
+    /// The file that appears with the ACK, if there is no socket
     #[arg(long, env = "DEVIT_ACK_MARKER", hide_env_values = true, value_hint = ValueHint::FilePath)]
     marker: Option<PathBuf>,
 }
@@ -65,7 +65,7 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         (Some(Ok(line)), _) => at_socket(line, marker.as_deref(), until),
         (_, Some(marker)) => for_marker(marker, until),
         (Some(Err(err)), None) => {
-            return Err(Complaint::of("nobody acknowledges at this socket")
+            return Err(Complaint::of("no daemon acknowledges at this socket")
                 .because(err)
                 .next("run it in a notification hook, while that runs")
                 .with_code(NOT_RUNNING));
@@ -73,7 +73,9 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         (None, None) => {
             return Err(Complaint::of("this is no notification hook")
                 .because(format!("neither {} nor DEVIT_ACK_MARKER is set", line::VARIABLE))
-                .next("set [hooks.notify] command in ~/.config/provost/provost.toml, and wait in there")
+                .next(
+                    "set [hooks.notify] command in ~/.config/provost/provost.toml, and wait in that command",
+                )
                 .with_code(USAGE));
         }
     };
@@ -82,7 +84,7 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         Waited::Acknowledged => out::line("acknowledged").map(|()| DONE),
         Waited::TimedOut => {
             Err(Complaint::of(format!("not acknowledged within {} ms", asked.timeout.as_millis()))
-                .next("provost notify TASK --status ack, from whoever was notified"))
+                .next("provost notify TASK --status ack, by the notified agent"))
         }
         Waited::DaemonGone => Err(Complaint::of("the daemon ended the wait without an ACK")
             .next("nothing; if it stopped, the hook runs again after its next start")
@@ -90,7 +92,7 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
     }
 }
 
-/// One byte releases; the end of the connection without it means that nobody will.
+/// One byte releases the hook; if the connection ends without it, no ACK will come.
 fn at_socket(mut line: Line, marker: Option<&Path>, until: Instant) -> io::Result<Waited> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -130,7 +132,7 @@ fn for_marker(marker: &Path, until: Instant) -> io::Result<Waited> {
     }
 }
 
-/// Whether the daemon's file is there; a link to somewhere else is not it.
+/// Whether the daemon's file exists; a link does not count.
 fn is_there(marker: &Path) -> bool {
     marker.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }

@@ -1,9 +1,10 @@
-//! `provost hooks`: hooks of agents' hosts, so that a write to what somebody else has is refused where it is made.
+//! `provost hooks`: hooks of agents' hosts, which refuse a write to a place that another agent holds.
 //!
-//! Promises: what stands in a host's configuration stays as it is, and what `install` put in, `remove` takes out, to the
-//! byte where nobody has changed the file since. A hook never hangs; of a write that could not be checked it says so, and
-//! refuses it; it never says yes in anybody's place. `host` says what is wanted of each host, `install`, `json` and `file`
-//! put it there, `run` is what the hooks call, and `call`, `patch` and `shell` find out what a tool call would write.
+//! Promises: `install` keeps everything else in a host's configuration, and `remove` takes out exactly what `install`
+//! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not
+//! check, and says so; it never approves in a person's place. `host` describes the entries for each host, `install`,
+//! `json` and `file` write them, the hooks call `run`, and `call`, `patch` and `shell` find the files that a tool
+//! call would write.
 
 mod call;
 mod file;
@@ -27,33 +28,33 @@ use super::{Complaint, Here, git, out};
 use crate::base::{AgentId, Ttl};
 use host::{Host, Wish};
 
-/// Longest that a person's answer is waited for. Hosts give a hook ten minutes.
+/// Longest wait for a person's answer. Hosts give a hook ten minutes.
 const PATIENCE_MAX: Ttl = Ttl::minutes(9);
 
 /// `provost hooks`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Hooks {
-    /// Put the hooks of a host in place, or git's
+    /// Install the hooks of a host, or git's
     #[command(
         after_help = "Examples:\n  provost hooks install claude\n  provost hooks install cursor --agent cursor-ada\n  provost hooks install git"
     )]
     Install(Install),
-    /// Take them out, and put back what was there before
+    /// Remove the hooks, and restore the earlier configuration
     #[command(after_help = "Example:\n  provost hooks remove claude")]
     Remove(Remove),
-    /// Show which are in place
+    /// Show the installed hooks
     #[command(
         after_help = "Examples:\n  provost hooks status\n  provost hooks status codex\n  provost hooks status --json"
     )]
     Status(Status),
-    /// What the hooks call: reads on standard input what the host says, and answers in its form
+    /// The hooks call this: it reads the host's message on standard input, and answers in the host's format
     #[command(
         after_help = "Example:\n  provost hooks run claude pre-tool-use < call.json\n\nExit codes: 0 the host goes by the answer on standard output, or as if there were no hook; 2 refused, for the reason on standard error."
     )]
     Run(run::Run),
 }
 
-/// Whose hooks.
+/// The owner of the hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Whose {
     /// Claude Code
@@ -82,15 +83,15 @@ impl Whose {
 pub(super) struct Install {
     /// Whose
     whose: Whose,
-    /// For everybody who works on the repository: in the file that is committed, and calling `provost` by its name. Of
-    /// git: also where core.hooksPath leads to a folder that other repositories use
+    /// Install for all users of the repository: in the committed file, with `provost` called by its name. For git:
+    /// install also if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
     shared: bool,
-    /// The agent as which the host speaks, where it is not to be named after its session; `provost mcp --as` then has to
-    /// name the same
+    /// The agent that the host speaks as, instead of a name made from its session; `provost mcp --as` then has to
+    /// name the same agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<AgentId>,
-    /// How long somebody's answer to a permission request is waited for, before the host itself asks; 0s not at all
+    /// How long the hook waits for an answer to a permission request before the host itself asks; 0s means not at all
     #[arg(long, value_name = "TIME", value_parser = patience, default_value = "1m")]
     permission_wait: u64,
 }
@@ -105,7 +106,7 @@ pub(super) struct Remove {
 /// `provost hooks status`.
 #[derive(Args, Debug)]
 pub(super) struct Status {
-    /// Whose; everybody's if nothing is said
+    /// The host; by default all of them
     whose: Option<Whose>,
 }
 
@@ -116,7 +117,7 @@ fn patience(text: &str) -> Result<u64, String> {
     let time = duration(text)?;
     match time <= PATIENCE_MAX {
         true => Ok(time.as_seconds().max(1)),
-        false => Err("hosts wait ten minutes for a hook; nine at most".into()),
+        false => Err("hosts wait ten minutes for a hook, so use nine minutes at most".into()),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
         let path = here.places.config.join("policy.toml");
         if !write_new(&path, builtin(preset).text())? {
             return Err(Complaint::refusal(format!("{} is there already", path.display()))
-                .because("it may be yours, so it was not replaced")
+                .because("it was not replaced, since it may be yours")
                 .next(format!("move it away, then: provost init --policy {}", builtin(preset).name())));
         }
         made.push(format!("{} (the rules that decide)", path.display()));
@@ -45,9 +45,9 @@ pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
     out::line(format!("state:               {}", here.places.state.display()))?;
     made.iter().try_for_each(|it| out::line(format!("made {it}")))?;
     out::line(
-        "\nnext:\n  provost doctor                         look over this machine\n  \
+        "\nnext:\n  provost doctor                         check this machine\n  \
          provost up                             start the daemon\n  \
-         provost delegate \"make test\" --wait    run something in the jail\n  \
+         provost delegate \"make test\" --wait    run a command in the jail\n  \
          eval \"$(provost env)\"                  point existing clients here\n  \
          provost key rotate client:approver     get the approver's key, for an approving agent",
     )?;

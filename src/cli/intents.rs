@@ -1,4 +1,4 @@
-//! Intents: what agents say that they will change.
+//! Intents: changes that agents announce.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,9 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, locks, out};
+use crate::api::wire;
 use crate::base::{AgentId, Ttl};
-use crate::client::{Client, wire};
+use crate::client::Client;
 
 /// The beginning of an id must be this long to stand for it.
 const PREFIX_LEN_MIN: usize = 4;
@@ -19,15 +20,15 @@ const PREFIX_LEN_MIN: usize = 4;
 /// `provost intend`.
 #[derive(Args, Debug)]
 pub(super) struct Intend {
-    /// What is to be done
+    /// A description of the change
     description: String,
-    /// In this file; may be given again
+    /// A file of the change; may be repeated
     #[arg(long = "file", value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
-    /// In this symbol of them; may be given again. Without one: in whole files
+    /// A symbol of the files; may be repeated. By default the whole files
     #[arg(long = "symbol", value_name = "SYMBOL")]
     symbols: Vec<String>,
-    /// It lapses by itself after this long
+    /// The intent lapses by itself after this time
     #[arg(long, value_parser = duration, value_name = "2h")]
     ttl: Option<Ttl>,
     #[command(flatten)]
@@ -46,14 +47,14 @@ pub(super) struct List {
     /// Only those for this file
     #[arg(long, value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
-    /// Only those that stand so; without it those that live
+    /// Only intents with this status; by default the live ones
     #[arg(long, value_enum)]
     status: Option<Status>,
     #[command(flatten)]
     speaker: Speaker,
 }
 
-/// Where an intent stands.
+/// The status of an intent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
     /// Announced
@@ -82,14 +83,14 @@ impl Status {
 pub(super) struct Update {
     /// Its id, or enough of its beginning
     id: String,
-    /// What becomes of it
+    /// The new status
     #[arg(value_enum)]
     to: To,
     #[command(flatten)]
     speaker: Speaker,
 }
 
-/// What may become of an intent.
+/// The new status of an intent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum To {
     /// It is under way
@@ -176,13 +177,13 @@ pub(super) fn update(here: &Here, asked: Update) -> Result<u8, Complaint> {
     out::line(out::one_line(&format!("intent {}: {}", intent.id, intent.status), 400)).map(|()| DONE)
 }
 
-/// The intent that is meant: by its id, or by the beginning of a live one.
+/// The named intent: by its id, or by the beginning of a live one's id.
 async fn meant(client: &Client, id: &str) -> Result<String, Complaint> {
     let live = client.intents(&wire::Whose::default()).await?;
     only(id, live.into_iter().map(|it| it.id).collect(), "provost intents")
 }
 
-/// The one id that begins so; what begins none is asked for as it is.
+/// The one id with this beginning; a text that begins no id is passed on unchanged.
 pub(super) fn only(id: &str, mut all: Vec<String>, list: &str) -> Result<String, Complaint> {
     if id.len() < PREFIX_LEN_MIN || all.iter().any(|it| it == id) {
         return Ok(id.to_owned());

@@ -1,6 +1,7 @@
-//! `provost jail`: what a worker may touch, and a command that runs so. Reads files and builds jails; asks no daemon.
+//! `provost jail`: shows what a worker may access, and runs a command in its jail. Reads files and builds jails; asks
+//! no daemon.
 //!
-//! No rule is asked either: whoever types this runs it themselves, and could run it without a jail as well.
+//! It checks no rule either: the person who types the command could run it without a jail as well.
 
 mod trial;
 
@@ -19,7 +20,7 @@ use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe}
 /// `provost jail`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Jail {
-    /// Print what a worker may touch, and what holds it to that
+    /// Print what a worker may access, and which layer enforces it
     #[command(
         after_help = "Examples:\n  provost jail explain shell\n  provost jail explain claude_code --cwd src --json\n  provost jail explain shell --tier ll"
     )]
@@ -40,10 +41,10 @@ pub(super) struct Explain {
     /// The worker
     #[arg(default_value = "shell")]
     worker: AgentId,
-    /// Where it would work; without it, where it works by itself, else here
+    /// The directory; by default the worker's own, else the current one
     #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// In another tier than the configuration says
+    /// A tier other than the configured one
     #[arg(long, value_enum)]
     tier: Option<InTier>,
 }
@@ -55,7 +56,7 @@ pub(super) enum InTier {
     Ns,
     /// Landlock, system call filter and limits
     Ll,
-    /// On Windows: a job object, and a token with which little can be written
+    /// On Windows: a job object, and a token that restricts writing
     Job,
 }
 
@@ -69,21 +70,21 @@ impl From<InTier> for Tier {
     }
 }
 
-/// Whose plan is wanted, and for what.
+/// The worker and the command of a plan.
 pub struct Rehearse {
-    /// Where everything is.
+    /// The places of Provost's files.
     pub places: Places,
-    /// The configuration, as a daemon started now would have it.
+    /// The configuration that a daemon would use if it started now.
     pub config: Config,
     /// The worker.
     pub worker: AgentId,
-    /// Where it is to work, absolute; without it, where it works by itself, else the workspace.
+    /// The working directory, absolute; by default the worker's own, else the workspace.
     pub directory: Option<PathBuf>,
-    /// The tier, when not the worker's.
+    /// The tier, if it is not the worker's.
     pub tier: Option<Tier>,
-    /// What to run instead of the worker's own command.
+    /// The command that replaces the worker's own.
     pub command: Option<Words>,
-    /// How long it may take, when not as long as the worker may.
+    /// The time limit, if it is not the worker's.
     pub timeout: Option<Ttl>,
 }
 
@@ -95,12 +96,12 @@ pub struct Words {
     pub args: Vec<String>,
 }
 
-/// The plan that was wanted.
+/// The requested plan.
 pub struct Rehearsed {
-    /// What the worker would be given.
+    /// The paths, variables and limits of the worker.
     pub plan: Plan,
-    /// Says what a program has left in the workspace, a line each, once nothing of it runs; until then it holds what the
-    /// plan needs.
+    /// Reports the files that a program has left in the workspace, a line each, once none of its processes runs;
+    /// until then it holds the resources of the plan.
     pub left: Box<dyn FnOnce() -> Vec<String>>,
 }
 
@@ -111,7 +112,7 @@ pub(super) fn jail(here: &Here, asked: Jail, rehearse: &Rehearsal) -> Result<u8,
     }
 }
 
-/// The question about a worker that there is.
+/// The request for a plan of an existing worker.
 fn question(here: &Here, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehearse, Complaint> {
     let config = here.config(None)?.config;
     let worker = known(&config, worker)?;
@@ -222,30 +223,30 @@ fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Comp
     Ok(DONE)
 }
 
-/// Which way a worker works, and why so where its entry does not say it.
+/// Where a worker works, and the reason if its entry does not say it.
 fn way_of(copies: Copies, by_itself: bool) -> Vec<(Topic, String)> {
     let way = match copies {
         Copies::Kept => {
-            "in a private copy: what it changes there is kept, and comes into the directory when you apply it \
+            "in a private copy: its changes are kept, and reach the directory when you apply them \
              (provost apply TASK)"
         }
-        Copies::Thrown => "in a copy, which is thrown away afterwards, not in the directory itself",
-        Copies::No => "in the directory itself: what it changes is there at once",
+        Copies::Thrown => "in a copy, which is deleted afterwards, not in the directory itself",
+        Copies::No => "in the directory itself: its changes take effect at once",
     };
-    let why = "so because its entry speaks with a model (a key, or a model's name); `copy = false` has it work in the \
+    let why = "because its entry speaks with a model (a key, or a model's name); `copy = false` has it work in the \
                directory itself";
-    let own = "the copy has a repository of its own, which may be written, hooks and settings excepted";
+    let own = "the copy has a repository of its own, which the worker may write, except hooks and settings";
     let why = (copies == Copies::Kept && by_itself).then(|| (Topic::Write, why.to_owned()));
     let own = (copies != Copies::No).then(|| (Topic::Git, own.to_owned()));
     [(Topic::Write, way.to_owned())].into_iter().chain(why).chain(own).collect()
 }
 
-/// A topic as its facts are headed.
+/// The heading of a topic's facts.
 fn word(topic: Topic) -> String {
     serde_json::to_value(topic).ok().and_then(|it| Some(it.as_str()?.to_owned())).unwrap_or_default()
 }
 
-/// What works from inside of a jail of this tier although it should not: the name of the attempt, and what it is.
+/// The attempts that succeed in a jail of this tier although they should not: the name and the description of each.
 fn stays_open(tier: Tier) -> Vec<(&'static str, &'static str)> {
     match tier {
         Tier::Ns => Vec::new(),

@@ -1,24 +1,24 @@
-//! The journal: checked, and taken elsewhere. Reads the files, with or without a daemon.
+//! Checks and exports the journal. Reads the files, with or without a daemon.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::complaint::{DONE, FAILED};
 use super::{Complaint, Here, out};
-use crate::store::{self, Anchor, StoreError, Verdict};
+use crate::store::{self, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Journal {
-    /// Check the whole chain, and that it still contains a point known from elsewhere
+    /// Check the whole chain, and that it still contains an anchor
     #[command(
         after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor"
     )]
     Verify(Verify),
-    /// Print the end of the chain, to be kept elsewhere
+    /// Print the end of the chain, an anchor to keep elsewhere
     #[command(after_help = "Example:\n  provost journal head > anchor.txt")]
     Head,
     /// Write every event as a line of JSON
@@ -31,7 +31,7 @@ pub(super) enum Journal {
 /// `provost journal verify`.
 #[derive(Args, Debug)]
 pub(super) struct Verify {
-    /// A point that the journal has reached, as `provost journal head` printed it
+    /// An anchor: a position that `provost journal head` has printed
     #[arg(long, value_name = "provost-anchor:1:…")]
     anchor: Option<Anchor>,
 }
@@ -52,7 +52,7 @@ pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
     }
 }
 
-/// The store, which every daemon that has run here has left.
+/// The store of this repository; it exists once a daemon has run.
 pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
     if !here.places.state.join(store::DATABASE).exists() {
         // A key or a mark without a database shows that there was one.
@@ -66,23 +66,43 @@ pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
     Ok(store::open_reader(&here.places.state)?)
 }
 
-fn checked(here: &Here, anchor: Option<Anchor>) -> Result<(u64, Anchor), Complaint> {
+fn checked(here: &Here, anchor: Option<Anchor>) -> Result<Unchanged, Complaint> {
     unchanged(reader(here)?.verify(anchor)?)
 }
 
 const WAYS_BACK: &str =
-    "provost restore FILE with a backup, or provost restore --empty; what is there is kept beside it";
+    "provost restore FILE with a backup, or provost restore --empty; the present files are kept beside it";
 
-/// How many events there are and where they end, or what is wrong with them.
-pub(super) fn unchanged(verdict: Verdict) -> Result<(u64, Anchor), Complaint> {
+/// An undamaged journal.
+pub(super) struct Unchanged {
+    /// The number of its events.
+    pub(super) events: u64,
+    /// The end of its chain.
+    head: Anchor,
+    /// The numbers that restores have skipped.
+    leaps: Vec<Leap>,
+}
+
+/// The undamaged journal, or the damage.
+pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, Complaint> {
     match verdict {
-        Verdict::Ok { events, head } => Ok((events, head)),
+        Verdict::Ok { events, head, leaps } => Ok(Unchanged { events, head, leaps }),
         Verdict::Tampered { first_bad_seq, what } => Err(Complaint::of("the journal has been changed")
             .because(format!("event {first_bad_seq}: {what}"))
             .next(WAYS_BACK)),
         Verdict::Truncated { anchor, head } => Err(Complaint::of("the end of the journal is missing")
-            .because(format!("it was at event {} once and ends at {}", anchor.seq, head.seq))
-            .next("provost restore FILE with a backup, or provost restore --as-it-is to go on with what is left")),
+            .because(format!("it had reached event {} and ends at {}", anchor.seq, head.seq))
+            .next(
+                "provost restore FILE with a backup, or provost restore --as-it-is to continue with the rest",
+            )),
+        Verdict::GivenUp { anchor, leap } => Err(Complaint::of(format!(
+            "the journal's history up to event {} was given up",
+            anchor.seq
+        ))
+        .because(format!("{}; event {} was the last one kept", restored(&leap), leap.kept))
+        .next(
+            "provost journal head for an anchor of the present journal, or provost restore FILE for a backup",
+        )),
         Verdict::CannotCheck(why) => {
             Err(Complaint::of("the journal cannot be checked").because(why).next("provost doctor"))
         }
@@ -91,10 +111,20 @@ pub(super) fn unchanged(verdict: Verdict) -> Result<(u64, Anchor), Complaint> {
 
 fn verify(here: &Here, anchor: Option<Anchor>) -> Result<u8, Complaint> {
     match checked(here, anchor) {
-        Ok((events, head)) if here.json => {
-            out::json(&json!({ "ok": true, "events": events, "head": head.to_string() }))?;
+        Ok(Unchanged { events, head, leaps }) if here.json => {
+            let leaps: Vec<_> = leaps.iter().map(leap_in_json).collect();
+            out::json(
+                &json!({ "ok": true, "events": events, "head": head.to_string(), "passed_over": leaps }),
+            )?;
         }
-        Ok((events, head)) => out::line(format!("nothing wrong in {events} events\n{head}"))?,
+        Ok(Unchanged { events, head, leaps }) => {
+            out::line(format!("nothing wrong in {events} events"))?;
+            for leap in &leaps {
+                let (first, last) = (leap.kept.next(), leap.to);
+                out::line(format!("no event has a number from {first} to {last}: {}", restored(leap)))?;
+            }
+            out::line(head)?;
+        }
         Err(complaint) if here.json => {
             out::json(&json!({ "ok": false, "error": complaint.text() }))?;
             return Err(Complaint::silent(FAILED));
@@ -104,8 +134,22 @@ fn verify(here: &Here, anchor: Option<Anchor>) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
+/// The restore that has skipped these numbers.
+fn restored(leap: &Leap) -> String {
+    let with = leap.with.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
+    let at = leap.at.map(|it| format!(" at {it}")).unwrap_or_default();
+    format!("`provost restore`{with} has skipped them{at}, as event {} says", leap.mark())
+}
+
+fn leap_in_json(leap: &Leap) -> Value {
+    json!({
+        "kept_to": leap.kept, "from": leap.kept.next(), "to": leap.to, "restored_by_event": leap.mark(),
+        "at": leap.at.map(|it| it.rfc3339()), "with": leap.with,
+    })
+}
+
 fn head(here: &Here) -> Result<u8, Complaint> {
-    let (_, head) = checked(here, None)?;
+    let Unchanged { head, .. } = checked(here, None)?;
     if here.json {
         out::json(&json!({ "seq": head.seq, "anchor": head.to_string() }))?;
     } else {

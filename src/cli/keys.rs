@@ -1,4 +1,5 @@
-//! `provost key`: keys of agents that nobody may imitate. Changes the files, then tells a running daemon.
+//! `provost key`: keys, which keep other callers from using an agent's name. Changes the files, then tells a running
+//! daemon.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
 /// `provost key`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Key {
-    /// Make a key; it is printed once, and from now on the shared secret does not speak for this agent
+    /// Make a key; it is printed once, and from then on the shared secret does not speak for this agent
     #[command(
         after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)"
     )]
@@ -31,19 +32,19 @@ pub(super) enum Key {
 /// `provost key add`.
 #[derive(Args, Debug)]
 pub(super) struct Add {
-    /// The agent, as it calls itself
+    /// The agent's name
     agent: AgentId,
-    /// What the key is for
+    /// The purpose of the key
     #[arg(long, value_enum, default_value_t = Purpose::Agent)]
     role: Purpose,
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     /// Works and coordinates
     Agent,
-    /// May answer approvals too
+    /// Answers approvals too
     Approver,
     /// Receives delegated tasks
     Worker,
@@ -77,7 +78,7 @@ pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
                     .because(
                         "it means the daemon, or a person at a terminal, and no client may speak under it",
                     )
-                    .next("provost key add with the name that the client calls itself by"));
+                    .next("provost key add with the client's own name"));
             }
             let role = match it.role {
                 Purpose::Agent => Role::Agent,
@@ -98,7 +99,7 @@ pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
     }
 }
 
-/// Prints a new secret, the only time that it is shown, and tells the daemon what was done.
+/// Prints a new secret, the only time that it is shown, and tells the daemon of the change.
 fn changed(
     here: &Here,
     ring: &KeyRing,
@@ -114,14 +115,14 @@ fn changed(
         out::json(&json!({ "agent": agent, "secret": secret, "key": details }))?;
     } else if let Some(secret) = secret {
         out::line(secret)?;
-        out::note(format!("the key of {agent}, shown this once; clients take it as DEVIT_SECRET"));
+        out::note(format!("the key of {agent}, shown only once; clients read it from DEVIT_SECRET"));
     } else {
         out::note(format!("{agent} has no valid key any more; its name stays reserved"));
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, agent.as_str(), details).await) })? {
         Told::Daemon | Told::Nobody => Ok(DONE),
         Told::Failed(err) => {
-            Err(Complaint::of("the files are changed, but the running daemon goes on with the old keys")
+            Err(Complaint::of("the files are changed, but the running daemon still uses the old keys")
                 .because(err)
                 .next("provost reload"))
         }

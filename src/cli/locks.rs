@@ -1,4 +1,4 @@
-//! Locks on symbols: taking one, giving it up, and whose they are.
+//! Locks on symbols: commands that take, release and list them.
 
 use clap::Args;
 
@@ -8,27 +8,27 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::{AgentId, Fence, Ttl};
-use crate::client::wire;
 
 /// `provost lock`.
 #[derive(Args, Debug)]
 pub(super) struct Take {
-    /// Of what, as FILE:SYMBOL with FILE from the current directory; FILE alone is everything in it
+    /// The symbol, as FILE:SYMBOL with FILE relative to the current directory; FILE alone is everything in it
     symbol: String,
-    /// For how long
+    /// The duration of the lock
     #[arg(long, value_parser = duration, value_name = "30m")]
     ttl: Option<Ttl>,
-    /// When somebody else has it, wait so long for it
+    /// If another agent holds it, wait for it this long
     #[arg(long, value_parser = duration, value_name = "2m")]
     wait: Option<Ttl>,
-    /// What for, for others to read
+    /// The reason, for other agents to read
     #[arg(long)]
     reason: Option<String>,
-    /// It ends with this process of yours, too
+    /// End the lock also with this process of yours
     #[arg(long, value_name = "NUMBER")]
     pid: Option<u32>,
-    /// It ends with the process that runs this command, too
+    /// End the lock also with the process that runs this command
     #[arg(long, conflicts_with = "pid")]
     while_parent: bool,
     #[command(flatten)]
@@ -38,19 +38,19 @@ pub(super) struct Take {
 /// `provost unlock`.
 #[derive(Args, Debug)]
 pub(super) struct Unlock {
-    /// Which, as FILE:SYMBOL
+    /// The symbol, as FILE:SYMBOL
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     symbol: Option<String>,
-    /// Only if it still is this grant
+    /// Only if the lock still has this grant number
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     fence: Option<Fence>,
     /// All of the speaker's own
     #[arg(long)]
     all: bool,
-    /// With --all: abandon its intents, too
+    /// With --all: abandon the agent's intents, too
     #[arg(long, requires = "all")]
     intents: bool,
-    /// Whoever has it; the user's right alone
+    /// Release it for any holder; only the user may do that
     #[arg(long, conflicts_with = "all")]
     force: bool,
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-/// What somebody should know besides the answer.
+/// Warnings besides the answer.
 pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     for it in all {
         let word = if it.kind == "incomplete" { "warning" } else { word };

@@ -1,4 +1,4 @@
-//! `provost log`: what happened, from the daemon's feed, or from the store when no daemon runs.
+//! `provost log`: the events, from the daemon's feed, or from the store if no daemon runs.
 
 mod job;
 
@@ -9,26 +9,24 @@ use serde_json::{Map, Value};
 use super::complaint::{DONE, INTERRUPTED};
 use super::here::wait_for;
 use super::{Complaint, Here, journal, out, tasks};
+use crate::api::wire;
 use crate::base::EventSeq;
 use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::{Client, wire};
-
-/// How long one question waits for news, in milliseconds.
-const WAIT_MS: u64 = 20_000;
+use crate::client::Client;
 
 /// `provost log`.
 #[derive(Args, Debug)]
 pub(super) struct Log {
-    /// What the workers of this job have said, instead: `job_...`, as editors' clients show it
+    /// Show the output of this job's workers instead: `job_...`, as editors' clients show it
     #[arg(conflicts_with_all = ["after", "limit"])]
     job: Option<String>,
-    /// Stay and show what happens from now on; end with Ctrl-C
+    /// Stay and show new events; end with Ctrl-C
     #[arg(long, short)]
     follow: bool,
     /// Begin after this event
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
-    /// Without --after: so many of the newest
+    /// Without --after: show this many of the newest events
     #[arg(long, default_value_t = 50)]
     limit: u64,
 }
@@ -59,7 +57,7 @@ pub(super) fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
 /// Shows the events after `from` up to `last`; returns where it stopped.
 async fn show_until(here: &Here, client: &Client, mut from: u64, last: u64) -> Result<u64, Complaint> {
     while from < last {
-        let next = page(here, client, from, 0).await?;
+        let next = page(here, client, from).await?;
         // What was pruned entirely leaves nothing to show.
         if next <= from {
             break;
@@ -69,20 +67,21 @@ async fn show_until(here: &Here, client: &Client, mut from: u64, last: u64) -> R
     Ok(from)
 }
 
-async fn follow(here: &Here, client: &Client, mut from: u64) -> Result<u8, Complaint> {
+async fn follow(here: &Here, client: &Client, from: u64) -> Result<u8, Complaint> {
+    let mut events = client.event_stream(from).await?;
     loop {
-        from = page(here, client, from, WAIT_MS).await?;
+        show(here, &events.next().await?)?;
     }
 }
 
-async fn page(here: &Here, client: &Client, from: u64, wait_ms: u64) -> Result<u64, Complaint> {
-    let query = wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: Some(wait_ms) };
+async fn page(here: &Here, client: &Client, from: u64) -> Result<u64, Complaint> {
+    let query = wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: None };
     let page = client.events(&query).await?;
     page.events.iter().try_for_each(|event| show(here, event))?;
     Ok(page.next)
 }
 
-/// No daemon runs, and the files are all there is.
+/// Reads the files, if no daemon runs.
 fn from_store(here: &Here, asked: &Log) -> Result<u8, Complaint> {
     let mut reader = journal::reader(here)?;
     let mut kept = std::collections::VecDeque::new();
@@ -142,7 +141,7 @@ pub(super) fn show(here: &Here, event: &Value) -> Result<(), Complaint> {
     out::line(out::one_line(&line, out::width()))
 }
 
-/// Members that say something, as `name=value`; digests by their beginning.
+/// Members with a value, as `name=value`; digests by their beginning.
 fn in_short(details: &Map<String, Value>) -> String {
     let pair = |(name, value): (&String, &Value)| {
         let value = match value {

@@ -13,14 +13,15 @@ use crate::mcp::{CallOf, Mcp as Server, Settings, serve};
 /// `provost mcp`.
 #[derive(Args, Debug)]
 pub(super) struct Mcp {
-    /// The agent as which the host speaks; without it as PROVOST_AGENT says, else one of the host's session or process
+    /// The agent that the host speaks as; by default PROVOST_AGENT, else a name made from the host's session or
+    /// process
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// Which tools it offers, as sets: default, all, tasks, approvals, locks, intents, contracts, claims, handoffs, messages,
-    /// pictures, devit; without it as `[mcp] tools` says
+    /// The offered tools, as sets: default, all, tasks, approvals, locks, intents, contracts, claims, handoffs,
+    /// messages, pictures, devit; by default as `[mcp] tools` says
     #[arg(long, value_name = "SETS", value_delimiter = ',', value_parser = McpTools::parse)]
     tools: Option<Vec<McpTools>>,
-    /// Fail when no daemon runs, instead of starting one
+    /// Fail if no daemon runs, instead of starting one
     #[arg(long)]
     no_start: bool,
 }

@@ -1,4 +1,4 @@
-//! `provost policy`: look rules over, try them, and see what a change would change. Reads files; asks no daemon.
+//! `provost policy`: checks rules, tests them, and compares them with others. Reads files; asks no daemon.
 
 use std::path::{Path, PathBuf};
 
@@ -17,26 +17,26 @@ use crate::policy::{
 };
 use crate::store::{self, FinishedFilter};
 
-/// Finished tasks whose requests are asked again: a sample that a person can wait for.
+/// Number of finished tasks whose requests are judged again: a sample that takes a bearable time.
 const REPLAYED: usize = 10_000;
 
 /// `provost policy`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Policy {
-    /// Look over rule files: mistakes, rules that can never decide, examples that do not hold
+    /// Check rule files for mistakes, rules that can never decide, and failing examples
     #[command(after_help = "Examples:\n  provost policy check\n  provost policy check ./policy.toml")]
     Check(Check),
-    /// Ask every question of a table of cases
+    /// Judge every request of a table of cases
     #[command(
         after_help = "Example:\n  provost policy test cases.toml\n\ncases.toml:\n  [[case]]\n  worker = \"shell\"\n  cwd = \"src\"\n  expect = \"allow\""
     )]
     Test(Test),
-    /// Show why a request would be answered as it would be
+    /// Show how the rules would answer a request, and why
     #[command(
         after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot"
     )]
     Explain(Explain),
-    /// Show which requests other rules would answer differently
+    /// Show the requests that other rules would answer differently
     #[command(
         after_help = "Examples:\n  provost policy diff --replay new.toml\n  provost policy diff builtin:strict --cases cases.toml"
     )]
@@ -46,7 +46,7 @@ pub(super) enum Policy {
 /// `provost policy check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Rule files; without any, those that a daemon would use
+    /// Rule files; by default those that a daemon would use
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
@@ -65,22 +65,22 @@ pub(super) struct Test {
 /// `provost policy explain`.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// Who is to do it
+    /// The worker
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// Where, from the repository's root
+    /// The directory, relative to the repository's root
     #[arg(long, default_value = ".")]
     dir: String,
-    /// Who asks; without it, you
+    /// The asking agent; by default you
     #[arg(long)]
     client: Option<AgentId>,
-    /// Through which door: own or devit
+    /// The door of the request: own or devit
     #[arg(long, default_value = "own")]
     door: String,
-    /// How the asker proves who it is: terminal, peer_uid, own_key or shared_key
+    /// The proof of the asking agent: terminal, peer_uid, own_key or shared_key
     #[arg(long, default_value = "terminal")]
     proof: String,
-    /// What is asked for: delegate, screenshot or apply
+    /// The kind of request: delegate, screenshot or apply
     #[arg(long, default_value = "delegate")]
     action: String,
     /// DevIt's tool
@@ -96,13 +96,13 @@ pub(super) struct Explain {
 pub(super) struct Diff {
     /// The other rules: a file, or builtin:default, builtin:strict, builtin:open
     new: String,
-    /// The rules to compare with; without it, those in force
+    /// The rules to compare with; by default those in force
     #[arg(long)]
     from: Option<String>,
-    /// Ask what finished tasks of this repository had asked; this is the default
+    /// Judge the requests of finished tasks of this repository; this is the default
     #[arg(long, conflicts_with = "cases")]
     replay: bool,
-    /// Ask the requests of this table of cases
+    /// Judge the requests of this table of cases
     #[arg(long, value_hint = ValueHint::FilePath)]
     cases: Option<PathBuf>,
 }
@@ -128,7 +128,7 @@ impl From<LoadError> for Complaint {
     }
 }
 
-/// The rules named on the command line, or those that are in force.
+/// The rules that the command line names, or those in force.
 fn rules(here: &Here, named: Option<&str>) -> Result<RuleSet, Complaint> {
     match named {
         // A file that somebody names to look at need not be trusted.
@@ -185,7 +185,7 @@ fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
     Ok(if loads { DONE } else { FAILED })
 }
 
-/// From when on these rules count.
+/// When these rules come into force.
 fn counts(here: &Here) -> String {
     let Ok(Some(about)) = super::up::running(here) else {
         return "no daemon runs: they count from its next start on".into();
@@ -203,7 +203,7 @@ fn counts(here: &Here) -> String {
     }
 }
 
-/// Names and texts of the rules that a daemon would use. Loading them says whether they are to be trusted.
+/// Names and texts of the rules that a daemon would use. Loading them checks whether they can be trusted.
 fn in_force(here: &Here) -> Result<Vec<(String, String)>, Complaint> {
     let system = Path::new(SYSTEM_POLICY);
     let mut sources = vec![base(here, &here.config(None)?)?];
@@ -269,7 +269,7 @@ fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-/// The request that the daemon would put before the rules, with what the configuration says of the worker.
+/// The request that the daemon would give to the rules, with the worker's configuration.
 fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     let config = here.config(None)?.config;
     let mut parts = json!({
@@ -301,7 +301,7 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     })
 }
 
-/// As whom the daemon would see us.
+/// The agent that the daemon would see this process as.
 fn us() -> String {
     format!("user:{}", crate::system::user_name())
 }
@@ -337,7 +337,7 @@ fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-/// What the finished tasks of this repository had asked for, as far as the store still knows.
+/// The requests of this repository's finished tasks, as far as the store still has them.
 fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
     let no_history = || {
         Complaint::of("there is nothing to replay")
@@ -372,7 +372,7 @@ fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
     if requests.is_empty() { Err(no_history()) } else { Ok(requests) }
 }
 
-/// A task's network is a word, or a word with a list.
+/// A task's network is a keyword, or a keyword with a list.
 fn network(parts: &mut Value, stored: &Value) {
     match stored {
         Value::Object(kind) => {

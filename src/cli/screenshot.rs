@@ -6,22 +6,22 @@ use super::complaint::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::here::wait_for;
 use super::{Complaint, Here, out, up};
+use crate::api::wire;
 use crate::base::{AgentId, TaskId};
-use crate::client::wire;
 
 /// `provost screenshot`.
 #[derive(Args, Debug)]
 pub(super) struct Screenshot {
-    /// The task's id, to ask for the same picture once however often this is run
+    /// The task's id; repeated commands with the same id take one picture
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
     /// Speak as this agent instead of as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// Stay until somebody has approved it, if that is needed
+    /// Wait for the approval, if one is needed
     #[arg(long)]
     wait: bool,
-    /// Fail when no daemon runs, instead of starting one
+    /// Fail if no daemon runs, instead of starting one
     #[arg(long)]
     no_start: bool,
 }

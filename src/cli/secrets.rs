@@ -1,5 +1,5 @@
-//! `provost secret`: what workers may be given. Changes the files, then tells a running daemon. A value comes in by
-//! standard input, never as an argument, and is never printed.
+//! `provost secret`: secrets of workers. Changes the files, then tells a running daemon. It reads a value from
+//! standard input, never from an argument, and never prints one.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::vault::{ByProxy, Delivery, Upstream};
 /// `provost secret`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Secrets {
-    /// Keep a secret for workers that name it; the value is read from standard input
+    /// Store a secret for workers that name it; the value is read from standard input
     #[command(
         after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN"
     )]
@@ -27,7 +27,7 @@ pub(super) enum Secrets {
     /// List secrets and how workers get them; values are not shown
     #[command(after_help = "Examples:\n  provost secret list\n  provost secret list --json")]
     List,
-    /// Forget a secret
+    /// Remove a secret
     #[command(after_help = "Example:\n  provost secret remove anthropic")]
     Remove(Remove),
 }
@@ -36,30 +36,30 @@ pub(super) enum Secrets {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("how").required(true).args(["upstream", "file", "env"]))]
 pub(super) struct Add {
-    /// Its name, as workers of the configuration list it in `secrets`
+    /// The secret's name, as configured workers list it in `secrets`
     name: String,
-    /// Have the daemon add it to requests for this address; the worker never sees it
+    /// Let the daemon add the secret to requests for this address; the worker never sees it
     #[arg(long, value_name = "URL", value_parser = upstream)]
     upstream: Option<Upstream>,
-    /// The header that carries it there
+    /// The header that carries the secret
     #[arg(long, default_value = "authorization")]
     header: String,
-    /// What stands before it in that header; without this, `Bearer ` in authorization and nothing elsewhere
+    /// The text before the secret in that header; by default `Bearer ` in authorization and empty elsewhere
     #[arg(long)]
     prefix: Option<String>,
     /// A variable in which the worker's program looks for the base URL; may be repeated
     #[arg(long = "base-url-in", value_name = "VARIABLE", requires = "upstream")]
     base_url: Vec<String>,
-    /// A variable in which it looks for its key, and finds a token of its run; may be repeated
+    /// A variable in which the program looks for its key, and finds a token of its run; may be repeated
     #[arg(long = "token-in", value_name = "VARIABLE", requires = "upstream")]
     token: Vec<String>,
-    /// The authority of the address' certificate (PEM), when it is not a public one
+    /// The certificate authority of the address (PEM), if it is not a public one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "upstream")]
     authority: Option<PathBuf>,
-    /// Give workers a copy as this file of their home
+    /// Give workers a copy of the secret as this file of their home
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// Give it to workers in this variable
+    /// Give the secret to workers in this variable
     #[arg(long, value_name = "VARIABLE")]
     env: Option<String>,
 }
@@ -92,7 +92,9 @@ fn add(here: &Here, asked: Add) -> Result<u8, Complaint> {
     let delivery = delivery(asked)?;
     // Before anybody types a value that could not be kept.
     delivery.check().map_err(|why| {
-        Complaint::refusal("this is no way to give a secret").because(why).next("provost secret add --help")
+        Complaint::refusal("these options are no way to give a secret")
+            .because(why)
+            .next("provost secret add --help")
     })?;
     let value = value(&name, &delivery)?;
     let details = json!({ "delivery": delivery });
@@ -153,8 +155,8 @@ fn changed(here: &Here, what: &str, name: &str, details: Value) -> Result<u8, Co
         out::json(&json!({ "secret": name, "what": what, "details": details }))?;
     } else {
         out::note(match what {
-            "secret.added" => format!("kept; a worker with secrets = [\"{name}\"] may be given it"),
-            _ => format!("{name} is forgotten; workers that name it are refused"),
+            "secret.added" => format!("stored; a worker with secrets = [\"{name}\"] may get it"),
+            _ => format!("{name} is removed; the daemon refuses workers that name it"),
         });
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {

@@ -1,4 +1,4 @@
-//! As whom a command for locks, intents and contracts speaks, and what its paths mean.
+//! The agent that a command for locks, intents and contracts speaks as, and the meaning of its paths.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,21 +7,21 @@ use clap::Args;
 use super::complaint::USAGE;
 use super::{Complaint, Here, session, up};
 use crate::base::AgentId;
-use crate::base::limits::WIT_WORKTREES_MAX;
+use crate::base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
 use crate::client::Client;
-use crate::system::real_path;
+use crate::system::{Ways, real_path};
 
-/// Who speaks.
+/// The speaking agent.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Speaker {
-    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude Code
-    /// or Codex as its session, else as yourself
+    /// Speak as this agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude
+    /// Code or Codex as its session, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
 }
 
 impl Speaker {
-    /// The agent that a flag names, the environment, or the host whose shell this is; `None` is the user.
+    /// The agent that a flag, the environment, or the host of this shell names; `None` is the user.
     pub(super) fn named(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
         Ok(Self::named_plainly(here, flag)?.or_else(|| session::agent_of_the_shell(&here.places)))
     }
@@ -39,26 +39,26 @@ impl Speaker {
         })
     }
 
-    /// The daemon, spoken to as this agent.
+    /// A client of the daemon that speaks as this agent.
     pub(super) async fn daemon(&self, here: &Here) -> Result<Client, Complaint> {
         here.daemon(Self::named(here, self.speak_as.clone())?).await
     }
 
-    /// The same; starts a daemon where none runs.
+    /// The same; starts a daemon if none runs.
     pub(super) fn start(here: &Here) -> Result<(), Complaint> {
         up::start_if_absent(here, true)
     }
 }
 
 impl Here {
-    /// The work tree that the caller is in, when that is not the daemon's own.
+    /// The caller's work tree, if it is not the daemon's own.
     pub(super) fn linked_worktree(&self) -> Option<String> {
         (self.places.worktree != self.places.root)
             .then(|| self.places.worktree.to_str().map(str::to_owned))
             .flatten()
     }
 
-    /// A path as the repository names it: from its root, wherever in one of its work trees it was typed.
+    /// A path relative to the repository's root, typed in any folder of any of its work trees.
     pub(super) fn path(&self, typed: &Path) -> Result<String, Complaint> {
         let wrong = |why: &str| {
             Complaint::of(format!("{} names no file of the repository", typed.display()))
@@ -78,7 +78,7 @@ impl Here {
             below.min_by_key(|it| it.components().count()).map(Path::to_owned)
         };
         let through_links = || {
-            let folder = real_path(whole.parent()?).ok()?;
+            let folder = Ways::new(&tops, WAY_FOLDERS_MAX).entering(whole.parent()?)?;
             below(&folder.join(whole.file_name()?))
         };
         let found = below(&whole).or_else(through_links).ok_or_else(|| wrong("it is not in there"))?;
@@ -86,14 +86,14 @@ impl Here {
         Ok(text.replace(std::path::MAIN_SEPARATOR, "/"))
     }
 
-    /// The same for `file:symbol`; a file alone is everything in it.
+    /// The same for `file:symbol`; a file alone stands for everything in it.
     pub(super) fn symbol(&self, typed: &str) -> Result<String, Complaint> {
         let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
         Ok(format!("{}:{symbol}", self.path(Path::new(file))?))
     }
 }
 
-/// A path without `.`, and by its words without `..`.
+/// A path without `.` and `..`, resolved lexically.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
 use super::{Complaint, Here, approvals, broker, out, tasks};
-use crate::client::{Client, ClientError, wire};
+use crate::api::wire;
+use crate::client::{Client, ClientError};
 use crate::store;
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.

@@ -1,4 +1,4 @@
-//! Tasks: lists, one in full, ending one, and reporting on one.
+//! Commands that list tasks, show one in full, cancel one, and report on one.
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -7,9 +7,10 @@ use super::complaint::{DONE, USAGE};
 use super::follow::Follow;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::limits::STATUS_FINISHED_MAX;
 use crate::base::{AgentId, TaskId};
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
 const PREFIX_LEN_MIN: usize = 4;
@@ -17,10 +18,10 @@ const PREFIX_LEN_MIN: usize = 4;
 /// `provost tasks`.
 #[derive(Args, Debug)]
 pub(super) struct Tasks {
-    /// Which ones
+    /// The kind of tasks
     #[arg(long, value_enum, default_value_t = Filter::All)]
     filter: Filter,
-    /// Finished ones at most
+    /// The largest number of finished tasks
     #[arg(long, default_value_t = 20)]
     limit: usize,
 }
@@ -28,13 +29,13 @@ pub(super) struct Tasks {
 /// Which tasks.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Filter {
-    /// Every one
+    /// All tasks
     All,
-    /// Those that are not finished
+    /// Unfinished tasks
     Active,
-    /// Those that succeeded or were cancelled
+    /// Tasks that succeeded or were cancelled
     Completed,
-    /// Those that failed
+    /// Failed tasks
     Failed,
 }
 
@@ -43,10 +44,10 @@ enum Filter {
 pub(super) struct Task {
     /// Its id, or enough of its beginning
     id: TaskId,
-    /// Watch it to its end, and end with the worker's exit code
+    /// Follow the task to its end, and end with the worker's exit code
     #[arg(long)]
     wait: bool,
-    /// With --wait: show output to the letter, escape sequences included
+    /// With --wait: show the output unchanged, escape sequences included
     #[arg(long, requires = "wait")]
     raw: bool,
 }
@@ -66,10 +67,10 @@ pub(super) struct Cancel {
 pub(super) struct Notify {
     /// The task's id, or enough of its beginning
     id: TaskId,
-    /// Where it stands
+    /// The status of the task
     #[arg(long, value_enum)]
     status: Status,
-    /// What to tell people
+    /// A summary for people
     #[arg(long, default_value = "")]
     summary: String,
     /// Results, as JSON
@@ -83,19 +84,19 @@ pub(super) struct Notify {
     speak_as: Option<AgentId>,
 }
 
-/// DevIt's words for where a task stands.
+/// DevIt's words for the status of a task.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 #[value(rename_all = "snake_case")]
 enum Status {
-    /// Not begun
+    /// Not started
     Pending,
     /// Under way
     InProgress,
     /// Done
     Completed,
-    /// Not done
+    /// Failed
     Failed,
-    /// Not wanted any more
+    /// Cancelled
     Cancelled,
     /// The notification was seen
     Ack,
@@ -119,7 +120,7 @@ pub(super) fn list(here: &Here, asked: &Tasks) -> Result<u8, Complaint> {
         return Ok(DONE);
     }
     if tasks.active.is_empty() && tasks.finished.is_empty() {
-        out::note("no tasks; have something done: provost delegate \"make test\" --wait");
+        out::note("no tasks; delegate one: provost delegate \"make test\" --wait");
         return Ok(DONE);
     }
     if tasks.truncated {
@@ -171,7 +172,7 @@ pub(super) fn short_time(rfc3339: &str) -> String {
     local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// The task that is meant: by its id, or by the beginning of one, as long as only one begins so.
+/// The named task: by its id, or by a unique beginning of it.
 pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
     let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
     let unknown = match client.task(&query(id.as_str())).await {
@@ -254,7 +255,7 @@ fn in_full(task: &wire::Task) -> String {
     text
 }
 
-/// What to look at before anything in the workspace is run.
+/// The files to examine before you run anything in the workspace.
 fn look_at(handoff: &wire::Handoff) -> String {
     let mut text = "tainted: look at these before you run anything in the workspace\n".to_owned();
     if let Some(why) = &handoff.unknown {
@@ -270,7 +271,7 @@ fn look_at(handoff: &wire::Handoff) -> String {
     text
 }
 
-/// What became of the files that its asker wanted watched.
+/// The changes of the files that the asking agent wanted to watch.
 fn changed_files(changed: &wire::FilesChanged) -> String {
     let mut text = format!("files changed: {}\n", changed.files.len() + changed.more as usize);
     for it in &changed.files {
@@ -285,7 +286,7 @@ fn changed_files(changed: &wire::FilesChanged) -> String {
     text + &incomplete.unwrap_or_default()
 }
 
-/// A failure is a word, or a word with details: `worker_failed: exit code 3`.
+/// A failure is a keyword, or a keyword with details: `worker_failed: exit code 3`.
 pub(super) fn failure_in_words(failure: &Value) -> String {
     let in_short = |details: &Value| match details {
         Value::String(text) => text.clone(),
@@ -314,7 +315,7 @@ pub(super) fn failure_in_words(failure: &Value) -> String {
     out::one_line(&text, 400)
 }
 
-/// Words from elsewhere, behind a bar.
+/// Text from other programs, behind a bar.
 pub(super) fn fenced(head: &str, words: &str) -> String {
     let lines: String = out::plain(words).lines().map(|line| format!("  | {line}\n")).collect();
     format!("{head}\n{lines}")

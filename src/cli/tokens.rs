@@ -1,25 +1,25 @@
-//! `provost token`: proof for clients over HTTP, and names that nobody else may take.
+//! `provost token`: tokens, which prove an agent's name over HTTP and reserve it.
 
 use clap::{Args, Subcommand};
 
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
+use crate::api::wire;
 use crate::base::{AgentId, Ttl};
-use crate::client::wire;
 
 /// `provost token`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Tokens {
-    /// Make a token; it is printed once, and from now on nobody speaks as this agent without it
+    /// Make a token; it is printed once, and from then on only its holder speaks as this agent
     #[command(
         after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  curl -H \"Authorization: Bearer $TOKEN\" \"$GIT_PAW_BROKER_URL/status\"\n  provost token mint reviewer --scopes read --ttl 2h"
     )]
     Mint(Mint),
-    /// List tokens that are good; they themselves are not shown
+    /// List valid tokens, without their values
     #[command(after_help = "Examples:\n  provost token list\n  provost token list --json")]
     List,
-    /// End a token, or all of an agent, at once
+    /// End a token, or all tokens of an agent, at once
     #[command(
         after_help = "Examples:\n  provost token revoke 3f0c2a91b7de\n  provost token revoke --of feat-auth"
     )]
@@ -29,12 +29,12 @@ pub(super) enum Tokens {
 /// `provost token mint`.
 #[derive(Args, Debug)]
 pub(super) struct Mint {
-    /// The agent, as it calls itself
+    /// The agent's name
     agent: AgentId,
-    /// What it is good for: read, join, coordinate, delegate, work
+    /// The token's scopes: read, join, coordinate, delegate, work
     #[arg(long, value_delimiter = ',', default_value = "read,join,coordinate")]
     scopes: Vec<String>,
-    /// For how long, up to seven days
+    /// Its lifetime, up to seven days
     #[arg(long, value_parser = args::duration, default_value = "24h")]
     ttl: Ttl,
 }
@@ -74,7 +74,7 @@ fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
     }
     out::line(&minted.secret)?;
     out::note(format!(
-        "the token of {agent}, shown this once, good until {}; clients send it as Authorization: Bearer, our own take it as PROVOST_TOKEN",
+        "the token of {agent}, shown only once, valid until {}; clients send it as Authorization: Bearer, and commands read it from PROVOST_TOKEN",
         minted.token.expires_at
     ));
     Ok(DONE)
@@ -107,7 +107,7 @@ fn revoke(here: &Here, asked: Revoke) -> Result<u8, Complaint> {
         return Ok(DONE);
     }
     for token in revoked {
-        out::line(format!("{} of {} is good no more", token.id, out::one_line(&token.agent, 60)))?;
+        out::line(format!("{} of {} is no longer valid", token.id, out::one_line(&token.agent, 60)))?;
     }
     Ok(DONE)
 }

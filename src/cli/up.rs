@@ -1,7 +1,7 @@
 //! Starting and stopping the daemon: in this terminal, or in the background with a handshake.
 //!
-//! In the background it is this program once more, in a session of its own, whose standard output is a pipe to
-//! us. It says one line there: `ready` when the doors are open, or why they are not.
+//! The background daemon is another process of this program, in a session of its own, whose standard output is a pipe
+//! to this one. It writes one line there: `ready` when the doors are open, or the reason why they are not.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _};
@@ -16,20 +16,20 @@ use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, Run, out};
+use crate::api::wire::About;
 use crate::base::Secret;
 use crate::base::limits::READY_MS_MAX;
-use crate::client::wire::About;
 use crate::config::Places;
 use crate::system::{self, Process};
 
-/// What the background process says when its doors are open.
+/// The line that the background process writes when its doors are open.
 const READY: &str = "ready";
 
-/// How often, and how far apart, to look for a daemon that was started at the same moment as ours.
+/// How often, and at what interval, to look for a daemon that another process started at the same moment.
 const RIVAL_LOOKS: u32 = 10;
 const RIVAL_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest sentence taken from it, in bytes.
+/// Longest line that is read from it, in bytes.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// `provost up`.
@@ -38,22 +38,22 @@ pub(super) struct Up {
     /// Stay in this terminal; end with Ctrl-C
     #[arg(long)]
     foreground: bool,
-    /// One more configuration file, taken as given
+    /// An additional configuration file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Log more
     #[arg(long)]
     debug: bool,
-    /// End after so many seconds without clients and work; 0 never
+    /// End after this many seconds without clients and work; 0 means never
     #[arg(long, value_name = "SECONDS")]
     auto_shutdown_after: Option<u64>,
-    /// Where a port is taken, use a free one; `provost env` and `provost status` say which
+    /// If a port is taken, use a free one; `provost env` and `provost status` show it
     #[arg(long)]
     auto_ports: bool,
-    /// Nobody has asked for this very start: a port that is taken is no reason not to start
+    /// The start is automatic: a port that is taken does not prevent it
     #[arg(long, hide = true, conflicts_with = "auto_ports")]
     unattended: bool,
-    /// Run as root all the same, as in a container; workers then run as `daemon.worker_uid`
+    /// Permit running as root, as in a container; workers then run as `daemon.worker_uid`
     #[arg(long)]
     allow_root: bool,
     /// Standard output is a pipe to the process that waits for the doors
@@ -61,19 +61,19 @@ pub(super) struct Up {
     ready_on_stdout: bool,
 }
 
-/// How the daemon is to be run in this process.
+/// The options of a daemon in this process.
 pub struct Serve {
     /// The repository's places.
     pub places: Places,
-    /// Where it was started.
+    /// The directory where it was started.
     pub cwd: PathBuf,
     /// A configuration file that was named.
     pub config_file: Option<PathBuf>,
-    /// Whether a person watches standard error.
+    /// Whether a person reads standard error.
     pub foreground: bool,
-    /// Started the way DevIt's programs do.
+    /// The start options of DevIt's programs, if one of them started the daemon.
     pub devitd: Option<Devitd>,
-    /// End after so many seconds without clients and work; zero is never.
+    /// The daemon ends after this many seconds without clients and work; zero means never.
     pub auto_shutdown_after: Option<u64>,
     /// What to do about a port that is taken.
     pub ports: Ports,
@@ -85,10 +85,10 @@ pub struct Serve {
     pub ready: Option<File>,
 }
 
-/// What to do about a port that somebody else has.
+/// The reaction to a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ports {
-    /// Use another one; refuse to start where somebody has written it down.
+    /// Use another one; refuse to start if the configuration names this port.
     AsConfigured,
     /// Go without, or with another one.
     Unattended,
@@ -128,7 +128,7 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     announce(here, &about)
 }
 
-/// Ports that were taken: told by the command that has started the daemon, and by no later one.
+/// Ports that were taken: only the command that has started the daemon reports them.
 fn tell_moved(here: &Here, about: &About) {
     if !here.json {
         about.moved.iter().for_each(|it| out::note(format!("note: {}", out::plain(it))));
@@ -151,14 +151,14 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
     while !process.has_ended(Duration::from_millis(200)) {
         if Instant::now() > deadline {
             return Err(Complaint::of("the daemon does not end")
-                .because(format!("process {pid} was told to, and still runs"))
+                .because(format!("process {pid} was told to end, and still runs"))
                 .next(format!("kill {pid}")));
         }
         progress.tick();
     }
     drop(progress);
     if let Some(why) = broken {
-        return Err(Complaint::of("the daemon has stopped, and what was asked of it last is not kept")
+        return Err(Complaint::of("the daemon has stopped, and the last requests are not kept")
             .because(why)
             .next("provost doctor"));
     }
@@ -197,7 +197,7 @@ pub(super) fn running(here: &Here) -> Result<Option<About>, Complaint> {
     }
 }
 
-/// The same, after a start that failed: someone else may have been faster by a moment.
+/// The same, after a failed start: another process may have started a daemon a moment earlier.
 pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
     for _ in 0..RIVAL_LOOKS {
         if let Some(about) = running(here)? {
@@ -208,7 +208,7 @@ pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
     running(here)
 }
 
-/// Starts it for a command that needs it, unless it runs or the environment forbids.
+/// Starts the daemon for a command that needs it, unless one runs or the environment forbids it.
 pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
     if running(here)?.is_some() {
         return Ok(());
@@ -265,7 +265,7 @@ pub(super) fn failed(err: anyhow::Error) -> Complaint {
     Complaint::of("the daemon could not go on").because(format!("{err:#}")).next("provost doctor")
 }
 
-/// The background process: whatever goes wrong is said to the one that waits.
+/// The background process: it reports every failure to the process that waits.
 fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     system::own_session();
     let ready =
@@ -313,7 +313,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
         .next("provost doctor, or provost up --foreground"))
 }
 
-/// What the background process says: one line, or nothing when it ends without a word.
+/// The line of the background process, or nothing if it ends without one.
 fn first_words(child: &mut Child) -> Result<String, Complaint> {
     let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
@@ -326,7 +326,7 @@ fn first_words(child: &mut Child) -> Result<String, Complaint> {
         // Without a receiver the wait was over; nobody needs the words then.
         let _unheard = sender.send(line);
     });
-    reads.map_err(|err| Complaint::of("the daemon's first words cannot be waited for").because(err))?;
+    reads.map_err(|err| Complaint::of("the daemon's first line cannot be read").because(err))?;
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut progress = out::Progress::begin("starting the daemon");
     while Instant::now() < deadline {
@@ -342,7 +342,7 @@ fn first_words(child: &mut Child) -> Result<String, Complaint> {
         .next(format!("kill {pid}; provost doctor; provost up --foreground")))
 }
 
-/// Whether somebody sits in front of standard error.
+/// Whether standard error is a terminal.
 pub(super) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

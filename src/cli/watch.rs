@@ -1,4 +1,4 @@
-//! `provost watch`: locks, intents and contracts as they are, and then as they come and go.
+//! `provost watch`: the present locks, intents and contracts, and then their changes.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -6,19 +6,20 @@ use serde_json::{Value, json};
 use super::complaint::{DONE, INTERRUPTED};
 use super::here::wait_for;
 use super::{Complaint, Here, contracts, intents, locks, log, out};
+use crate::api::wire;
 use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::{Client, wire};
+use crate::client::Client;
 
-/// How long one question waits for news, in milliseconds.
+/// How long one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
 /// `provost watch`.
 #[derive(Args, Debug)]
 pub(super) struct Watch {
-    /// Without what there is already
+    /// Leave out the present state
     #[arg(long)]
     only_new: bool,
-    /// Begin after this event, as `provost log` numbers them
+    /// Begin after this event, by its number in `provost log`
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
 }

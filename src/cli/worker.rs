@@ -1,4 +1,5 @@
-//! Workers: what a person has them do, and what one says from inside its jail, at the door that was made for its run.
+//! Workers: commands with which a person pauses and resumes them, and reports from inside a jail, through the run's
+//! own door.
 
 use std::env::var_os;
 use std::path::PathBuf;
@@ -10,20 +11,20 @@ use super::complaint::{DONE, FAILED, USAGE};
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, out};
+use crate::api::wire;
 use crate::base::{AgentId, Secret, TaskId};
-use crate::client::wire;
 use crate::client::worker::{Way, WorkerError};
 use crate::jail::{ENTRANCE_FD, inherited_socket};
 
 /// `provost worker`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Worker {
-    /// Have a worker begin again that was held back (a person's to say, at a terminal)
+    /// Resume a paused worker (only a person may, at a terminal)
     #[command(
         after_help = "Examples:\n  provost worker on claude_code\n  provost worker on claude_code --json"
     )]
     On(Which),
-    /// Have a worker take nothing on; what it is at comes to its end (a person's to say, at a terminal)
+    /// Pause a worker: it takes no new task, and finishes the current one (only a person may, at a terminal)
     #[command(
         after_help = "Examples:\n  provost worker off claude_code\n  provost worker off claude_code --json"
     )]
@@ -35,14 +36,14 @@ pub(super) enum Worker {
 /// `provost worker on`, `provost worker off`.
 #[derive(Args, Debug)]
 pub(super) struct Which {
-    /// One of the configuration: `provost status` lists them
+    /// A configured worker: `provost status` lists them
     name: String,
 }
 
-/// From inside of a jail.
+/// Commands inside of a jail.
 #[derive(Subcommand, Debug)]
 pub(super) enum Inside {
-    /// Tell whoever waits for the task how it is going
+    /// Report progress to the agent that waits for the task
     #[command(
         after_help = "Examples:\n  provost worker report \"12 of 40 tests done\" --percent 30\n  provost worker report --status blocked \"needs the licence file\""
     )]
@@ -55,25 +56,25 @@ pub(super) enum Inside {
 /// `provost worker report`.
 #[derive(Args, Debug)]
 pub(super) struct Report {
-    /// What to tell
+    /// The report
     text: String,
-    /// How it stands; how it ended, the daemon sees by itself
+    /// The status; the daemon sees the end of the task by itself
     #[arg(long, value_enum, default_value_t = Status::Progress)]
     status: Status,
-    /// How much of it is done
+    /// The finished part
     #[arg(long, value_name = "0-100", value_parser = clap::value_parser!(u8).range(0..=100))]
     percent: Option<u8>,
-    /// Anything else, as JSON
+    /// Other data, as JSON
     #[arg(long, value_name = "JSON")]
     details: Option<String>,
 }
 
-/// Words for work that goes on.
+/// The status of unfinished work.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
     /// Under way
     Progress,
-    /// Waits for something
+    /// Waiting
     Blocked,
 }
 
@@ -145,7 +146,7 @@ fn say(inside: &crate::client::worker::Worker, msg_type: &str, payload: &Value) 
     })
 }
 
-/// What the jail has told us about this run.
+/// The jail's data about this run.
 fn inside() -> Result<crate::client::worker::Worker, Complaint> {
     let outside = || {
         Complaint::of("this is not a worker in a jail")

@@ -1,4 +1,4 @@
-//! `provost workflows`: what editors can have run, and where it is written. Reads files; asks no daemon.
+//! `provost workflows`: the workflows that editors can run, and their files. Reads files; asks no daemon.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -14,10 +14,10 @@ pub(super) struct Workflows {
     which: Option<Which>,
 }
 
-/// What of them.
+/// The subcommand.
 #[derive(Subcommand, Debug)]
 enum Which {
-    /// List them; without a word, this is meant
+    /// List the workflows; this is the default
     #[command(
         after_help = "Examples:\n  provost workflows list\n  provost workflows list --domain dev --json"
     )]
@@ -32,7 +32,7 @@ enum Which {
 /// `provost workflows list`.
 #[derive(Args, Debug, Default)]
 struct List {
-    /// Those of this domain alone
+    /// Only workflows of this domain
     #[arg(long)]
     domain: Option<String>,
 }
@@ -40,7 +40,7 @@ struct List {
 /// `provost workflows show`.
 #[derive(Args, Debug)]
 struct Show {
-    /// Which: domain:name
+    /// The workflow: domain:name
     id: String,
 }
 

@@ -1,4 +1,4 @@
-//! Connecting, and making sure that nobody else listens there before a byte is sent.
+//! Connecting, and making sure that no other user's process listens there before a byte is sent.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ClientError;
 use crate::transport::{Stream, listen};
 
-/// What is wrong when nobody listens, and otherwise.
+/// What is wrong when no process listens, and otherwise.
 fn absent(socket: &Path, e: &io::Error) -> ClientError {
     match e.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {

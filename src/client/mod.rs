@@ -1,5 +1,5 @@
 //! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question, or kept
-//! ones for whoever asks many.
+//! ones for a caller that asks many.
 //!
 //! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
 //! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
@@ -10,37 +10,36 @@ pub mod approvals;
 mod kept;
 pub mod keys;
 mod meet;
+mod stream;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]
 pub mod worker;
 
 use std::fmt::{Debug, Formatter, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-use axum::body::Body;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::wire::{self, *};
+use crate::api::{self, Endpoint, Reply, endpoints, for_each_endpoint};
 use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
 use crate::base::{AgentId, Secret};
 use kept::{Kept, Sender};
 
-pub use crate::protocols::own::wire;
+pub use stream::EventReader;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// No process listens.
     #[error("no daemon listens at {}", .0.display())]
     NotRunning(PathBuf),
     /// Whatever is there is not ours, so nothing was sent to it.
@@ -62,6 +61,9 @@ pub enum ClientError {
         /// What it said.
         fault: wire::Fault,
     },
+    /// The daemon has ended a stream of events, and said why.
+    #[error("{}", .0.message)]
+    Ended(wire::Fault),
     /// Nothing came in time.
     #[error("the daemon did not answer in time")]
     Slow,
@@ -76,12 +78,15 @@ impl ClientError {
     }
 }
 
+/// What a daemon in this process replies, or the status and the fault that a connection would have brought.
+pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::Fault)>> + Send>>;
+
 /// A daemon in this process, and who asks it.
 pub trait Inside: Send + Sync {
-    /// Answers a request as it would be answered over a connection.
-    fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+    /// Answers a request as it would be answered over a connection, in this session of a host if in one.
+    fn ask(&self, session: Option<Arc<str>>, request: api::Request) -> Replying;
 
-    /// Whether whoever asks may still go by their name.
+    /// Whether the caller may still go by its name.
     fn lets_in(&self) -> bool;
 }
 
@@ -122,34 +127,24 @@ impl Debug for Client {
     }
 }
 
-macro_rules! questions {
-    ($($(#[$doc:meta])* $name:ident $path:literal ($($query:ty)?) -> $Answer:ty;)+) => {$(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// [`ClientError`].
-        pub async fn $name(&self $(, query: &$query)?) -> Result<$Answer, ClientError> {
-            let query: Option<Value> = None$(.or(Some(to_value::<$query>(query)?)))?;
-            let wait_ms = query.as_ref().map_or(0, waiting_for);
-            self.ask((Method::GET, $path, wait_ms), query, Bytes::new()).await
-        }
-    )+};
+macro_rules! methods {
+    ($($(#[doc = $sentence:literal])+ $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
+        tools $tools:tt, commands $commands:tt $(, $flag:ident)*;)+) => {
+        impl Client { $(
+            $(#[doc = $sentence])+
+            ///
+            /// # Errors
+            /// [`ClientError`].
+            pub async fn $name(&self $(, asked: &$Asked)?) -> Result<$Answer, ClientError> {
+                self.ask::<endpoints::$Kind>(methods!(@asked $(asked $Asked)?)).await
+            }
+        )+ }
+    };
+    (@asked) => { &() };
+    (@asked $asked:ident $Asked:ident) => { $asked };
 }
 
-macro_rules! verbs {
-    ($($(#[$doc:meta])* $name:ident $path:literal ($($body:ty)?) -> $Answer:ty;)+) => {$(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// [`ClientError`].
-        pub async fn $name(&self $(, body: &$body)?) -> Result<$Answer, ClientError> {
-            let body: Option<Value> = None$(.or(Some(to_value::<$body>(body)?)))?;
-            let wait_ms = body.as_ref().map_or(0, waiting_for);
-            let body = body.map_or(Bytes::new(), |body| Bytes::from(body.to_string()));
-            self.ask((Method::POST, $path, wait_ms), None, body).await
-        }
-    )+};
-}
+for_each_endpoint!(methods);
 
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
@@ -187,7 +182,7 @@ impl Client {
         Self { session: Some(session), ..self }
     }
 
-    /// Whether it is known here that whoever asks may not go by their name any more. A daemon elsewhere says so itself.
+    /// Whether it is known here that the caller may not go by its name any more. A daemon elsewhere says so itself.
     pub fn is_shut_out(&self) -> bool {
         match &self.way {
             Way::Inside(daemon) => !daemon.lets_in(),
@@ -218,164 +213,44 @@ impl Client {
         Self { agent, ..self }
     }
 
-    questions! {
-        /// The daemon itself.
-        about "/about" () -> wire::About;
-        /// Its tasks.
-        tasks "/tasks" (wire::TasksQuery) -> wire::Tasks;
-        /// One task, at once or when it changes.
-        task "/task" (wire::TaskQuery) -> wire::Task;
-        /// One task that the caller has asked for, at once or when it changes.
-        my_task "/my-task" (wire::MyTaskQuery) -> wire::Task;
-        /// All of those.
-        my_tasks "/my-tasks" (wire::MyTasksQuery) -> wire::MyTasks;
-        /// What a worker has said since a position.
-        output "/output" (wire::OutputQuery) -> wire::Output;
-        /// What waits for someone's word.
-        approvals "/approvals" () -> Vec<wire::Approval>;
-        /// What seals dialogs that the caller's host carries along.
-        dialog_key "/dialog-key" () -> wire::DialogKey;
-        /// The log, from a position.
-        events "/events" (wire::EventsQuery) -> wire::Events;
-        /// Agents that are known.
-        agents "/agents" () -> Vec<wire::Agent>;
-        /// How much of the repository's code is known.
-        graph "/graph" () -> wire::Graph;
-        /// Who calls a symbol.
-        callers "/graph/callers" (wire::GraphQuery) -> wire::Calls;
-        /// What a symbol calls.
-        callees "/graph/callees" (wire::GraphQuery) -> wire::Calls;
-        /// Tokens that are good.
-        tokens "/tokens" () -> Vec<wire::Token>;
-        /// Applies that can be undone.
-        applies "/applies" () -> Vec<wire::Apply>;
-        /// What a job's workers have said since a position.
-        job_log "/job-log" (wire::JobLogQuery) -> wire::JobLog;
-        /// Locks, and who waits for one.
-        locks "/locks" (wire::Whose) -> wire::Locks;
-        /// Intents.
-        intents "/intents" (wire::Whose) -> Vec<wire::Intent>;
-        /// Contracts.
-        contracts "/contracts" (wire::ContractsQuery) -> Vec<wire::Contract>;
-        /// Who works at what, as far as it concerns the caller.
-        at_work "/at-work" () -> wire::AtWork;
-        /// Messages between agents.
-        posts "/posts" (wire::PostsQuery) -> wire::Posts;
-        /// Where every agent stands.
-        roster "/roster" () -> Vec<wire::RosterRow>;
-        /// As whom this client speaks.
-        who_am_i "/who-am-i" () -> wire::Me;
-        /// Files that somebody has claimed.
-        claims "/claims" (wire::ClaimsQuery) -> Vec<wire::HeldFile>;
-        /// Work that is handed over to the caller, or by it.
-        handoffs "/handoffs" (wire::HandoffsQuery) -> Vec<wire::HandedOver>;
-        /// A picture of the screen that the caller has had taken.
-        picture "/picture" (wire::PictureQuery) -> wire::Picture;
-        /// Questions that nobody has answered.
-        questions "/questions" () -> Vec<wire::Question>;
-        /// Agents that are in each other's way.
-        overlaps "/overlaps" () -> Vec<wire::Overlap>;
+    async fn ask<E: Endpoint>(&self, asked: &E::Asked) -> Result<E::Answer, ClientError> {
+        let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(E::wait_ms(asked)));
+        let answer = async {
+            match &self.way {
+                Way::Inside(daemon) => {
+                    let reply = daemon.ask(self.session.clone(), E::request(asked.clone())).await;
+                    let reply = reply.map_err(|(status, fault)| ClientError::Refused { status, fault })?;
+                    E::answer(reply).ok_or_else(|| ClientError::Broken("it answered something else".into()))
+                }
+                Way::Socket(socket) => {
+                    let bytes = self.exchange(socket, self.request::<E>(asked)?).await?;
+                    serde_json::from_slice(&bytes).map_err(|e| {
+                        ClientError::Broken(format!("its answer is not what was expected ({e})"))
+                    })
+                }
+            }
+        };
+        tokio::time::timeout(patience, answer).await.map_err(|_| ClientError::Slow)?
     }
 
-    verbs! {
-        /// Has something done.
-        delegate "/delegate" (wire::Delegate) -> wire::Delegated;
-        /// Has a picture of the screen taken.
-        screenshot "/screenshot" (wire::Screenshot) -> wire::Delegated;
-        /// Asks whether a tool of the caller's host may be used.
-        ask_permission "/ask-permission" (wire::AskPermission) -> wire::Permission;
-        /// Ends a task.
-        cancel "/cancel-task" (wire::Cancel) -> wire::TaskState;
-        /// Reports on a task, or acknowledges it.
-        report "/report-task" (wire::Report) -> wire::TaskState;
-        /// Answers an approval.
-        answer "/answer-approval" (wire::Answer) -> wire::Answered;
-        /// Answers an approval for whoever sits at the caller's host.
-        host_answer "/host-answer" (wire::HostAnswer) -> wire::Answered;
-        /// Takes a lock, or refreshes it.
-        lock "/lock" (wire::TakeLock) -> wire::Locked;
-        /// Gives a lock up.
-        unlock "/unlock" (wire::Unlock) -> wire::Lock;
-        /// Ends the caller's session.
-        leave "/leave" (wire::Leave) -> wire::Left;
-        /// Declares an intent.
-        declare "/declare" (wire::Declare) -> wire::Declared;
-        /// What a change would collide with.
-        check_conflicts "/check-conflicts" (wire::CheckConflicts) -> wire::Conflicts;
-        /// Says how an intent goes on.
-        update_intent "/update-intent" (wire::UpdateIntent) -> wire::Intent;
-        /// Offers a contract.
-        propose "/propose-contract" (wire::Propose) -> wire::Contract;
-        /// Accepts or rejects one.
-        answer_contract "/answer-contract" (wire::AnswerContract) -> wire::Contract;
-        /// Takes one back.
-        withdraw_contract "/withdraw-contract" (wire::WithdrawContract) -> wire::Contract;
-        /// Joins the crew.
-        join_crew "/join-crew" (wire::JoinCrew) -> wire::Member;
-        /// Says that the caller is still there.
-        beat_crew "/beat-crew" () -> wire::Done;
-        /// Leaves the crew.
-        leave_crew "/leave-crew" (wire::LeaveCrew) -> wire::LeftCrew;
-        /// Claims a file.
-        claim "/claim" (wire::ClaimFile) -> wire::Claimed;
-        /// Gives one back.
-        release_claim "/release-claim" (wire::ReleaseClaim) -> wire::Released;
-        /// Hands work over.
-        offer_handoff "/offer-handoff" (wire::OfferHandoff) -> wire::HandedOver;
-        /// Goes on with work that was handed over, or does not.
-        answer_handoff "/answer-handoff" (wire::AnswerHandoff) -> wire::HandedOver;
-        /// Writes to another agent.
-        send_message "/send-message" (wire::SendMessage) -> wire::Sent;
-        /// Reads the caller's inbox.
-        read_inbox "/read-inbox" (wire::ReadInbox) -> wire::Inbox;
-        /// Takes the next task for the caller as a worker.
-        take_work "/take-work" (wire::TakeWork) -> wire::Work;
-        /// Names the lead of the crew.
-        appoint_lead "/appoint-lead" (wire::AppointLead) -> wire::Done;
-        /// Imports events of the published server of Agent Protocol.
-        import_events "/import-events" (wire::ImportEvents) -> wire::Imported;
-        /// Which files have contracts or locks on them.
-        concerned "/concerned" (wire::Paths) -> wire::Concerned;
-        /// Compares files with the contracts in force.
-        check_contracts "/check-contracts" (wire::CheckContracts) -> wire::Checked;
-        /// Whether the caller may write somewhere.
-        guard "/guard" (wire::Guard) -> wire::Guarded;
-        /// What applying a task's changes would do.
-        preview_task "/preview-task" (wire::OfTask) -> Vec<wire::Previewed>;
-        /// Writes a task's changes into the workspace.
-        apply_task "/apply-task" (wire::OfTask) -> wire::Applied;
-        /// Brings back what was there before an apply.
-        undo "/undo" (wire::Undo) -> wire::Applied;
-        /// Has a token made.
-        mint_token "/mint-token" (wire::MintToken) -> wire::Minted;
-        /// Ends tokens.
-        revoke_tokens "/revoke-tokens" (wire::RevokeTokens) -> Vec<wire::Token>;
-        /// Puts something on record.
-        record "/record" (wire::Record) -> wire::Done;
-        /// Publishes a message to other agents.
-        publish_post "/publish-post" (wire::PublishPost) -> wire::PostPublished;
-        /// Begins the audit log of messages anew.
-        purge_posts "/purge-posts" () -> wire::LogBegun;
-        /// Gives back what was taken in the session that this client is for.
-        end_session "/end-session" () -> wire::SessionEnded;
-        /// Has a worker begin nothing, or begin again.
-        switch_worker "/switch-worker" (wire::SwitchWorker) -> wire::WorkerSwitched;
-        /// Opens the DevIt door at another address, for this run.
-        listen "/listen" (wire::Listen) -> wire::Done;
-        /// Takes configuration, policy and keys over anew.
-        reload "/reload" () -> wire::Done;
-        /// Ends the daemon.
-        stop "/stop" () -> wire::Done;
+    fn request<E: Endpoint>(&self, asked: &E::Asked) -> Result<Request<Full<Bytes>>, ClientError> {
+        let (method, path) = (E::WHICH.method(), E::WHICH.row().path);
+        let members = serde_json::to_value(asked).map_err(ClientError::broken)?;
+        let (target, body) = match members {
+            Value::Null => (path.to_owned(), Bytes::new()),
+            members if method == Method::GET => (format!("{path}{}", query_text(&members)), Bytes::new()),
+            members => (path.to_owned(), Bytes::from(members.to_string())),
+        };
+        self.message(method, &target, body)
     }
 
-    async fn ask<A: DeserializeOwned>(
+    /// A request as this client sends it, with its proof.
+    fn message(
         &self,
-        (method, path, wait_ms): (Method, &str, u64),
-        query: Option<Value>,
+        method: Method,
+        target: &str,
         body: Bytes,
-    ) -> Result<A, ClientError> {
-        let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(wait_ms));
-        let target = format!("{path}{}", query.map(|query| query_text(&query)).unwrap_or_default());
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = Request::builder()
             .method(method)
             .uri(target)
@@ -388,25 +263,13 @@ impl Client {
         if let Some(process) = self.process {
             request = request.header(wire::PROCESS_HEADER, process);
         }
-        if let Some(session) = &self.session {
-            request = request.header(wire::SESSION_HEADER, &**session);
-        }
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);
         }
-        let request = request.body(Full::new(body)).map_err(ClientError::broken)?;
-        let exchange = self.exchange(request);
-        tokio::time::timeout(patience, exchange).await.map_err(|_| ClientError::Slow)?
+        request.body(Full::new(body)).map_err(ClientError::broken)
     }
 
-    async fn exchange<A: DeserializeOwned>(
-        &self,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<A, ClientError> {
-        let socket = match &self.way {
-            Way::Socket(socket) => socket,
-            Way::Inside(daemon) => return answer(daemon.ask(request).await).await,
-        };
+    async fn exchange(&self, socket: &Path, mut request: Request<Full<Bytes>>) -> Result<Bytes, ClientError> {
         if let Some(kept) = &self.kept {
             while let Some(mut sender) = kept.take().await {
                 match sender.try_send_request(request).await {
@@ -419,21 +282,13 @@ impl Client {
                 }
             }
         }
-        let stream = meet::connect(socket).await?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
-        // Ends by itself: with the answer, or when the sender is dropped, be it with this future.
-        let _driver = tokio::spawn(connection);
+        let mut sender = connect(socket).await?;
         let response = sender.send_request(request).await.map_err(ClientError::broken)?;
         self.answered(sender, response).await
     }
 
     /// Reads an answer, and keeps the connection if nothing of it is left there.
-    async fn answered<A: DeserializeOwned>(
-        &self,
-        sender: Sender,
-        response: Response<Incoming>,
-    ) -> Result<A, ClientError> {
+    async fn answered(&self, sender: Sender, response: Response<Incoming>) -> Result<Bytes, ClientError> {
         let answer = answer(response).await;
         if let Some(kept) = &self.kept
             && matches!(answer, Ok(_) | Err(ClientError::Refused { .. }))
@@ -444,39 +299,52 @@ impl Client {
     }
 }
 
-async fn answer<A: DeserializeOwned, B>(response: Response<B>) -> Result<A, ClientError>
-where
-    B: hyper::body::Body,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let (head, body) = response.into_parts();
+/// A connection to the daemon at a socket.
+async fn connect(socket: &Path) -> Result<Sender, ClientError> {
+    let stream = meet::connect(socket).await?;
+    let (sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
+    // Ends by itself: with the answer, or when the sender is dropped, be it with its future.
+    let _driver = tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Whether an answer is of this version of the API.
+fn is_ours(head: &hyper::http::response::Parts) -> Result<(), ClientError> {
     let theirs = head.headers.get(wire::VERSION_HEADER).map(|it| String::from_utf8_lossy(it.as_bytes()));
     match theirs.as_deref() {
-        Some(wire::API_VERSION) => {}
-        theirs => return Err(ClientError::Version(theirs.unwrap_or("unknown").into())),
+        Some(wire::API_VERSION) => Ok(()),
+        theirs => Err(ClientError::Version(theirs.unwrap_or("unknown").into())),
     }
+}
+
+async fn whole(body: Incoming) -> Result<Bytes, ClientError> {
     let body = Limited::new(body, OWN_ANSWER_BYTES_MAX).collect().await.map_err(ClientError::broken)?;
-    let body = body.to_bytes();
-    if head.status == StatusCode::OK {
-        return serde_json::from_slice(&body)
-            .map_err(|e| ClientError::Broken(format!("its answer is not what was expected ({e})")));
-    }
+    Ok(body.to_bytes())
+}
+
+/// Why the daemon did not do it.
+async fn failure(status: StatusCode, body: Incoming) -> ClientError {
+    let body = match whole(body).await {
+        Ok(body) => body,
+        Err(why) => return why,
+    };
     let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::Fault {
         error: "unavailable".into(),
-        message: format!("the daemon answered {}", head.status),
+        message: format!("the daemon answered {status}"),
         hint: None,
         data: None,
     });
-    Err(ClientError::Refused { status: head.status.as_u16(), fault })
+    ClientError::Refused { status: status.as_u16(), fault }
 }
 
-/// How long a request asks the daemon to wait, in milliseconds.
-fn waiting_for(request: &Value) -> u64 {
-    request["wait_ms"].as_u64().unwrap_or(0)
-}
-
-fn to_value<T: Serialize>(it: &T) -> Result<Value, ClientError> {
-    serde_json::to_value(it).map_err(ClientError::broken)
+async fn answer(response: Response<Incoming>) -> Result<Bytes, ClientError> {
+    let (head, body) = response.into_parts();
+    is_ours(&head)?;
+    match head.status {
+        StatusCode::OK => whole(body).await,
+        status => Err(failure(status, body).await),
+    }
 }
 
 /// The members of an object as a query; absent ones are left out.

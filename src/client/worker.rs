@@ -33,7 +33,7 @@ pub enum WorkerError {
         /// Why.
         message: String,
     },
-    /// Nobody answers.
+    /// No process answers.
     #[error("the daemon does not answer at this run's door: {0}")]
     Gone(#[from] io::Error),
     /// Something answers that is not the daemon.

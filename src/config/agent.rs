@@ -1,8 +1,8 @@
 //! The entries of `[[agent]]` and `[role.<id>]`: programs that do what editors ask for.
 //!
-//! An agent is a worker of the same name with a private copy of the workspace, plus what an editor wants to know of
-//! it and how it is spoken to. What an entry says of confinement, network, secrets and bounds is a worker's, and is
-//! held against a worker's rules. A wrong entry is refused alone.
+//! An agent is a worker of the same name with a private copy of the workspace, plus a description for editors and the
+//! format of its messages. The entry's settings of confinement, network, secrets and bounds are a worker's, and are
+//! checked by a worker's rules. An invalid entry is refused by itself.
 
 use std::path::{Component, Path};
 

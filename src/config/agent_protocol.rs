@@ -1,6 +1,7 @@
-//! `.agent-protocol/config.json`, as the published server writes it, in the words of our own table.
+//! Reads `.agent-protocol/config.json`, as the published server writes it, into Provost's own settings.
 //!
-//! It writes all of its defaults into the file and never reads them again, so a port or an interval that is its default says nothing.
+//! It writes all of its defaults into the file and never reads them again, so a port or an interval with its default
+//! value is ignored.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! An existing `devit.core.toml`, read as it is.
+//! Reads an existing `devit.core.toml` unchanged.
 //!
-//! Its keys fall into four groups: those that devitd reads, which become ours; those for clients alone, which
-//! are left to them; those that its manuals describe and no program reads, which are named together with what
-//! to write instead; and the rest, which are named as unknown.
+//! Its keys fall into four groups: those that devitd reads, which become Provost's settings; those for clients alone,
+//! which are ignored; those that its manuals describe and no program reads, which are reported with their
+//! replacement; and the rest, which are reported as unknown.
 
 use toml::de::{DeTable, DeValue};
 

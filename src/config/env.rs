@@ -1,4 +1,4 @@
-//! Environment variables: the ones that mean something, and what `provost env` tells clients.
+//! Environment variables: those that Provost reads, and those that `provost env` prints for clients.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! An existing `.git-paw/config.toml`, read as far as it is about the broker and its conflicts.
 //!
-//! Everything else in it is git-paw's own, and left to it. Where it asks to be reached from elsewhere, it is told that
-//! nobody is.
+//! Everything else in it is git-paw's own, and ignored. If it asks for an address beyond loopback, the daemon reports
+//! that no door has one.
 
 use toml::de::{DeTable, DeValue};
 

@@ -1,4 +1,4 @@
-//! From files to a [`Config`]: layers, unknown keys, wrong values.
+//! Loads files into a [`Config`]: layers, unknown keys, invalid values.
 //!
 //! What a mistake may do is decided here, once: a wrong value leaves the layer beneath in force and is
 //! reported; where the setting enforces something, loading fails instead; a wrong worker is refused alone.
@@ -317,7 +317,7 @@ impl Loading {
                 let dialect = if git_paws { Dialect::GitPaw } else { Dialect::of(&path) };
                 return self.layer(&file.path, &file.text, parent(&path), dialect, true);
             }
-            Status::New => format!("is not used, since nobody has allowed it; {hint}"),
+            Status::New => format!("is not used, since it has not been allowed; {hint}"),
             Status::Changed => format!("HAS CHANGED since it was allowed and is not used; {hint}"),
             Status::Missing => "was allowed and is gone; its settings are no longer in force".into(),
             Status::Unreadable(why) => format!("is not used: {why}"),

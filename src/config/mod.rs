@@ -1,12 +1,12 @@
-//! Settings: what they are, where they come from, and where things live on this machine.
+//! Settings: their definition, their sources, and the places of Provost's files on this machine.
 //!
 //! [`table`] is the one list of settings; structs, defaults, checks, `config/provost.toml` and
 //! `docs/configuration.md` all come from it. [`load()`] reads the layers of files, names every key it does not
-//! know, and never lets a mistake switch an enforcement off. Files that a repository brings count only after
-//! [`pin`] has seen a person allow exactly that content. [`places`] finds the repository and its private
+//! know, and never lets a mistake switch an enforcement off. Files of the repository count only after a person has
+//! allowed exactly that content ([`pin`]). [`places`] finds the repository and its private
 //! folders, [`sockets`] where a running daemon listens, [`mod@env`] lists the environment variables that mean something.
 //!
-//! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
+//! The readers of a setting define its effect; this module opens no socket and judges no request.
 #![forbid(unsafe_code)]
 
 mod agent;

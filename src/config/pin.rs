@@ -1,4 +1,4 @@
-//! Files that a repository brings count only after a person has allowed exactly their content.
+//! Configuration files of a repository count only after a person has allowed exactly their content.
 //!
 //! Anyone who can push to the repository, and any worker that can write in it, could otherwise configure the
 //! daemon. The pins are SHA-256 digests in the state folder, which no jail can reach.
@@ -62,7 +62,7 @@ pub enum Status {
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// Nothing is allowed while the list is in doubt.
-    #[error("{0}; no file of the repository is used until that is put right")]
+    #[error("{0}; no file of the repository is used until that is corrected")]
     List(String),
     /// Only the known files can be allowed.
     #[error("{0} is not one of the files that a repository may bring: {list}", list = known())]

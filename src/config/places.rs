@@ -1,7 +1,7 @@
-//! Where things live: the repository, and the private folders that belong to it.
+//! The places of the repository and of the private folders that belong to it.
 //!
-//! One daemon serves one repository: everything with the same git common dir, or a folder without git. Its
-//! state and its sockets are in folders of mode 0700 named by a digest of that path. Nothing here runs git.
+//! One daemon serves one repository: everything with the same git common dir, or a folder without git. Its state and
+//! its sockets are in folders of mode 0700 named by a digest of that path. This module does not run git.
 
 use std::fs;
 use std::io;

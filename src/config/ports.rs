@@ -1,5 +1,5 @@
 //! The ports that a daemon has, remembered in its runtime folder: for `provost env`, for the next start, and so that
-//! the daemon of another repository can tell whose port it has found taken.
+//! the daemon of another repository can name the owner of a port that is taken.
 
 use std::fs;
 use std::io::Write as _;

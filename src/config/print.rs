@@ -1,4 +1,4 @@
-//! The table of settings as the sample file and as the page of documentation.
+//! Prints the table of settings as the sample file and as the page of documentation.
 
 use super::agent::{Agent, Role};
 use super::env;
@@ -150,10 +150,10 @@ worker's entry is replaced as a whole):
 Durations are written `800ms`, `30s`, `10m`, `24h` or `7d`, sizes `512MiB` or `2GiB`. Paths are relative to the
 folder of the file that names them; `~/` is your home.
 
-A key that is not known is named, with the nearest one that is. A wrong value is reported and the value
-beneath stays in force, except where the table says that it is an error: those settings enforce something, and
-the daemon does not start without them. A worker whose entry is wrong is refused, with the reason, to everyone
-who asks for it; the others work.
+The daemon reports an unknown key, with the nearest known one. It reports an invalid value, and the value of the
+next lower file stays in force, except where the table says that it is an error: those settings enforce something,
+and the daemon does not start without them. It refuses a worker with an invalid entry, with the reason, to every
+caller that asks for it; the other workers run.
 ";
 
 const WORKERS: &str = "\
@@ -161,14 +161,14 @@ A worker named `shell` is built in: `/bin/sh -c <goal>`, plain text, in the jail
 ";
 
 const AGENTS: &str = "\
-How Claude, Codex and others are configured stands in [agents.md](agents.md). `sandbox` is another word for `tier`,
+[agents.md](agents.md) shows entries for Claude, Codex and others. `sandbox` is another name for `tier`,
 `network = false` for `network = \"none\"`, and `env = [\"NAME\"]`, a list, for `secrets`.
 ";
 
 const WORKFLOWS: &str = "\
-They stand in a file of settings, or in files of their own: `workflows/*.toml` beside your `provost.toml`, and
-`.provost/workflows/*.toml` in the repository, each once `provost allow` has shown it to you. A wrong workflow is
-refused alone. See [workflows.md](workflows.md).
+Workflows stand in a file of settings, or in files of their own: `workflows/*.toml` beside your `provost.toml`, and
+`.provost/workflows/*.toml` in the repository, each once `provost allow` has shown it to you. The daemon refuses an
+invalid workflow by itself. See [workflows.md](workflows.md).
 ";
 
 const AGENTS_AS_WORKERS: &str = "tier, network, ports, hosts, read_only, protect, env, secrets, memory, processes, open_files, \
@@ -177,11 +177,11 @@ file_size, tmp_size, cpu_secs, growth, growth_files, default_model and allowed_m
 const DEVIT: &str = "
 ## An existing `devit.core.toml`
 
-It is read as it is, from the repository once allowed, from `DEVIT_CORE_CONFIG`, or from `--config`. What counts
-in it: `workspace.sandbox_root`, `workers.*`, `daemon.expected_worker_version`,
-`daemon.approvals.default_target`, `orchestration.capabilities.screenshot.*` and `tools.screenshot.*` (pictures
-only when both are enabled), and `orchestration.daemon_socket`, which tells clients where to connect and becomes
-`devit.socket`. Keys for clients alone are left to them. Keys that were documented and never did anything
-(`timeout` of a worker, `[orchestration.notify_hook]`, `orchestration.expected_worker_version` and a few more) are
-named, with what to write instead.
+The daemon reads such a file unchanged, from the repository once allowed, from `DEVIT_CORE_CONFIG`, or from
+`--config`. These keys count: `workspace.sandbox_root`, `workers.*`, `daemon.expected_worker_version`,
+`daemon.approvals.default_target`, `orchestration.capabilities.screenshot.*` and `tools.screenshot.*` (pictures only
+when both are enabled), and `orchestration.daemon_socket`, which tells clients where to connect and becomes
+`devit.socket`. The daemon ignores keys for clients alone. It reports documented keys that never had an effect
+(`timeout` of a worker, `[orchestration.notify_hook]`, `orchestration.expected_worker_version` and a few more), with
+the replacement.
 ";

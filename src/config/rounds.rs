@@ -1,4 +1,4 @@
-//! What surrounds the work of an agent: commands that tidy it up and check it, and who looks at it. A6s 6.2.
+//! Settings around the run of an agent: commands that fix and check its changes, and its reviewer. A6s 6.2.
 
 use std::path::{Component, Path};
 

@@ -1,8 +1,9 @@
-//! Where a running daemon has its sockets, written into its state folder for whoever looks for it.
+//! The sockets of a running daemon, recorded in its state folder for its clients.
 //!
-//! Programs that agents' hosts start have not always the `XDG_RUNTIME_DIR` that the daemon was started with, and would look
-//! for it elsewhere, or start another one. The state folder is the same for all of them. What stands there counts as long as
-//! the daemon that wrote it runs, which has the file locked: the system lets go of it with the process, however that ends.
+//! Programs that agents' hosts start do not always have the `XDG_RUNTIME_DIR` that the daemon was started with, and
+//! would look for the daemon elsewhere, or start another one. The state folder is the same for all of them. The
+//! record counts as long as the daemon that wrote it runs and has the file locked: the system releases the lock with
+//! the process, however it ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};

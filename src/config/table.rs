@@ -1,8 +1,8 @@
-//! The one table of settings: name, type, default, unit, marks, and a sentence that says what it is for.
+//! The one table of settings: name, type, default, unit, marks, and a sentence about its purpose.
 //!
 //! A row becomes a field of its section's struct, that field's default, the check of its value, and its lines
-//! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with
-//! `UPDATE=1`, which prints both files anew.
+//! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with `UPDATE=1`,
+//! which prints both files again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -107,15 +107,16 @@ macro_rules! settings {
             $(#[doc = concat!("The section `[", $path, "]`.")] pub $field: $Section,)+
             /// Workers by ident, from `[workers.<ident>]`.
             pub workers: BTreeMap<AgentId, Worker>,
-            /// Workers whose entry cannot be used, by the name in the file: asking for one is answered with why.
+            /// Workers whose entry is invalid, by the name in the file: a request for one is answered with the
+            /// reason.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
             /// Agents in the order of the files; each is a worker of the same name besides.
             pub agents: Vec<Agent>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,
-            /// Workflows in the order of the files; [`Config::all_workflows`] has those besides that are built in.
+            /// Workflows in the order of the files; [`Config::all_workflows`] adds the built-in ones.
             pub workflows: Vec<Workflow>,
-            /// Workflows whose entry cannot be used, by id.
+            /// Workflows whose entry is invalid, by id.
             pub refused_workflows: BTreeMap<String, RefusedWorker>,
         }
 
@@ -169,11 +170,11 @@ settings! {
         worker_uid: Option<u32> = None, "uid" within Some(1)..=Some(u32::MAX - 1), Strict, Owner;
     }
 
-    /// Who is asked when a request needs someone's word.
+    /// Who answers a request that needs approval.
     ["daemon.approvals"] approvals: Approvals {
-        /// The agent that gets APPROVAL messages, where the policy rule admits it; otherwise only people are asked.
+        /// The agent that gets APPROVAL messages, if the policy rule admits it; otherwise only people can answer.
         default_target: AgentId = ours("client:approver"), "ident", Strict;
-        /// An unanswered request is denied after this long, or sooner where its rule says so.
+        /// The daemon denies an unanswered request after this time, or sooner if its rule says so.
         expires: Ttl = Ttl::minutes(10), "duration";
     }
 
@@ -181,15 +182,15 @@ settings! {
     ["devit"] devit: Devit {
         /// One more Unix socket to listen on, for clients with a fixed address; it gets mode 0600 and the peer's uid is checked.
         socket: Option<PathBuf> = None, "path";
-        /// How far a frame's `ts` may be from our clock; frames outside it are refused as stale.
+        /// How far a frame's `ts` may be from the daemon's clock; the daemon refuses other frames as stale.
         window: Ttl = Ttl::minutes(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(60), Strict;
-        /// Whether the unsigned dialect of the published document is spoken: the secret is sent once, a token follows.
+        /// Whether the door speaks the unsigned dialect of the published document: the client sends the secret once and gets a token.
         dialect_document: bool = true, "", Strict;
-        /// How long an empty POLL of an agent with unfinished tasks waits for news; clients give up after one second.
+        /// How long an empty POLL of an agent with unfinished tasks waits for a message; clients give up after one second.
         poll_hold: Option<Ttl> = Ttl::from_millis(800), "duration" within None..=Ttl::from_millis(900);
-        /// The shortest lease of a task that a worker took; a longer task timeout makes a longer lease.
+        /// The shortest lease of a task that a worker has collected; a longer task timeout makes a longer lease.
         lease_min: Ttl = Ttl::minutes(15), "duration";
-        /// How long a worker that is away keeps the tasks given to it.
+        /// How long an absent worker keeps the tasks given to it.
         away_keep: Ttl = Ttl::minutes(24 * 60), "duration";
         /// How long messages are kept for an agent that does not collect them.
         mail_keep: Ttl = Ttl::minutes(24 * 60), "duration";
@@ -205,35 +206,35 @@ settings! {
     ["agent_protocol"] agent_protocol: AgentProtocolSettings {
         /// Whether the door is open.
         enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where none is written here, that of an allowed `.agent-protocol/config.json` counts, if it is not 4700. Where the default is taken, another one is chosen, and that is said once; one that is written down is never replaced.
+        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Without an entry here, the port of an allowed `.agent-protocol/config.json` counts, if it is not 4700. If the default is taken, the daemon chooses another one and reports it once; it never replaces a configured port.
         port: u16 = 4700, "port", Strict;
-        /// What a request proves itself by: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it shows one of `provost token mint` besides.
+        /// The proof that a request needs: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it also shows a token of `provost token mint`.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
-        /// How long an agent may give no sign of life; then it counts as offline, its claims are free and another one leads.
+        /// How long an agent may be silent; then it counts as offline, its claims are free and another agent leads.
         dead_after: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
-        /// How often it is looked for agents that have fallen silent; without it, that is noticed when it happens.
+        /// How often the daemon checks for silent agents; without it, the daemon notices silence at once.
         heartbeat_interval: Option<Ttl> = None, "duration";
-        /// How late an agent may own up to a change of another's file that was seen already: the conflict then knows what the file said before.
+        /// How late an agent may report its change of another agent's file that the daemon has already seen: the conflict then has the file's earlier content.
         detection_window: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(10);
-        /// What the project is called in `/status` and on pages; without it, as its folder.
+        /// The project's name in `/status` and on pages; by default the name of its folder.
         project: Option<String> = None, "text";
-        /// A folder with the published dashboard, served at `/dashboard/`: its files are read, links in it are not followed, and hidden ones are not there. Without it a plain page is served that links the JSON views.
+        /// A folder with the published dashboard, served at `/dashboard/`: the daemon reads its files, follows no links in it, and does not serve hidden files. Without it the daemon serves a plain page that links the JSON views.
         dashboard: Option<PathBuf> = None, "path", Owner;
-        /// The agent that leads whenever it is there.
+        /// The agent that leads whenever it is present.
         lead_agent: Option<AgentId> = None, "agent";
-        /// Whether a task can only be begun when those that it depends on are done.
+        /// Whether a task can begin only when the tasks that it depends on are done.
         honour_dependencies: bool = false, "";
         /// Whether a claim for a task has to be for one of the task's resources.
         strict_scope: bool = false, "";
         /// Whether lists and counts also show agents of other doors, and delegated tasks that are not finished.
         show_foreign: bool = false, "";
-        /// What becomes of `.agent-protocol/protocol.db`, which the published server has left in the repository: `ask`: it is told of once, with the command that puts its events on the timeline; `auto`: that is done when the daemon starts; `never`.
+        /// The import of `.agent-protocol/protocol.db`, which the published server has left in the repository: `ask`: the daemon reports it once, with the command that imports its events into the timeline; `auto`: the daemon imports it at its start; `never`.
         import: ImportFound = ImportFound::Ask, "", Owner;
         /// Whether heartbeats are events, as in the published server.
         heartbeat_events: bool = true, "";
-        /// Files of which it is told when they change: globs, as in `.gitignore`. Files that are claimed, and those below claimed folders, are told of in any case; hidden files and those that git ignores never.
+        /// Files whose changes are reported: globs, as in `.gitignore`. Changes of claimed files, and of files below claimed folders, are always reported; changes of hidden files and of files that git ignores never.
         tracked_paths: Vec<String> = paths(&["src/**", "lib/**", "tests/**"]), "glob";
-        /// Files of which it is not told.
+        /// Files whose changes are not reported.
         ignored_paths: Vec<String> = paths(&["node_modules/**", "dist/**"]), "glob";
     }
 
@@ -245,25 +246,25 @@ settings! {
         port: u16 = 9876, "port", Strict;
         /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
-        /// Whether `scan.techDebt` and `scan.modernize` may be asked for: an agent looks through the whole repository.
+        /// Whether `scan.techDebt` and `scan.modernize` are permitted: an agent reads the whole repository.
         scans: bool = false, "", Strict, Owner;
         /// Whether roles are listed beside the agents.
         list_roles: bool = false, "";
-        /// Whether the ids that such plugins know from the beginning (`reviewer-ai` and the like) name the first agent, in that role, where no agent and no `[role]` has the id.
+        /// Whether the ids that are built into such plugins (`reviewer-ai` and the like) name the first agent, in that role, if no agent and no `[role]` has the id.
         role_aliases: bool = true, "";
-        /// How the five phases of an execution are done, for agents whose entry does not say it: `single`: one run of the agent; `pipeline`: a run for each phase, each told what the one before has answered, which costs five times as much.
+        /// The five phases of an execution, for agents whose entry does not set it: `single`: one run of the agent; `pipeline`: a run for each phase, each with the answer of the phase before, which costs five times as much.
         mode: Mode = Mode::Single, "";
-        /// Who is asked about code that is selected in an editor (`code.explain` and the like), where it takes such questions: an agent, or a role. Without it, or where it does not, the first agent that works and takes them.
+        /// The agent or role that answers questions about selected code in an editor (`code.explain` and the like). By default, or if it does not take such questions, the first working agent that takes them.
         code_agent: Option<AgentId> = None, "ident";
-        /// After so long a question about code that is not answered yet is answered with an error that says so; the work goes on, and the same question again gets its result. Editors give up after 30 s.
+        /// After this time the daemon answers an open question about code with an error; the work goes on, and the same question gets its result later. Editors give up after 30 s.
         soft_deadline: Ttl = Ttl::seconds_clamped(27), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(29);
-        /// Files that no worker's result is ever written to, whatever policy says: globs, as in `.gitignore`; the size of letters makes no difference. Folders of version control and of agents' tools are never written to in any case.
+        /// Files that an apply never writes, regardless of policy: globs, as in `.gitignore`, in upper or lower case. An apply never writes to folders of version control and of agents' tools.
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
-        /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.
+        /// Whether an apply also writes artifacts that are not exactly those of a run here: artifacts that an editor has changed or added. With `false` it writes only the unchanged artifacts of workers, and merges them only with the content that they were made for.
         apply_unknown: bool = true, "";
-        /// Whether an apply also writes settings that run later: of agents, editors, shells and hooks of version control, as `docs/settings-that-run-later.md` lists them. Who is asked about such an apply is shown them apart.
+        /// Whether an apply also writes settings that run later: of agents, editors, shells and hooks of version control, as `docs/settings-that-run-later.md` lists them, and the programs and scripts that they name. The approver of such an apply sees them apart from the others.
         apply_settings: bool = false, "", Strict, Owner;
-        /// How long an apply that somebody has to allow waits for their answer; editors give up after 30 seconds.
+        /// How long an apply that needs approval waits for it; editors give up after 30 seconds.
         apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
     }
 
@@ -275,31 +276,31 @@ settings! {
         port: u16 = 4710, "port", Strict;
         /// As for Agent Protocol.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
-        /// Which tools hosts are offered, as sets: `default` (about fifteen, small enough for every request to a model), `all`, or some of `tasks`, `approvals`, `locks`, `intents`, `contracts`, `claims`, `handoffs`, `messages`, `pictures`, `devit`. `provost mcp --tools` says otherwise for one host.
+        /// The tools that hosts are offered, as sets: `default` (about fifteen, small enough for every request to a model), `all`, or some of `tasks`, `approvals`, `locks`, `intents`, `contracts`, `claims`, `handoffs`, `messages`, `pictures`, `devit`. `provost mcp --tools` overrides it for one host.
         tools: Vec<McpTools> = vec![McpTools::Default], "";
-        /// Whether tools say which shape their answers have. Hosts check answers against it, and no model sees it.
+        /// Whether tools declare the schema of their answers. Hosts check answers against it, and no model sees it.
         output_schemas: bool = true, "";
         /// Whether DevIt's names of tools (`devit_delegate` and the like) are offered beside Provost's own: the set `devit`.
         devit_tools: bool = false, "";
     }
 
-    /// What is done for one editor alone, since it shows things in its own way.
+    /// Adaptations to one editor alone.
     ["a6s.compat"] compat: A6sCompat {
-        /// Whether `background.output` is answered with `{output}` in place of a string where a client has sent `"params":[]`, as Neovim's plugin alone does: it then shows the lines as lines.
+        /// Whether `background.output` is answered with `{output}` instead of a string if a client has sent `"params":[]`, as only Neovim's plugin does: it then shows separate lines.
         nvim_output_object: bool = false, "";
     }
 
-    /// The agents that do the phases of an execution whose agent has the mode `pipeline`. The agent that was asked does each phase without an entry here.
+    /// The agents for the phases of an execution whose agent has the mode `pipeline`. The requested agent does each phase without an entry here.
     ["a6s.pipeline"] pipeline: A6sPipeline {
-        /// Looks for what has to be known.
+        /// Collects the facts.
         research: Option<AgentId> = None, "ident";
-        /// Says how it is to be done.
+        /// Plans the work.
         inspect: Option<AgentId> = None, "ident";
-        /// Does it.
+        /// Does the work.
         generate: Option<AgentId> = None, "ident";
-        /// Makes it better.
+        /// Improves the work.
         optimize: Option<AgentId> = None, "ident";
-        /// Looks at it.
+        /// Reviews the work.
         review: Option<AgentId> = None, "ident";
     }
 
@@ -317,7 +318,7 @@ settings! {
         review: Option<Template> = None, "template";
     }
 
-    /// What agents are told. Placeholders: `{task}`, `{code}`, `{language}`, `{file}`, `{instructions}`, `{review_focus}`, `{schema}`, `{context}`, `{preamble}`; what an editor has sent as code or context always stands between fences, said to be data. Without a template the built-in one counts; docs/agents.md shows them.
+    /// The prompts of agents. Placeholders: `{task}`, `{code}`, `{language}`, `{file}`, `{instructions}`, `{review_focus}`, `{schema}`, `{context}`, `{preamble}`; code and context from an editor always stand between fences, marked as data. Without a template the built-in one applies; docs/agents.md shows them.
     ["a6s.prompts"] prompts: A6sPrompts {
         /// For `agents.invoke`, `background.launch` and steps of workflows.
         invoke: Option<Template> = None, "template";
@@ -329,7 +330,7 @@ settings! {
         generate_tests: Option<Template> = None, "template";
         /// For `code.review`.
         review: Option<Template> = None, "template";
-        /// For the one try to have a reply put right that is not in the form that was asked for; `{code}` is the reply.
+        /// For the one retry when a reply does not have the requested form; `{code}` is the reply.
         repair: Option<Template> = None, "template";
         /// For `scan.techDebt` and `scan.modernize`.
         scan: Option<Template> = None, "template";
@@ -339,25 +340,25 @@ settings! {
     ["broker"] broker: BrokerSettings {
         /// Whether the door is open.
         enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol, and where none is written here, that of an allowed `.git-paw/config.toml` counts.
+        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol; without an entry here, the port of an allowed `.git-paw/config.toml` counts.
         port: u16 = 9119, "port", Strict;
         /// As for Agent Protocol.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
-        /// Whether all messages are also written to `.git-paw/broker.log` in the repository: `found`: where that folder is; `always`; `never`.
+        /// Whether all messages are also written to `.git-paw/broker.log` in the repository: `found`: if that folder exists; `always`; `never`.
         log: KeepLog = KeepLog::Found, "";
-        /// Whether work trees of agents are looked at for changed files.
+        /// Whether the daemon checks agents' work trees for changed files.
         watch: bool = true, "";
-        /// `json`: one object a line; `text`: one sentence a line, as git-paw's own broker writes it.
+        /// `json`: one object per line; `text`: one sentence per line, as git-paw's own broker writes it.
         log_format: LogFormat = LogFormat::Json, "";
     }
 
-    /// What follows from messages between agents at the broker door.
+    /// Reactions to messages between agents at the broker door.
     ["supervisor"] supervisor: SupervisorSettings {
-        /// Whether conflicts between what agents announce and change are looked for, and told.
+        /// Whether the daemon looks for conflicts between agents' announcements and changes, and reports them.
         enabled: bool = true, "";
-        /// Whether a commit calls for a check: `supervisor.verify-now`.
+        /// Whether a commit requests a check: `supervisor.verify-now`.
         verify_on_commit_nudge: bool = true, "";
-        /// For how long what an agent has finished stays so, whatever late signs of work still come. With 0, a commit stays until its agent says something else than `working`.
+        /// How long an agent's work stays finished although late signs of work still come. With 0, a commit stays until its agent sends a status other than `working`.
         republish_working_ttl_seconds: u32 = 60, "seconds" within 0..=86_400;
     }
 
@@ -367,24 +368,23 @@ settings! {
         window_seconds: u32 = 120, "seconds" within 1..=86_400;
         /// Whether agents are told that their intents overlap.
         warn_on_intent_overlap: bool = true, "";
-        /// Whether the supervisor is asked about edits in files that somebody else has announced or owns.
+        /// Whether the supervisor is asked about edits in files that another agent has announced or owns.
         escalate_on_violation: bool = true, "";
     }
 
     /// The hooks of `provost git install`, and `provost guard`.
     ["git"] git: GitSettings {
-        /// What becomes of a commit or push that could not be checked, say because no daemon runs: `pass`: it goes on, with a warning; `block`: it is refused.
+        /// The result for a commit or push that could not be checked, for example because no daemon runs: `pass`: it goes on, with a warning; `block`: it is refused.
         when_unchecked: Unchecked = Unchecked::Pass, "", Strict;
-        /// A check that takes longer counts as one that could not be made.
+        /// A check that takes longer counts as impossible.
         deadline: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(5), Strict;
-        /// Whether the hooks start a daemon where none runs, within that time.
+        /// Whether the hooks start a daemon if none runs, within that time.
         start_daemon: bool = false, "";
     }
 
-    /// What is run for every notification, outside of the jail. How many run at once is in `limits.hooks`.
+    /// The command for every notification, outside of the jail. `limits.hooks` sets how many run at once.
     ["hooks.notify"] notify: Notify {
-        /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables, and those folders of `PATH`
-        /// that lie outside of the repository: what lies in it is named by its path.
+        /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables, and those folders of `PATH` that lie outside of the repository: a program in the repository is named by its path.
         command: Option<String> = None, "shell command", Owner;
         /// A hook that runs longer than this is killed, with everything it has started.
         timeout: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;
@@ -396,31 +396,31 @@ settings! {
     ["screenshot"] screenshot: Screenshot {
         /// Whether SCREENSHOT is answered at all.
         enabled: bool = false, "", Strict;
-        /// How many are taken at most.
+        /// The highest rate of pictures.
         rate_limit: Rate = Rate { count: 10, per_s: 60 }, "count/time", Strict;
-        /// The program that takes them; without it `grim` where there is a Wayland session, else `scrot` or `import`, whichever is installed.
+        /// The program that takes them; by default `grim` in a Wayland session, else `scrot` or `import`, whichever is installed.
         backend: Option<ScreenBackend> = None, "program";
         /// Image format, as a file extension; `grim` writes `png`, `jpg` and `jpeg`.
         format: ImageFormat = ImageFormat::Png, "extension";
         /// Folder for the pictures: below the workspace, or absolute and below the workspace or the state folder.
         output_dir: String = ".devit/screenshots".into(), "path";
-        /// Pictures kept in that folder; beyond it the oldest are removed.
+        /// Pictures kept in that folder; the daemon removes the oldest ones beyond it.
         keep: u32 = 100, "pictures" within 1..=10_000;
     }
 
-    /// Notices on the desktop, over the session bus; without one there are none.
+    /// Notices on the desktop, over the session bus.
     ["desktop"] desktop: Desktop {
-        /// Whether approvals that wait and tasks that have ended are told.
+        /// Whether the daemon shows notices of waiting approvals and ended tasks.
         enabled: bool = true, "", Owner;
-        /// Whether approvals that people may answer can be answered with a click, where the desktop has buttons.
+        /// Whether people can answer approvals with a click, if the desktop has buttons.
         answer: bool = true, "", Strict, Owner;
-        /// Which ends of tasks are told.
+        /// The ends of tasks that get a notice.
         tasks: DesktopTasks = DesktopTasks::All, "", Owner;
-        /// Notices that come in a minute at most; the last of them sums up the rest.
+        /// Largest number of notices in a minute; the last of them sums up the rest.
         per_minute: u32 = 6, "notices" within 1..=60, Owner;
     }
 
-    /// Where work happens.
+    /// The workspace of workers.
     ["workspace"] workspace: Workspace {
         /// No worker gets a directory outside this one; without it, the repository's root.
         sandbox_root: Option<PathBuf> = None, "path", Strict;
@@ -428,11 +428,11 @@ settings! {
         protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 
-    /// What is kept, and how firmly.
+    /// Retention and durability.
     ["store"] store: StoreSettings {
-        /// `verb`: delegations, approvals and the like are on disk before they are answered; `full`: everything is.
+        /// `verb`: delegations, approvals and the like are on disk before the daemon answers; `full`: every command is.
         durability: Durability = Durability::Verb, "", Strict, Owner;
-        /// Finished tasks that stay readable; beyond that the oldest are dropped.
+        /// Finished tasks that stay readable; the daemon drops the oldest ones beyond it.
         tasks_keep: u32 = 100_000, "tasks" within 1_000..=10_000_000, Owner;
         /// Finished tasks older than this are dropped.
         tasks_keep_days: u32 = 30, "days" within 1..=36_500, Owner;
@@ -440,13 +440,13 @@ settings! {
         events_keep_days: u32 = 90, "days" within 1..=36_500, Owner;
     }
 
-    /// The rules that decide. A system's `policy.toml` lies over them and can only tighten.
+    /// The rules that decide. The system's `policy.toml` lies over them and can only restrict further.
     ["policy"] policy: PolicySettings {
         /// The file that decides, or `builtin:default`, `builtin:strict`, `builtin:open`; without it, `policy.toml` in the user's configuration, else the built-in default.
         file: Option<Rules> = None, "", Strict, Owner;
     }
 
-    /// The daemon's own log. What agents did is in the journal, not here.
+    /// The daemon's own log. Agents' actions are in the journal, not here.
     ["log"] log: LogSettings {
         /// The least important message that is written.
         level: LogLevel = LogLevel::Info, "";
@@ -456,21 +456,21 @@ settings! {
         max_files: u32 = 14, "files" within 1..=1_000, Owner;
     }
 
-    /// Agents that work side by side: what is known of the code that they edit, and what their locks mean.
+    /// Agents that work side by side: the index of the code that they edit, and the effect of their locks.
     ["coordination"] coordination: Coordination {
-        /// What `provost git`'s pre-commit hook does with a change of a symbol that somebody else has locked: `deny`: refuses the commit; `advise`: says so; `off`: nothing.
+        /// The reaction of `provost git`'s pre-commit hook to a change of a symbol that another agent has locked: `deny`: refuses the commit; `advise`: warns; `off`: nothing.
         enforce: Enforce = Enforce::Advise, "", Strict;
-        /// What becomes of a claim, lock, intent or plan for a place that another agent has through another door: `advise`: it is granted, and both are told; `deny`: it is refused, as its protocol refuses.
+        /// The answer to a claim, lock, intent or plan for a place that another agent has through another door: `advise`: the daemon grants it, and tells both agents; `deny`: the daemon refuses it, with its protocol's error.
         across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
-        /// Whether the repository is read in the background, so that callers in other files are known.
+        /// Whether the daemon reads the repository in the background, so that it knows callers in other files.
         index: bool = true, "", Owner;
-        /// Whose files are whose: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last one that fits has the word; those of a `CODEOWNERS` come before.
+        /// The owners of files: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last matching one decides; those of a `CODEOWNERS` come before.
         owners: BTreeMap<String, String> = BTreeMap::new(), "";
-        /// Source files that are read for it at most; what is beyond is missing, and said to be.
+        /// Largest number of source files that are read for it; the daemon reports that the others are missing.
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
     }
 
-    /// How much may happen at once.
+    /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.
         workers: u32 = crate::base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
@@ -484,35 +484,35 @@ settings! {
 section! {
     /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
     Worker {
-        /// `cli`: run once per task; `mcp`: spoken to over stdio; `polling`: connects by itself and no jail binds it.
+        /// `cli`: run once per task; `mcp`: an MCP server over stdio; `polling`: connects by itself and no jail confines it.
         kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
         /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
         binary: Option<String> = None, "program";
         /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
         args: Vec<String> = Vec::new(), "";
-        /// The worker is stopped after this long, or sooner where the task says so.
+        /// The daemon stops the worker after this time, or sooner if the task says so.
         timeout_secs: u64 = 300, "seconds" within 1..=604_800;
         /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
         parse_mode: ParseMode = ParseMode::Json, "";
-        /// The directory it starts in, with placeholders; without it, the task's, else the workspace.
+        /// The directory it starts in, with placeholders; by default the task's, else the workspace.
         working_dir: Option<String> = None, "path";
         /// Standard output beyond this is cut off and marked as truncated.
         max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
-        /// The tool that a worker of type `mcp` is called with.
+        /// The tool that the daemon calls on a worker of type `mcp`.
         mcp_tool: String = "devit_delegate".into(), "tool";
-        /// Arguments added to that call; they win over the task's.
+        /// Arguments added to that call; they override the task's.
         mcp_arguments: Option<Json> = None, "";
         /// The model used when the task names none.
         default_model: Option<String> = None, "model";
-        /// The models that a task may ask for; without this list, any.
+        /// The models that a task may ask for; by default any.
         allowed_models: Option<Vec<String>> = None, "model", Strict;
-        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, keeps from writing alone, needs `copy`, and a rule that names it. Policy sets the minimum.
+        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, only prevents writing, needs `copy`, and a rule that names it. Policy sets the minimum.
         tier: Tier = Tier::Ns, "", Strict;
         /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
         network: Network = Network::None, "", Strict;
-        /// Local ports that it may reach; never those of our own doors.
+        /// Local ports that it may reach; never those of Provost's own doors.
         ports: Vec<u16> = Vec::new(), "port", Strict;
-        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` says which it stands for, `address:port` means one as written.
+        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` sets the address, `address:port` means exactly that address.
         hosts: Vec<String> = Vec::new(), "host:port", Strict;
         /// Paths outside the workspace that the worker may read.
         read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
@@ -520,7 +520,7 @@ section! {
         protect: Vec<RepoPath> = Vec::new(), "path", Strict;
         /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
         env: BTreeMap<String, String> = BTreeMap::new(), "";
-        /// Names of the secrets that a task of this worker may be given; how is the policy's to say.
+        /// Names of the secrets that a task of this worker may get; policy decides in which form.
         secrets: Vec<String> = Vec::new(), "name", Strict;
         /// Private memory that each of its processes may have.
         memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
@@ -530,17 +530,17 @@ section! {
         open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
         /// The largest file that it may write.
         file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
-        /// What `/tmp`, `/dev/shm` and its home may hold together; watched, not walled in, in tier `ll`.
+        /// The size of `/tmp`, `/dev/shm` and its home together; in tier `ll` the daemon watches it, without a hard limit.
         tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
-        /// Processor time of each of its processes; without it, as much as the time limit can hold on all cores.
+        /// Processor time of each of its processes; by default the time limit times the number of cores.
         cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
-        /// By how much the directories that it may change may grow while it runs, whoever writes; looked at about once a second, then it is ended.
+        /// By how much the directories that it may change may grow while it runs, including other programs' writes; the daemon checks about once a second, and ends the worker beyond it.
         growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
         /// By how many files and directories they may grow.
         growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
-        /// What it may do with the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits as it likes.
+        /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
         git: Git = Git::Read, "", Strict;
-        /// Where its tasks work. `false`: in the directory itself; `true`: in a copy of it, which is thrown away; `"kept"`: in a private copy of what git does not ignore, whose changes `provost apply` brings in. Without this, `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
+        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
         copy: Option<Copies> = None, "", Strict;
     }
 }
@@ -560,7 +560,7 @@ fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     BTreeMap::from([(ours("shell"), shell)])
 }
 
-/// Where the system does not say who connects, tokens have to.
+/// On a system that does not tell which process connects, a request needs a token.
 const LOOPBACK_AUTH: LoopbackAuth =
     if cfg!(target_os = "linux") { LoopbackAuth::Peer } else { LoopbackAuth::Token };
 

@@ -1,4 +1,4 @@
-//! The entries of `[workers]`, the same in our own files and in DevIt's; agents are held against the same rules.
+//! The entries of `[workers]`, the same in Provost's files and in DevIt's; the same rules check agents.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};

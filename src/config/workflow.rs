@@ -1,7 +1,7 @@
 //! The entries of `[[workflow]]`: steps that name agents, in the files of settings and in files of their own.
 //!
-//! A wrong entry is refused alone, with its file, line and reason. Two are built in; an entry of the same id replaces
-//! one. Whether the agents of steps are there is found out when a workflow is asked for: they come and go.
+//! An invalid entry is refused by itself, with its file, line and reason. Two are built in; an entry of the same id
+//! replaces one. The daemon checks the agents of steps at the request for a workflow, since agents come and go.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -321,7 +321,7 @@ fn check_step(step: &Step, earlier: &[(usize, Step)]) -> Result<(), String> {
         return Err(format!("`name`: two steps are called `{}`", step.name));
     }
     match (&step.prompt, step.command.is_empty()) {
-        (None, true) => return Err("`prompt` is missing: say what the agent is told, or a `command`".into()),
+        (None, true) => return Err("`prompt` is missing: give the agent's prompt, or a `command`".into()),
         (Some(_), false) => return Err("a step has a `prompt` or a `command`, not both".into()),
         _ => {}
     }
@@ -359,7 +359,7 @@ fn fitting(head: &WorkflowHead, steps: Vec<(usize, Step)>, at: usize) -> Result<
         reached = step.phase;
         let says = step.prompt.as_ref().map(|it| it.0.as_str()).unwrap_or_default();
         if says.contains("{task}") && (pattern != Pattern::Supervisor || number == 0) {
-            return wrong("`{task}` is what a supervisor has said, to a step that is not the first");
+            return wrong("`{task}` is the supervisor's text for a step; the first step cannot use it");
         }
         if pattern != Pattern::Sequential && !step.until.is_empty() {
             return wrong("`until` is for `pattern = \"sequential\"`");

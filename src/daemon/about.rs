@@ -2,11 +2,11 @@
 
 use super::policy_file::PolicyFile;
 use super::{Prepared, Start, VERSION, now, pictures, wiring};
+use crate::api::wire;
 use crate::base::AgentId;
 use crate::config::Config;
 use crate::domain::Judge as _;
 use crate::policy::RuleSet;
-use crate::protocols::own::wire;
 use crate::vault::Vault;
 
 /// At the start; doors are added as they open, and a reload replaces what it changes.

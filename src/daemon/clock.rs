@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Daemon, Shared, now};
+use crate::api::wire;
 use crate::base::Timestamp;
 use crate::base::limits::CLOCK_JUMP_MS_MIN;
 use crate::engine::Engine;
-use crate::protocols::own::wire;
 use crate::system;
 
 /// What was seen of the clocks.

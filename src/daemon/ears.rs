@@ -151,7 +151,7 @@ impl Ears {
         };
         if fresh {
             tracing::warn!(
-                "the system does not tell of files that change in {} ({why}); they are looked at now and then",
+                "the system does not report changes of files in {} ({why}); the daemon checks them at intervals",
                 name.display()
             );
         }

@@ -22,7 +22,7 @@ pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
         match changed {
             Ok(files) => {
                 if let Err(err) = provost.refresh_files(&files).await {
-                    tracing::debug!(%err, "intents in changed files are followed when they are asked for");
+                    tracing::debug!(%err, "intents in changed files are followed at the next request for them");
                 }
             }
             // Each question about intents brings them up to date.

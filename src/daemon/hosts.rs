@@ -1,16 +1,10 @@
 //! The door for agents' hosts over HTTP: it asks this daemon's own API, without a connection.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::Body;
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::{Request, Response};
-
 use super::Daemon;
-use crate::client::{self, Client};
+use crate::api::Request;
+use crate::client::{self, Client, Replying};
 use crate::domain::Principal;
 use crate::mcp::{Called, Clients, McpHttp, Settings, recorded_for};
 use crate::protocols::own::{Inside, Known};
@@ -22,9 +16,9 @@ struct Recognised {
 }
 
 impl client::Inside for Recognised {
-    fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+    fn ask(&self, session: Option<Arc<str>>, request: Request) -> Replying {
         let (who, api) = (self.who.clone(), self.api.clone());
-        Box::pin(async move { api.ask(who, request).await })
+        Box::pin(async move { api.ask(&who, session, request).await })
     }
 
     fn lets_in(&self) -> bool {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 
 use super::{Daemon, GRACE};
+use crate::api::wire::DoorAt;
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::config::{Loaded, LoopbackAuth, McpTools, Ports};
 use crate::domain::{DOOR_OPENED, Door};
@@ -17,7 +18,6 @@ use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::{AgentProtocol, Shown};
 use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use crate::protocols::own::Inside;
-use crate::protocols::own::wire::DoorAt;
 use crate::system::{Listener, listener_at};
 use crate::transport::accept::{Listening as _, accept_loop};
 use crate::transport::loopback::{Loopback, bind};

@@ -31,8 +31,7 @@ impl Daemon {
         if settings.import == ImportFound::Ask {
             if known.is_none() {
                 self.say_until_the_end(
-                    "agent_protocol: .agent-protocol/protocol.db is of the published server; its events are not \
-                     taken over before you say so: `provost agent-protocol import` (this is said once)"
+                    "agent_protocol: .agent-protocol/protocol.db is of the published server; its events are imported only on request: `provost agent-protocol import` (this is reported once)"
                         .into(),
                 );
                 remember(&seen, "told");

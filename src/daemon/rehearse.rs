@@ -86,7 +86,7 @@ fn profile(asked: &Rehearse, vault: &Vault) -> Result<(Profile, Network)> {
     }
     match settings.workers.get(worker).map(|it| &it.broken) {
         Some(Some(why)) => bail!("worker {worker} cannot be used: {why}"),
-        _ => bail!("worker {worker} connects by itself: it is a process of its own, and no jail binds it"),
+        _ => bail!("worker {worker} connects by itself: it is a process of its own, and no jail confines it"),
     }
 }
 

@@ -81,7 +81,7 @@ async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: Cancell
             match seen {
                 Ok(seen) => seen.iter().for_each(|it| add(&mut waiting, it)),
                 Err(RecvError::Lagged(_)) => {
-                    tracing::warn!("more files have changed at once than are told of")
+                    tracing::warn!("more files have changed at once than are reported")
                 }
                 Err(RecvError::Closed) => return,
             }

@@ -43,7 +43,7 @@ impl Daemon {
         // The thread commits what is queued; joining it may take as long as the disk does.
         let lost = match tokio::task::spawn_blocking(move || thread.join()).await? {
             Ok(None) => match self.engine().trouble() {
-                Some(why) => anyhow!("stopped, but what was asked for last is not kept: {why}"),
+                Some(why) => anyhow!("stopped, but the last requests are not kept: {why}"),
                 None => {
                     tracing::info!("stopped");
                     return Ok(());

@@ -16,7 +16,7 @@ use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
 use crate::domain::post::{Owner, owner_slugs};
 use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
-use crate::effects::{HookCommand, HookParts, held_outside, not_ours, shell_profile};
+use crate::effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
@@ -149,7 +149,7 @@ pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a>
     let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
     protect.extend(config.workers.values().flat_map(|worker| worker.protect.iter().cloned()));
     let lines = run_outside(config);
-    let held = Box::new(move || held_outside(&root, &protect, &lines));
+    let held = Box::new(move |new: &[_]| runs_outside(&root, &protect, &lines, new));
     ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, held }
 }
 

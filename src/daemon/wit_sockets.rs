@@ -22,11 +22,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{GRACE, Shared};
+use crate::api::wire::DoorAt;
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::config::{Places, WitOpen};
 use crate::jail::{PLACEHOLDER_MTIME, Root};
 use crate::protocols::FrontDoor as _;
-use crate::protocols::own::wire::DoorAt;
 use crate::protocols::wit::Wit;
 use crate::service::Base;
 use crate::system;
@@ -91,7 +91,7 @@ impl WitSockets {
             while tokio::time::timeout(LOOK_EVERY, stop.cancelled()).await.is_err() {
                 match looked(sockets).await {
                     Ok(again) => sockets = again,
-                    Err(err) => return tracing::error!(%err, "the wit sockets are looked at no more"),
+                    Err(err) => return tracing::error!(%err, "the wit sockets are no longer watched"),
                 }
             }
         });
@@ -228,7 +228,7 @@ impl Seat {
             Err(e) => return Err(io::Error::from(e).into()),
         }
         if !self.pid_file.is_ours() {
-            tracing::warn!(door = "wit", at = %top.display(), "daemon.pid was not ours any more; written again");
+            tracing::warn!(door = "wit", at = %top.display(), "daemon.pid named another process; written again");
             self.pid_file.write_again()?;
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! Files that the daemon writes for somebody: asked for, judged, counted, told.
+//! Files that the daemon writes for an agent: requested, judged, counted, reported.
 //!
 //! ```text
 //!   asked --allowed------------------------------> [begun] --told, file by file--> [ended]
 //!     \\--approval--> waits --granted--> asked again --^
 //!                       \--denied---> asked again: refused, for as long as a grant would have counted
 //! ```
-//! Like a picture of the screen: today's clients do not wait, they ask again. What was granted is for the same agent
+//! As with a picture of the screen, existing clients do not wait but ask again. A grant is valid for the same agent
 //! and the same contents, once. A6s 6.8.
 
 use std::collections::BTreeMap;
@@ -270,8 +270,8 @@ impl State {
         ApplyEnded
     }
 
-    /// Who keeps an agent from writing to a file: somebody's claim, a lock in it, and, where the configuration says so,
-    /// what somebody has announced. The rules are those between protocols: whoever writes a file has all of it.
+    /// The holder that keeps an agent from writing to a file: by a claim, a lock in it, and, if the configuration
+    /// says so, an announced change. The rules are those between protocols: a write covers the whole file.
     pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Stake> {
         let mine = Stake {
             agent: who.clone(),

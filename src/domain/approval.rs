@@ -1,12 +1,12 @@
-//! Commands that wait for someone's word.
+//! Commands that wait for approval.
 //!
 //! ```text
 //!   parked --granted--> what the verb's row says: it runs at once, or its asker asks again
 //!     |  \--denied----> failed, and the asker is told
 //!     \----expired----> the same, as a denial
 //! ```
-//! The first answer wins; nobody answers for their own request; an answer is bound to a digest of what was
-//! shown. DevIt 1.6.
+//! The first answer wins; no agent answers its own request; an answer is bound to a digest of the shown request.
+//! DevIt 1.6.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,8 +110,8 @@ impl Approvals {
         self.parked.values()
     }
 
-    /// Whether one more question of this kind may wait, at all and of those that share with its asker. Each kind has room of its
-    /// own: what hosts ask about their tools keeps no work waiting, nor the other way round.
+    /// Whether one more question of this kind may wait, at all and of those that share with its asker. Each kind has
+    /// room of its own: what hosts ask about their tools keeps no work waiting, nor the other way round.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Quota`] says which bound was reached.
@@ -272,11 +272,11 @@ impl State {
         Ok(parked.clone())
     }
 
-    /// The asker, and whoever is working for the asker at the moment.
+    /// The asker, and the worker that works for the asker at the moment.
     ///
     /// A person at the terminal is the owner of the machine, whose word the rule wants, also for what was asked
-    /// under the owner's name by hand or by a script. Asking somebody else would only teach people to switch the
-    /// rule off.
+    /// under the owner's name by hand or by a script. A question to another person would only teach people to switch
+    /// the rule off.
     fn is_own_request(&self, who: &Principal, parked: &Parked) -> bool {
         if who.is_person() {
             return false;
@@ -303,18 +303,18 @@ impl Approver {
     }
 }
 
-/// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the user;
-/// two trees of processes cannot be had by one agent without leaving its own.
+/// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the
+/// user; two trees of processes cannot be had by one agent without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
-    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, and a worker in its jail
-    // and the daemon itself answer nothing.
+    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, and a
+    // worker in its jail and the daemon itself answer nothing.
     let is_elsewhere = who.is_host_dialog() || who.proof() == Proof::Desktop;
     if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;
     }
     match (who.origin(), parked.who.origin()) {
-        // What the owner of the machine has asked for by hand is the owner's to answer. An agent started from a terminal has a
-        // person there, unless the agent itself is in that session or above it.
+        // What the owner of the machine has asked for by hand is the owner's to answer. An agent started from a
+        // terminal has a person there, unless the agent itself is in that session or above it.
         _ if who.is_person() && parked.who.may(Scope::Operate) => false,
         (Some(answers), Some(asked)) if who.is_person() => answers.is_below(asked),
         (Some(answers), Some(asked)) => answers.shares_tree_with(asked),

@@ -1,7 +1,7 @@
-//! What a run has changed in its private copy, as it is offered for the user's own files. A6s: `Artifact`.
+//! A run's changes in its private copy, as they are offered for the user's own files. A6s: `Artifact`.
 //!
-//! An artifact holds a whole new file. What the file was when the run began is known by its hash, and its content is
-//! kept beside the artifact, so that somebody's later edit is merged and not overwritten.
+//! An artifact holds a whole new file. It has the hash of the file at the start of the run, and that content is kept
+//! beside the artifact, so that a later edit is merged and not overwritten.
 
 use serde::{Deserialize, Serialize};
 

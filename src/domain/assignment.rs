@@ -1,5 +1,5 @@
-//! Assignments: what agents of the crew want each other to do. Plain records, which nobody carries out by himself;
-//! delegated work is a [`super::Task`].
+//! Assignments: work that agents of the crew request from each other. They are plain records, which the daemon does
+//! not carry out; delegated work is a [`super::Task`].
 //!
 //! Any state follows any other, as the crew says. Agent Protocol, `POST /tasks` and `PATCH /tasks/:id`.
 
@@ -22,7 +22,7 @@ use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
 pub enum AssignmentState {
     /// For anybody.
     Queued,
-    /// For somebody.
+    /// Assigned to an agent.
     Assigned,
     /// Under way.
     InProgress,

@@ -1,4 +1,4 @@
-//! Claims: whole files that agents of the crew work at, one agent at a time.
+//! Claims: whole files that agents of the crew work on, one agent at a time.
 //!
 //! ```text
 //!             claim                  another has changed it
@@ -7,7 +7,7 @@
 //!     |  +---> [locked] --|---+                                       |
 //!     +--- release, leave, silence -----+------ settled --------------+
 //! ```
-//! A file that somebody has asked for once is remembered, with what it said when it was last given back. Agent
+//! The daemon remembers a file that was claimed once, with its content at its last release. Agent
 //! Protocol, 3.3.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,7 @@ impl TryFrom<String> for Content {
 pub enum Hold {
     /// Nobody's.
     Free,
-    /// Somebody's.
+    /// Claimed by an agent.
     Claimed {
         /// Whose.
         owner: AgentId,
@@ -98,7 +98,7 @@ pub enum Hold {
         /// Since when.
         since: Timestamp,
     },
-    /// Nobody's until somebody says whose change counts.
+    /// No agent has it until a decision about whose change counts.
     Conflicted {
         /// Whose it was.
         owner: AgentId,
@@ -129,7 +129,7 @@ impl Hold {
     }
 }
 
-/// A file that somebody has asked for.
+/// A file that an agent has asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
     /// Which, in its one spelling.
@@ -274,7 +274,7 @@ impl Claims {
 }
 
 impl State {
-    /// Agent Protocol, `POST /resources/claim`. Whoever has it already keeps it, and nothing happens.
+    /// Agent Protocol, `POST /resources/claim`. An agent that already has the file keeps it, and nothing changes.
     pub(super) fn claim_file(
         &self,
         now: Timestamp,
@@ -414,7 +414,7 @@ impl State {
         out.put(CrewChange::PutClaim(Arc::new(free)).into());
     }
 
-    /// All that an agent has is nobody's; what the files say now is in `contents`, as far as somebody has looked.
+    /// Frees all files of an agent; `contents` has their present content, as far as it was read.
     pub(super) fn free_claims_of(
         &self,
         owner: &AgentId,

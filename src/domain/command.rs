@@ -1,4 +1,4 @@
-//! Every verb Provost understands: what each asks for, what it answers, and, in `table`, what becomes of it.
+//! Every verb of Provost: its request, its answer, and, in `table`, its rule.
 
 mod about;
 mod apply;

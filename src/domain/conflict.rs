@@ -1,6 +1,6 @@
-//! One truth: what agents hold and announce through different doors, compared by one rule set.
+//! Compares what agents hold and announce through different doors, by one rule set.
 //!
-//! A *stake* is what an agent has at a place: a claim on a file (Agent Protocol), a lock or an intent on symbols (wit),
+//! A *stake* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols (wit),
 //! a plan with regions (the broker's `agent.intent`). Stakes of one protocol are compared by that protocol's own rules;
 //! between protocols there is this one:
 //!
@@ -11,8 +11,8 @@
 //! | both name lines | they meet when a line is both's | |
 //! | one names symbols, the other lines | they meet: nothing says that they do not | |
 //!
-//! Nobody is in their own way. By default a meeting is told to both sides and stops nobody; where
-//! `[coordination] across_doors` says `deny`, the later one is refused.
+//! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later stake;
+//! where `[coordination] across_doors` says `deny`, it refuses the later one.
 
 mod stakes;
 
@@ -207,7 +207,7 @@ impl State {
         Round::new(now, self, out).meet(title, new)
     }
 
-    /// The first stake of somebody else that is about what this one is about, of those that bind.
+    /// The first binding stake of another agent that meets this one.
     pub(super) fn first_in_the_way(
         &self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! Contracts: what two agents have agreed on about a symbol's signature.
+//! Contracts: agreements of two agents on a symbol's signature.
 //!
 //! ```text
 //!              accept (by another)                    accept of a newer one
@@ -7,8 +7,8 @@
 //!      |   +-- reject (by another) --> [rejected]                              ^
 //!      +----- by its proposer -------------------------------------------------+
 //! ```
-//! Only what is accepted binds. It binds both: neither takes it back alone. Signatures are compared by a form that
-//! layout cannot change. wit, 5.9 to 5.12.
+//! Only an accepted contract binds. It binds both agents: neither can withdraw it alone. Signatures are compared in a
+//! form that does not depend on layout. wit, 5.9 to 5.12.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -256,7 +256,7 @@ impl State {
         out.put(Change::PutContract(Arc::new(settled(contract, to, answer))));
     }
 
-    /// An offer is taken back by whoever made it; what binds, by a person alone.
+    /// The proposer can withdraw an offer; only a person can withdraw an accepted contract.
     pub(super) fn withdraw_contract(
         &self,
         who: &Principal,

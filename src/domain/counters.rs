@@ -1,4 +1,4 @@
-//! The last numbers that were given to things, and what was counted.
+//! The last issued numbers, and counters.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,8 @@
 //!                          |   +--------> [offline] --- silence ------+
 //!                          +------------- any sign of life -----------+
 //! ```
-//! As long as anybody is at work, exactly one of them leads. Whoever falls silent is told once, its claims are free,
-//! and the next lead is elected in the same step. Agent Protocol, 3.1 and 3.2.
+//! As long as an agent is at work, exactly one of them leads. When an agent falls silent, the daemon reports it once,
+//! frees its claims, and elects the next lead in the same step. Agent Protocol, 3.1 and 3.2.
 
 mod event;
 mod refusal;
@@ -51,7 +51,7 @@ pub enum Standing {
     Working,
     /// Work that cannot go on.
     Blocked,
-    /// Waiting for somebody to look at its work.
+    /// Waiting for a review of its work.
     WaitingReview,
     /// Not there.
     Offline,
@@ -172,7 +172,7 @@ impl State {
         self.crew.heard.first().map(|(seen, _)| self.silent_at(*seen))
     }
 
-    /// When somebody counts as silent that was heard then for the last time.
+    /// The time at which an agent counts as silent if it was last heard at the given time.
     fn silent_at(&self, seen: Timestamp) -> Timestamp {
         let heard = self.awake_since.map_or(seen, |awake| awake.max(seen));
         let due = heard.after(self.settings.crew.dead_after);
@@ -187,7 +187,7 @@ impl State {
         late.map(|(_, id)| id.clone()).collect()
     }
 
-    /// Agent Protocol, `POST /agents/announce`. A member that announces itself again begins anew, and goes on to lead.
+    /// Agent Protocol, `POST /agents/announce`. A member that announces itself again starts over, and keeps the lead.
     pub(super) fn join_crew(
         &self,
         now: Timestamp,
@@ -305,7 +305,7 @@ impl State {
         Ok(MemberMoved)
     }
 
-    /// A member gave a sign of life. Whoever is there leads if nobody does; whoever goes does not lead on.
+    /// A member sent a heartbeat. A present member leads if no other does; a leaving member loses the lead.
     fn seen_at_work(&self, now: Timestamp, member: &Member, standing: Standing, out: &mut Outbox) {
         let there = standing != Standing::Offline;
         let leads = there && (member.leads || self.crew.lead().is_none());
@@ -353,7 +353,7 @@ impl State {
         }
     }
 
-    /// Somebody else leads, if somebody is there.
+    /// Another member leads, if one is present.
     fn succeed(&self, departed: &AgentId, out: &mut Outbox) {
         let pinned = self.settings.crew.lead.as_ref();
         // The best is the smallest: asked for by the configuration, by itself, a specialist, the oldest.

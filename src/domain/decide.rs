@@ -1,7 +1,7 @@
-//! From a command to its outcome: scope, then policy where the verb's row says so, then the rule.
+//! Decides a command: scope, then policy if the verb's row says so, then the rule.
 //!
-//! A granted command is judged once more. What it does then is in its row: it runs at once, or is kept as a grant that its
-//! asker redeems by asking again.
+//! A granted command is judged again. Its row says what happens then: it runs at once, or is kept as a grant that its
+//! asker redeems with the same request.
 
 use super::approval::Question;
 use super::command::{AnswerApproval, Answered};

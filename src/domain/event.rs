@@ -1,4 +1,4 @@
-//! What a command leaves behind: events to announce, rows to store, effects to carry out.
+//! The results of a command: events to announce, rows to store, effects to carry out.
 
 use std::sync::Arc;
 
@@ -333,7 +333,7 @@ pub enum EventKind {
         /// In whose.
         to: Slug,
     },
-    /// The audit log of messages begins anew.
+    /// The audit log of messages starts again.
     PostLogBegun {
         /// The last number that is not in it.
         after: PostSeq,
@@ -362,7 +362,7 @@ pub enum EventKind {
     },
     /// Something that happened to what an editor has asked for.
     Job(JobEvent),
-    /// Files were written for somebody.
+    /// Files were written for an agent.
     Apply(ApplyEvent),
     /// Something happened with tools of hosts.
     Permission(PermissionEvent),
@@ -499,9 +499,9 @@ pub enum Change {
     PutLock(Arc<Lock>),
     /// A lock that is free.
     DropLock(SymbolPath),
-    /// Somebody waits for a lock. Memory only.
+    /// An agent waits for a lock. Memory only.
     PutWaiter(Arc<Waiter>),
-    /// Somebody waits for a lock no longer. Memory only.
+    /// An agent waits for a lock no longer. Memory only.
     DropWaiter(Ticket),
     /// An announced change.
     PutIntent(Arc<Intent>),

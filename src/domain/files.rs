@@ -1,8 +1,8 @@
-//! What happened to files while a task ran: the hand-off report, and the files that its asker wanted watched.
+//! Changes of files during a task: the hand-off report, and the files that the asking agent watches.
 //!
-//! Work that was done in the jail is used outside of it. The hand-off report names what a run has left that
-//! runs later, by itself or when somebody builds; a task with such findings, or one that could not be compared,
-//! is *tainted*. It is a hint where to look, not a verdict: what a person changed meanwhile counts too.
+//! Work that was done in the jail is used outside of it. The hand-off report names the files that a run has left and
+//! that run later, by themselves or in a build; a task with such findings, or one that could not be compared, is
+//! *tainted*. It is a hint where to look, not a verdict: a person's changes in that time count too.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl Handoff {
         Self { unknown: Some(why.into()), ..Self::default() }
     }
 
-    /// Whether somebody should look before anything in the workspace is run.
+    /// Whether a person should look before running anything in the workspace.
     pub fn is_tainted(&self) -> bool {
         !self.findings.is_empty() || self.unknown.is_some()
     }
@@ -257,8 +257,8 @@ impl State {
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// The run of a task has ended that was over before: taken back, or out of time. What it had changed by then is kept all
-    /// the same, and those who had the task's last word hear where.
+    /// The run of a task has ended that was over before: taken back, or out of time. What it had changed by then is
+    /// kept all the same, and those who had the task's last word hear where.
     pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &Report, out: &mut Outbox) {
         let TaskState::Finished { status, .. } = task.state else { return };
         let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {

@@ -1,5 +1,5 @@
-//! What came of questions, kept until their askers come back for it. Memory only: after a restart an asker who comes back is
-//! asked about again.
+//! Outcomes of approvals, kept until their askers repeat the request. Memory only: after a restart a repeated request
+//! needs a new approval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Grant {
 impl Grant {
     /// A task was granted, and this question is about none.
     pub(super) fn for_something_else(&self) -> Refusal {
-        Refusal::Denied { rule: self.rule.clone(), reason: "what was granted is something else".into() }
+        Refusal::Denied { rule: self.rule.clone(), reason: "the grant is for a different request".into() }
     }
 }
 

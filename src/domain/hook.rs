@@ -1,12 +1,12 @@
-//! Notification hooks: what they are told, how many may be owed, and which of them an ACK releases.
+//! Notification hooks: their message, the bound of pending ones, and the hooks that an ACK releases.
 //!
 //! ```text
 //!   word about a task --> [owed] --carried out--> gone
 //!                           |  \--- ACK: SignalAck is owed too, and releases it wherever it is
 //!                           +-- too many are owed: the oldest progress gives way, and the log says so
 //! ```
-//! An ACK is for every hook of its task that was owed before it. DevIt 1.9; who runs a hook is `effects`'
-//! business, what it is called in the hook's environment the door's.
+//! An ACK releases every hook of its task that was pending before it. DevIt 1.9. `effects` runs the hooks; the door
+//! names the variables of their environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -121,7 +121,7 @@ pub(super) struct Words<'a> {
 
 impl State {
     /// A word about a task is news for the hook, if there is one. A denial is not: DevIt's hook never heard of
-    /// those, and whoever asked has the answer.
+    /// those, and the asker has the answer.
     pub(super) fn owe_hook(&self, now: Timestamp, task: &Task, words: &Words<'_>, out: &mut Outbox) {
         if !self.settings.hooks || words.failure.is_some_and(Failure::is_denial) {
             return;

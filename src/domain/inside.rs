@@ -1,7 +1,7 @@
-//! What a jailed worker says about its task while it runs.
+//! A jailed worker's reports about its task while it runs.
 //!
-//! It moves nothing: the task is under way because its process runs, and ends with that process. What it says is
-//! progress, also when it says that it is done; that word is kept, and the end comes when the process ends.
+//! It moves nothing: the task is under way because its process runs, and ends with that process. Its reports are
+//! progress, even a report that it is done; that report is kept, and the task ends when the process ends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Intents: what agents say that they will change, before they do.
+//! Intents: changes that agents announce in advance.
 //!
 //! ```text
 //!              update             update
@@ -7,8 +7,8 @@
 //!      |  +----------------|-+-- update -------+
 //!      +-------------------+----> [abandoned]: update, its time is up, its session has left
 //! ```
-//! Intents of two agents collide when they share a file, unless both name symbols there and these lie apart. Where
-//! symbols are is kept per file, and brought up to date as files change. A collision is told, never refused. wit,
+//! Intents of two agents collide when they share a file, unless both name symbols there and these lie apart. The
+//! places of symbols are kept per file, and updated as files change. A collision is reported, never refused. wit,
 //! 5.6 to 5.8.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -380,7 +380,7 @@ impl State {
         found.into_values().collect()
     }
 
-    /// wit `intent.update`. Only whoever declared it may move it.
+    /// wit `intent.update`. Only the agent that declared it may move it.
     pub(super) fn update_intent(
         &self,
         now: Timestamp,

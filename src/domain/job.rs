@@ -1,13 +1,13 @@
-//! Jobs: what an editor asks for, from the question to its answer.
+//! Jobs: an editor's requests, from the question to the answer.
 //!
 //! ```text
 //!  opened --> [queued] --> [running] --> [completed | failed | cancelled]     (and then forgotten)
 //!                |             |                 ^
 //!                +-------------+-----------------+
 //! ```
-//! A job is carried out by tasks: each is judged, jailed and seen on every door like any other. The daemon's own
-//! hands move a job; whoever opened it, or the operator, takes it back, and its tasks with it. What a job has brought
-//! about is in the store, not in memory. A6s 3 and 6.
+//! A job is carried out by tasks: each is judged, jailed and seen on every door like any other. The daemon itself
+//! moves a job; its opener, or the operator, cancels it, and its tasks with it. The result of a job is in the store,
+//! not in memory. A6s 3 and 6.
 
 mod phase;
 
@@ -141,7 +141,7 @@ pub struct Job {
     pub ended_at: Option<Timestamp>,
     /// Why it failed.
     pub error: Option<Box<str>>,
-    /// What whoever asked thinks of it.
+    /// What the asker thinks of it.
     pub feedback: Option<Box<str>>,
     /// What its workers have done, as far as they tell: messages and calls of tools.
     #[serde(default)]
@@ -213,7 +213,7 @@ pub enum JobEvent {
         /// Digest of that.
         result: Digest,
     },
-    /// Somebody has said what they think of it.
+    /// The asker has sent feedback.
     JobJudged {
         /// Which.
         job: JobId,
@@ -422,7 +422,7 @@ impl State {
         let mut job = self.unfinished_job(&verb.job)?;
         (job.error, job.steps) = (verb.error.clone(), verb.steps);
         self.end_steps(now, &job, "its workflow is over", out)?;
-        // A run that waits still, for somebody's word say, would do its work for nobody.
+        // A run that still waits, for approval for example, would have no use.
         let waits = |task: &&TaskId| {
             let task = self.tasks.get(task);
             task.is_some_and(|it| matches!(it.state, TaskState::Awaiting { .. } | TaskState::Queued { .. }))
@@ -500,7 +500,7 @@ impl State {
         Ok(over(now, job, JobState::Cancelled, None, out))
     }
 
-    /// What whoever has asked thinks of a job's outcome.
+    /// What the asker thinks of a job's outcome.
     pub(super) fn note_feedback(
         &self,
         verb: &NoteFeedback,

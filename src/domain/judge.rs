@@ -1,7 +1,7 @@
-//! What the core asks of policy, and what policy answers.
+//! The core's requests to policy, and policy's answers.
 //!
 //! The rules themselves are in `policy`, which implements [`Judge`]. Limits travel with the decision as
-//! [`Terms`], so that nobody can hold a permission without the conditions it came with.
+//! [`Terms`], so that a permission never exists without its conditions.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Action {
     Apply,
     /// Use a tool of one's own host that its person would be asked about.
     Permission,
-    /// Answer somebody else's approval, as an agent.
+    /// Answer another agent's approval, as an agent.
     Approve,
     /// Have a token made.
     Token,
@@ -184,7 +184,7 @@ impl Terms {
 pub enum Approver {
     /// A person at a terminal.
     Human,
-    /// Whoever sits at the host of the agent that asked, by a dialog that this host shows.
+    /// The person at the host of the asking agent, by a dialog that this host shows.
     Host,
     /// An agent that holds a key of its own with the approver's role (`client:approver`).
     Agent(AgentId),

@@ -1,4 +1,4 @@
-//! What the verbs that policy has a say over add to the one path that they all take; see [`super::decide`].
+//! The hooks of judged verbs in the one path that all of them take; see [`super::decide`].
 
 use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,

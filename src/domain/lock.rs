@@ -7,11 +7,11 @@
 //!      |  release, leave |  +-- acquire by its holder: refresh  |  +-- acquire by anyone: take over
 //!      +-----------------+<-------------------------------------+ release by its holder
 //! ```
-//! The number (*fence*) rises with every grant, not with a refresh. What a refresh does not name stays as it was: the process
-//! and the task with which the lock ends, and what it is for. Two names of one symbol are one lock. What contains a
-//! symbol contains its lock: what somebody has as a whole, nobody else gets a part of; who locks what others have a part of
-//! has the rest, and is told so. A lapsed lock is remembered for a while, so that its late holder hears
-//! the same answer however late. wit, 5.3 to 5.5; waiting is ours.
+//! The number (*fence*) rises with every grant, not with a refresh. A refresh keeps the members that it does not
+//! name: the process and the task with which the lock ends, and the reason. Two names of one symbol are one lock. A
+//! lock on a whole covers its parts: no other agent gets a part of it; an agent that locks a whole of which others
+//! hold parts gets the rest, and a warning. A lapsed lock is remembered for a while, so that its late holder gets the
+//! same answer at any time. wit, 5.3 to 5.5; waiting is Provost's own.
 
 mod table;
 
@@ -118,7 +118,7 @@ impl Lock {
     }
 }
 
-/// Somebody who waits for a lock. Memory only: waiting ends with the connection that waits.
+/// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiter {
     /// Its place.
@@ -281,7 +281,7 @@ impl State {
         verb.seen.names.iter().filter(|name| free(name)).cloned().collect()
     }
 
-    /// Somebody else has it: the caller queues up, or is refused.
+    /// Another agent has it: the caller queues up, or is refused.
     fn wait_for(
         &self,
         now: Timestamp,

@@ -5,7 +5,7 @@
 //!       ^                     |
 //!       +---- did not --------+
 //! ```
-//! Whether a message is being carried is memory's alone: after a crash it is delivered again, never lost.
+//! Only memory knows that a message is being carried: after a crash it is delivered again, never lost.
 //! DevIt 1.5, HEARTBEAT and POLL; decisions on bounds are in `docs/protocols/devit.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ pub enum MailKind {
         /// The request, relayed to the letter.
         payload: Json,
     },
-    /// How a task is going, for whoever asked for it; or that it is over, for its worker.
+    /// How a task is going, for its asker; or that it is over, for its worker.
     Word {
         /// The task.
         task: TaskId,
@@ -89,7 +89,7 @@ pub enum MailKind {
         /// Until when an answer counts.
         expires_at: Timestamp,
     },
-    /// Somebody has a place through another door that the recipient has, too.
+    /// An agent has a place through another door that the recipient has, too.
     Met {
         /// Where the recipient has it, and how.
         file: RepoPath,
@@ -98,7 +98,7 @@ pub enum MailKind {
         /// What the other has.
         other: Box<Stake>,
     },
-    /// Somebody waits for a lock of the recipient's.
+    /// An agent waits for a lock of the recipient's.
     Wanted {
         /// The lock, as its holder wrote it.
         symbol: Box<str>,
@@ -446,7 +446,7 @@ impl Mailboxes {
         work
     }
 
-    /// The message with a task's last word, unless somebody carries it.
+    /// The message with a task's result, unless it is being delivered.
     pub(super) fn last_word(&self, agent: &AgentId, task: &TaskId) -> Option<&Arc<Mail>> {
         let queue = self.queues.get(agent)?;
         let is_it =

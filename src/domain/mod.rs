@@ -89,7 +89,7 @@ pub use permission::PermissionEvent;
 pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Door, Principal, Proof, Scope, Scopes, Share};
 pub use quota::{Quota, Uses};
-pub use refusal::{Failure, Refusal};
+pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agent, Agents, Nick};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
@@ -289,7 +289,7 @@ impl State {
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
-    /// When a lock or an intent next lapses, or somebody has waited long enough for one.
+    /// When a lock or an intent next lapses, or an agent has waited long enough for one.
     fn next_lapse(&self) -> Option<Timestamp> {
         self.locks.next_deadline().into_iter().chain(self.intents.next_deadline()).min()
     }
@@ -421,8 +421,9 @@ impl Core {
         }
     }
 
-    /// Ends locks and intents whose time is up. The engine calls this before commands are applied, so that a lease is not one
-    /// millisecond longer because nobody has looked; [`Core::tick`] comes after them, since they may be signs of life.
+    /// Ends locks and intents whose time is up. The engine calls this before commands are applied, so that a lease is
+    /// not one millisecond longer because nobody has looked; [`Core::tick`] comes after them, since they may be signs
+    /// of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
         if self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {

@@ -1,8 +1,8 @@
-//! What agents say has happened, what is seen of files, and the conflicts that come of both.
+//! Notes of agents, observed changes of files, and the conflicts that result from both.
 //!
-//! A claim is advice: nothing keeps another agent from writing. When another one has written to a claimed file, by its
-//! own word or because its owner is not there, the file is in conflict, and nobody has it until somebody says whose
-//! change counts. Agent Protocol, 3.3, 3.7 and 6.
+//! A claim is advice: nothing keeps another agent from writing. When another agent has written to a claimed file, by
+//! its own report or because the owner is absent, the file is in conflict, and no agent has it until a decision about
+//! whose change counts. Agent Protocol, 3.3, 3.7 and 6.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl State {
         Ok(NotesTaken)
     }
 
-    /// Somebody says that it has changed a file. If it is another's, there is a conflict.
+    /// An agent says that it has changed a file. If it is another's, there is a conflict.
     pub(super) fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
         let Some(claim) = self.claims.get(&changed.file) else { return };
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
@@ -72,7 +72,7 @@ impl State {
     ) {
         let Some(since) = claim.held.since() else { return };
         let Ahead { owner, contents } = ahead;
-        // They were kept before this was decided; if somebody else has the file by now, they say nothing.
+        // They were kept before this was decided; if another agent has the file by now, they do not count.
         let fit = versions.first().is_some_and(|it| it.agent == owner);
         let versions = if fit { versions.to_vec() } else { Vec::new() };
         out.say(
@@ -103,7 +103,7 @@ impl State {
         let last = claim.held.owner().cloned();
         let (content, versions) = (settled.content.unwrap_or(claim.content), Vec::new());
         let fence = out.next_fence();
-        // Whoever is given a file by others has not taken it from what is everybody's.
+        // A file that another agent has handed over does not count against its new owner's share.
         let share = claim.share.clone().filter(|_| held.owner() == last.as_ref());
         let settled = Claim { held, last, content, versions, fence, share, ..Claim::clone(claim) };
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
@@ -154,7 +154,7 @@ impl State {
             self.in_conflict(claim, ahead, &super::unknown(), after, &seen.versions, out);
             return;
         }
-        // Somebody else may still own up to it.
+        // Another agent may still report the change as its own.
         let window = self.settings.crew.detection_window;
         let earlier = present.and_then(|_| claim.earlier_after(now, window));
         let claim = Claim { content: after, earlier, ..Claim::clone(claim) };

@@ -1,4 +1,4 @@
-//! Where among the processes of the machine a call comes from.
+//! The place of a caller among the processes of the machine.
 //!
 //! ```text
 //!   first process
@@ -7,8 +7,8 @@
 //!               `- host, setsid     session 1
 //!                    `- caller
 //! ```
-//! A name can be chosen, a key can be read by any process of the user; the tree that a process has grown in can be left, and
-//! not chosen. Sessions are known by the process at their top and by the time at which it began.
+//! A process can choose its name, and can read any key of the user; it can leave its tree of processes, but not
+//! choose one. A session is identified by the process at its top and that process's start time.
 
 use serde::{Deserialize, Serialize};
 

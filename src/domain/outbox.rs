@@ -1,4 +1,4 @@
-//! Collects what the commands of one batch leave behind.
+//! Collects the results of the commands of one batch: events, rows and effects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Outbox {
         self.counters.event
     }
 
-    /// The same, for whoever has to show the event to its caller.
+    /// The same, for a rule that has to show the event to its caller.
     pub(super) fn told(&mut self, kind: EventKind) -> Event {
         self.say(kind);
         self.events.last().cloned().expect("something was said just now")

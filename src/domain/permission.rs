@@ -1,4 +1,4 @@
-//! Tools of hosts: what a host would ask its person about is asked here, judged, and answered once.
+//! Tools of hosts: the core judges a request that the host would show its person, and answers it once.
 //!
 //! ```text
 //!   asked --allowed--> given
@@ -6,8 +6,8 @@
 //!                       \--denied, or nobody answers in time--> asked again: not given, and why
 //!                       \--its asker has gone--> nothing
 //! ```
-//! The same question has the same id, and a word is for that question alone: a host that asks about the same command
-//! tomorrow asks anew. Words are in memory only: after a restart whoever comes back is asked about anew.
+//! The same request has the same id, and an answer is valid for that request alone: a host that asks about the same
+//! command tomorrow makes a new request. Answers are in memory only: after a restart a repeated request is a new one.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 //!   publish --> post -+--> the roster: where its sender stands
 //!                     +--> footprints: which files its sender works on --> conflicts, which are posts again
 //! ```
-//! All of that is one step: whoever reads up to a number has seen everything below it.
+//! All of that is one step: a reader up to a number has seen everything below it.
 
 pub(in crate::domain) mod change;
 mod desk;
@@ -73,7 +73,7 @@ pub enum Post {
         /// From whom, an agent or something else.
         from: Box<str>,
     },
-    /// Somebody has checked an agent's work.
+    /// A reviewer has approved an agent's work.
     Verified {
         /// Whose work.
         agent: AgentId,
@@ -82,7 +82,7 @@ pub enum Post {
         /// What there is to say.
         message: Option<Box<str>>,
     },
-    /// Somebody has found fault with an agent's work.
+    /// A reviewer has found fault with an agent's work.
     Feedback {
         /// Whose work.
         agent: AgentId,
@@ -159,7 +159,7 @@ pub enum Post {
     },
 }
 
-/// A file that somebody will change, and where in it.
+/// A file that an agent will change, and where in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntendedFile {
     /// Which, as written: a path, a folder with a slash at its end, or a pattern.
@@ -202,7 +202,7 @@ impl Post {
         }
     }
 
-    /// Who says so. A call to check somebody's work counts as theirs.
+    /// The sender. A request to check an agent's work counts as that agent's.
     pub fn sender(&self) -> &AgentId {
         match self {
             Post::Status { agent, .. }
@@ -256,7 +256,7 @@ enum Audience {
     },
 }
 
-/// What becomes of a post for somebody who has no inbox.
+/// The handling of a post for an agent without an inbox.
 enum Absent {
     /// It waits until they have one.
     Wait,
@@ -290,7 +290,7 @@ pub struct Received {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Somebody has published it.
+    /// An agent has published it.
     Client,
     /// The daemon has looked at the files itself.
     Watcher,
@@ -301,7 +301,7 @@ pub enum Source {
 pub struct PostSettings {
     /// Whether conflicts are looked for.
     pub detector: bool,
-    /// How long two agents may change one file before somebody is asked.
+    /// How long two agents may change one file before the supervisor is asked.
     pub window: Ttl,
     /// Whether overlapping intents are told.
     pub warn_on_overlap: bool,
@@ -309,7 +309,7 @@ pub struct PostSettings {
     pub escalate: bool,
     /// Whether a commit calls for a check.
     pub nudge: bool,
-    /// For how long what somebody has finished stays so, whatever late signs of work still come; with zero, commits stay.
+    /// How long an agent's work stays finished although late signs of work still come; with zero, commits stay.
     pub settle_s: u64,
     /// Who owns which files, whatever they announce, as the repository says it.
     pub code_owners: Vec<Owner>,
@@ -332,7 +332,7 @@ impl Default for PostSettings {
     }
 }
 
-/// Files that belong to somebody.
+/// Files that belong to an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// Which.

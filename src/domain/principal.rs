@@ -1,4 +1,4 @@
-//! Who is asking, how they proved it, and by what right.
+//! The caller of a command: its name, its proof and its rights.
 
 use std::fmt;
 
@@ -161,8 +161,8 @@ pub enum Proof {
     Token,
     /// The door that it came through is reached from one jail and from nowhere else.
     Jailed,
-    /// The agent's host says that a person has answered a dialog. Whoever can speak as the agent can say so, too, so this
-    /// proves nothing but where a rule wants no more.
+    /// The agent's host says that a person has answered a dialog. A process that can speak as the agent can claim
+    /// that too, so this proves nothing but where a rule wants no more.
     HostDialog,
 }
 
@@ -180,8 +180,8 @@ pub struct Principal {
     share: Option<Box<Share>>,
 }
 
-/// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such thing,
-/// since one can take as many as one likes.
+/// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such
+/// thing, since one can take as many as one likes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
@@ -280,7 +280,7 @@ impl Principal {
         self.proof == Proof::Jailed && self.session.as_str() == task.as_str()
     }
 
-    /// Whether this is the word of whoever sits at the agent's host, as far as that host can be believed.
+    /// Whether this is the answer of the person at the agent's host, as far as that host can be trusted.
     pub fn is_host_dialog(&self) -> bool {
         self.proof == Proof::HostDialog
     }
@@ -290,7 +290,8 @@ impl Principal {
         matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }
 
-    /// Whether an agent has spoken where the call comes from, or may have: the caller may be a model that has left its name out.
+    /// Whether an agent has spoken where the call comes from, or may have: the caller may be a model that has left
+    /// its name out.
     pub fn is_of_agents(&self) -> bool {
         let outside = !self.is_person() && self.proof != Proof::Internal;
         outside && self.origin().is_none_or(CallOrigin::is_of_agents)

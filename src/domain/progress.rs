@@ -1,4 +1,4 @@
-//! What happens to a task after it was dispatched: handed over, reported on, cancelled, timed out, over.
+//! The life of a task after its dispatch: handed over, reported on, cancelled, timed out, finished.
 
 use std::path::Path;
 use std::sync::Arc;

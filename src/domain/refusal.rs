@@ -1,4 +1,4 @@
-//! Why a command was turned down. Each door has its own words for these; a refusal has changed nothing.
+//! Why the core has refused a command. Each door has its own words for these; a refusal has changed nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub enum Refusal {
     WorkerBroken {
         /// Which.
         worker: AgentId,
-        /// What to mend.
+        /// The mistake.
         why: Box<str>,
     },
     /// Another one holds the worker back.
@@ -69,16 +69,16 @@ pub enum Refusal {
     NotYoursToSwitch {
         /// Which.
         worker: AgentId,
-        /// Who holds it back, and what to do.
+        /// The agent or person that has paused it, and the next step.
         why: Box<str>,
     },
-    /// Answered, expired, or never was.
+    /// Answered, expired, or never existed.
     #[error("no approval {0} is waiting; it was answered, it expired, or it never was")]
     ApprovalNotFound(ApprovalId),
-    /// Nobody answers for their own request.
-    #[error("nobody may answer for their own request")]
+    /// No agent answers its own request.
+    #[error("no agent may answer its own request")]
     ApprovalOwn,
-    /// Nor for one that was asked from the same tree of processes, under whatever name and with whatever key.
+    /// Nor one from the same tree of processes, under any name and with any key.
     #[error(
         "this was asked by {asker} from the session that the answer comes from, or from one above or below it; an answer has \
          to come from elsewhere: answer it in another terminal, or start the approver in one of its own"
@@ -94,7 +94,7 @@ pub enum Refusal {
         rule: RuleId,
     },
     /// The approver was shown something else.
-    #[error("what was approved is not what is waiting; look at it again")]
+    #[error("the approved request is not the waiting one; look at it again")]
     ApprovalChanged,
     /// Policy denied a verb that leaves no task behind.
     #[error("denied by rule {rule}: {reason}")]
@@ -129,10 +129,10 @@ pub enum Refusal {
         /// Which.
         nick: Nick,
     },
-    /// Somebody else has the lock, or waits for it already.
+    /// Another agent has the lock, or waits for it already.
     #[error("{} is locked by {} until {}", _0.asked, _0.by, _0.until)]
     LockConflict(Box<Rival>),
-    /// Waiting would never end: everybody in the circle waits for the next one.
+    /// Waiting would never end: each agent in the circle waits for the next one.
     #[error("{} is locked by {}, and waiting for it would never end: {}", rival.asked, rival.by, shown(circle))]
     WouldDeadlock {
         /// Who waits for whom, from the caller on; the last one waits for the caller.
@@ -140,10 +140,10 @@ pub enum Refusal {
         /// What is in the way.
         rival: Box<Rival>,
     },
-    /// Nobody has that lock.
-    #[error("nobody has this lock")]
+    /// No agent has that lock.
+    #[error("no agent has this lock")]
     LockNotFound,
-    /// Somebody else has it, or another grant of it.
+    /// Another agent has it, or another grant of it.
     #[error("this lock is {by}'s (grant {fence})")]
     LockNotHeld {
         /// Who.
@@ -151,13 +151,13 @@ pub enum Refusal {
         /// Which grant.
         fence: Fence,
     },
-    /// Another agent has the place through another door, and the configuration wants that to be refused.
+    /// Another agent has the place through another door, and the configuration says that this is refused.
     #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.word())]
     HeldElsewhere(Box<Stake>),
     /// No intent goes by this id.
     #[error("no such intent")]
     IntentNotFound,
-    /// Only whoever declared it may move it.
+    /// Only the agent that declared an intent may move it.
     #[error("this intent is {by}'s")]
     IntentNotOwned {
         /// Who.
@@ -174,26 +174,26 @@ pub enum Refusal {
     /// No contract goes by this id.
     #[error("no such contract")]
     ContractNotFound,
-    /// It was answered, replaced or taken back.
+    /// It was answered, replaced or withdrawn.
     #[error("this contract is {} already", status.word())]
     ContractSettled {
         /// Which of these.
         status: ContractStatus,
     },
-    /// Nobody accepts or rejects their own offer.
-    #[error("nobody may answer their own contract")]
+    /// No agent accepts or rejects its own offer.
+    #[error("no agent may answer its own contract")]
     ContractOwn,
-    /// Only whoever offered it may take it back.
+    /// Only the proposer of a contract may withdraw it.
     #[error("this contract was offered by {by}")]
     ContractNotYours {
         /// Who.
         by: AgentId,
     },
-    /// What the crew does not allow.
+    /// A rule of the crew.
     #[error(transparent)]
     Crew(#[from] CrewRefusal),
     /// The agent has a token, and the caller has not shown it.
-    #[error("{agent} has a token, and whoever speaks as {agent} shows it")]
+    #[error("{agent} has a token, and a request as {agent} has to show it")]
     NameTaken {
         /// Which name.
         agent: AgentId,
@@ -209,13 +209,13 @@ pub enum Refusal {
     /// No token goes by this id, or none that is the caller's.
     #[error("no such token")]
     TokenNotFound,
-    /// There is no room at this moment, through no fault of the caller's; the same request may work when it is tried again.
+    /// There is no room at this moment; the same request may succeed later.
     #[error("too busy: {what}")]
     Busy {
         /// What is full.
         what: Box<str>,
     },
-    /// The caller has as much as it may have. It makes room itself, and the same request works then.
+    /// The caller has as much as it may have. The same request succeeds once the caller has made room.
     #[error("{what} ({most}): {next}")]
     Quota {
         /// As much of what.
@@ -225,7 +225,7 @@ pub enum Refusal {
         /// How to make room.
         next: Box<str>,
     },
-    /// The request has more, or longer, members than are taken. It never works.
+    /// The request has more, or longer, members than are accepted. It can never succeed.
     #[error("{what} has at most {most} {unit}")]
     TooLong {
         /// What.
@@ -260,7 +260,81 @@ fn shown(circle: &[AgentId]) -> String {
     names.join(" waits for ")
 }
 
+/// The kinds of refusals, for doors that answer many of them alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusalKind {
+    /// The caller lacks a right.
+    Rights,
+    /// The caller's name is another agent's, or another spelling of one in use.
+    Name,
+    /// A rule or the configuration forbids the request.
+    Forbidden,
+    /// There is no room, for anyone or for this caller.
+    Full,
+    /// The system or the store cannot serve the request at this moment.
+    Unready,
+    /// The request is too large.
+    Size,
+    /// The chosen id is in use.
+    Exists,
+    /// Another agent has the place through another door.
+    HeldElsewhere,
+    /// Workers, tasks, approvals, rates and messages.
+    Delegation,
+    /// Sessions, locks, intents and contracts.
+    Coordination,
+    /// The crew's rules.
+    Crew,
+    /// No such token.
+    Token,
+}
+
 impl Refusal {
+    /// The kind of this refusal. A door that answers a kind alike for all its refusals matches over these.
+    pub fn kind(&self) -> RefusalKind {
+        match self {
+            Refusal::OutOfScope { .. } => RefusalKind::Rights,
+            Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
+            Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
+            Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,
+            Refusal::NotReady { .. } | Refusal::Unavailable { .. } => RefusalKind::Unready,
+            Refusal::TooLong { .. } => RefusalKind::Size,
+            Refusal::Exists { .. } => RefusalKind::Exists,
+            Refusal::HeldElsewhere(_) => RefusalKind::HeldElsewhere,
+            Refusal::VersionMismatch { .. }
+            | Refusal::VersionMissing { .. }
+            | Refusal::RegisterFirst { .. }
+            | Refusal::TaskExists
+            | Refusal::TaskNotFound
+            | Refusal::TaskNotYours { .. }
+            | Refusal::TaskFinished
+            | Refusal::TaskCannot { .. }
+            | Refusal::WorkerBroken { .. }
+            | Refusal::NotYoursToSwitch { .. }
+            | Refusal::ApprovalNotFound(_)
+            | Refusal::ApprovalOwn
+            | Refusal::ApprovalFromAsker { .. }
+            | Refusal::ApprovalNotYours { .. }
+            | Refusal::ApprovalChanged
+            | Refusal::TooOften { .. }
+            | Refusal::MailNotFound => RefusalKind::Delegation,
+            Refusal::AlreadyNamed { .. }
+            | Refusal::LockConflict(_)
+            | Refusal::WouldDeadlock { .. }
+            | Refusal::LockNotFound
+            | Refusal::LockNotHeld { .. }
+            | Refusal::IntentNotFound
+            | Refusal::IntentNotOwned { .. }
+            | Refusal::IntentCannot { .. }
+            | Refusal::ContractNotFound
+            | Refusal::ContractSettled { .. }
+            | Refusal::ContractOwn
+            | Refusal::ContractNotYours { .. } => RefusalKind::Coordination,
+            Refusal::Crew(_) => RefusalKind::Crew,
+            Refusal::TokenNotFound => RefusalKind::Token,
+        }
+    }
+
     /// There is no room at this moment.
     pub fn busy(what: &str) -> Self {
         Refusal::Busy { what: what.into() }

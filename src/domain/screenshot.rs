@@ -1,11 +1,11 @@
-//! Pictures of the screen: asked for, judged, counted, taken by the daemon itself.
+//! Pictures of the screen: requested, judged, counted, taken by the daemon itself.
 //!
 //! ```text
 //!   asked --allowed--> [queued] --rules asked again--> [running] --> finished: the picture, or why there is none
 //!     \\--approval--> [awaiting] --granted--^
 //! ```
-//! A picture is a task like any other, so that its asker is told, can look it up and can take it back. What an
-//! approval brought is kept for whoever asked: today's clients do not wait, they ask again. DevIt 1.8.
+//! A picture is a task like any other, so that its asker is notified, can look it up and can cancel it. The picture
+//! of an approval is kept for its asker: existing clients do not wait but ask again. DevIt 1.8.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Agents that have made themselves known.
+//! Registered agents.
 //!
 //! ```text
 //!            Register                   30 s of silence
@@ -6,7 +6,7 @@
 //!                          ^                                  |
 //!                          +------- any sign of life ---------+
 //! ```
-//! An agent that is away keeps its mail, its tasks and its accepted version. DevIt 1.5, REGISTER and HEARTBEAT.
+//! An absent agent keeps its mail, its tasks and its accepted version. DevIt 1.5, REGISTER and HEARTBEAT.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Whether it collects mail. Whoever was remembered before that was told apart had no other reason to be, unless
+    /// Whether it collects mail. An agent from before that distinction had no other reason to be remembered, unless
     /// it has a name.
     pub fn has_registered(&self) -> bool {
         self.registered || self.nick.is_none()

@@ -1,4 +1,4 @@
-//! What the configuration tells the core. Set at start, replaced as a whole on reload.
+//! The configuration of the core. Set at the start, replaced as a whole on reload.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct Settings {
 pub struct CrewSetting {
     /// How long a member may give no sign of life.
     pub dead_after: Ttl,
-    /// How late somebody may own up to a change that was seen already.
+    /// How late an agent may report its change that was already seen.
     pub detection_window: Ttl,
     /// How often it is looked for members that have fallen silent; `None` for as soon as they have.
     pub heartbeat_interval: Option<Ttl>,

@@ -4,9 +4,10 @@
 //!   [on] --pause--> [paused] --resume--> [on]      new work waits
 //!   [on] --stop---> [off] ----start----> [on]      new work is refused
 //! ```
-//! What a person holds back, a person has begin again; what an agent holds back, the same agent, from where it said so, or a
-//! person. In either case what runs comes to its end, and what had been taken on before waits. What a person holds back stays so
-//! until a person says otherwise, over starts of the daemon, too; what an agent holds back is the running daemon's. A6s 6.9.
+//! Only a person can resume a worker that a person has paused; the same agent, from the same place, or a person can
+//! resume a worker that an agent has paused. In either case running work comes to its end, and accepted work waits. A
+//! person's pause lasts until a person ends it, also over starts of the daemon; an agent's pause ends with the
+//! daemon. A6s 6.9.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +48,8 @@ pub struct Switched {
     pub to: Switch,
     /// Who has said so.
     pub by: AgentId,
-    /// With whom that one shares, since a name alone can be anybody's; `None` for a person, who is at no other place tomorrow.
+    /// With whom that one shares, since a name alone can be anybody's; `None` for a person, who is at no other place
+    /// tomorrow.
     pub from: Option<Share>,
 }
 
@@ -141,7 +143,7 @@ impl State {
                        agent";
             return Err(Refusal::NotYoursToSwitch { worker: verb.worker.clone(), why: why.into() });
         }
-        // What somebody holds back goes on when they say so, or a person; others may hold it back further.
+        // The agent that has paused a worker, or a person, can resume it; others may pause it as well.
         let held = self.switches.0.get(&verb.worker);
         let others = held.filter(|it| !it.is_undone_by(who));
         if let Some(Switched { to, by, from }) = others

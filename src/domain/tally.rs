@@ -1,4 +1,4 @@
-//! How much of what is everybody's each share has.
+//! Counts how much of each shared resource each share has.
 
 use std::collections::BTreeMap;
 

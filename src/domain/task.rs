@@ -1,4 +1,4 @@
-//! Delegated work, from acceptance to its last word.
+//! Delegated work, from acceptance to its end.
 //!
 //! ```text
 //!              granted            collected            reported
@@ -10,8 +10,8 @@
 //!      v                  v cancelled, kept too long v         v
 //!  [finished: completed | failed | cancelled] <----------------+
 //! ```
-//! A finished task leaves memory; the store keeps it. Only its worker moves a task, only its asker (or the
-//! operator) takes it back. DevIt 1.5, DELEGATE and NOTIFY.
+//! A finished task leaves memory; the store keeps it. Only its worker moves a task, only its asker (or the operator)
+//! cancels it. DevIt 1.5, DELEGATE and NOTIFY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

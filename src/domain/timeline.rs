@@ -1,7 +1,7 @@
-//! The timeline: the part of the log that agents are shown, in whatever protocol.
+//! The timeline: the part of the log that agents see, in every protocol.
 //!
-//! Each of its entries has a word for what happened. Agents write notes with any word on it; what we say ourselves goes
-//! by the words that Agent Protocol has for it, so that who looks for a word finds both.
+//! Each of its entries has a kind. Agents write notes with any kind; the daemon's own entries use the kinds of Agent
+//! Protocol, so that a search for a kind finds both.
 
 use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
@@ -157,7 +157,7 @@ impl Event {
 /// What is on record when a door opens that shows the timeline.
 pub const DOOR_OPENED: &str = "agent_protocol.opened";
 
-/// The word for a message between agents, and the first file that it is about. Where somebody stands is not on the
+/// The word for a message between agents, and the first file that it is about. The status of an agent is not on the
 /// timeline: it is said all the time, and by the roster.
 fn topic_of_post(post: &Post) -> Option<(&'static str, Option<&str>)> {
     Some(match post {

@@ -1,12 +1,12 @@
-//! Tokens: what a request carries that has no signature and no connection of its own.
+//! Tokens: the proof of a request without a signature and without a connection of its own.
 //!
 //! ```text
 //! minted --> good --> expired | revoked | superseded     (and then forgotten)
 //! ```
 //!
-//! What is kept is a digest. As long as an agent has a token that is good, its name is its own: nobody speaks as it on
-//! the strength of being a process of this user. The secret that all DevIt clients share goes on speaking for an agent
-//! whose tokens were all got with that secret.
+//! The daemon keeps only a digest. As long as an agent has a valid token, its name is reserved: being a process of
+//! this user is no proof for it. The secret that all DevIt clients share still speaks for an agent whose tokens were
+//! all obtained with that secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Token {
     pub minted_by: AgentId,
     /// How they had proved themselves.
     pub proof: Proof,
-    /// With whom its bearer shares: with whoever had it made, since an agent can have as many made as it likes. `None` where a
+    /// The share of its bearer: its maker's, since an agent can request any number of tokens. `None` where a
     /// person had; it counts for its name then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
@@ -110,7 +110,7 @@ impl Tokens {
         self.all.is_empty()
     }
 
-    /// Whether somebody with this proof may go by the name of an agent.
+    /// Whether a caller with this proof may use an agent's name.
     ///
     /// # Errors
     /// [`Refusal::NameTaken`].
@@ -119,8 +119,8 @@ impl Tokens {
         if taken { Err(Refusal::NameTaken { agent: who.agent().clone() }) } else { Ok(()) }
     }
 
-    /// Whether a name is somebody's by a token, so that this proof alone does not speak for it in any spelling. What was
-    /// got with the secret that all share keeps it from no other who has that, under the same spelling.
+    /// Whether a name is reserved by a token, so that this proof alone does not speak for it in any spelling. What
+    /// was got with the secret that all share keeps it from no other who has that, under the same spelling.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof, now: Timestamp) -> bool {
         let mut good = self.of(agent).filter(|token| token.is_good(now));
         match proof {
@@ -189,7 +189,7 @@ impl Judged for MintToken {
 }
 
 impl State {
-    /// Everyone may have tokens of their own; one for somebody else takes the operator.
+    /// Every agent may mint tokens for itself; a token for another agent needs the operator.
     fn mint_token(
         &self,
         now: Timestamp,
@@ -211,7 +211,7 @@ impl State {
             return Err(Refusal::Exists { what: "a token" });
         }
         let of_agent: Vec<&Arc<Token>> = self.tokens.of(&verb.agent).collect();
-        // One name has one spelling for as long as it is somebody's.
+        // A name has one spelling for as long as an agent has it.
         if let Some(other) = of_agent.iter().find(|it| it.agent != verb.agent && it.is_good(now)) {
             return Err(Refusal::NameTaken { agent: other.agent.clone() });
         }

@@ -1,4 +1,4 @@
-//! Transfers: work that one agent of the crew hands over to another one, with what it has to say about it.
+//! Transfers: work that one agent of the crew hands over to another one, with its notes.
 //!
 //! ```text
 //!   [pending] --accept--> [accepted]
@@ -25,9 +25,9 @@ use crate::base::{AgentId, Fence, Timestamp, TransferId};
 pub enum TransferState {
     /// Nobody has answered.
     Pending,
-    /// Somebody goes on with it.
+    /// Its recipient continues the work.
     Accepted,
-    /// Somebody does not want it.
+    /// Its recipient has declined it.
     Rejected,
 }
 

@@ -1,5 +1,5 @@
-//! What a run has used, as its worker says: tokens, money, and by which model. Claims: shown and kept, and never counted
-//! on.
+//! The usage of a run, as its worker reports it: tokens, cost, and the model. These are claims: shown and kept, and
+//! never relied on.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

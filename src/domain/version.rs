@@ -1,7 +1,7 @@
-//! Versions of a file in conflict: whose they are, and where they were kept.
+//! Versions of a file in conflict: their authors, and their places.
 //!
-//! A watch sees that a file has changed and not who did it, so that its owner gets the blame. Whoever owns up to it soon
-//! afterwards is believed: until then it is remembered what the file said before.
+//! A watch sees that a file has changed and not which agent did it, so the change counts as its owner's. The daemon
+//! accepts another agent's report of the change soon afterwards; until then it keeps the file's earlier content.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct Ahead {
 }
 
 impl Claim {
-    /// What the file said before it was changed by somebody who owns up to it at this moment.
+    /// The file's content before the change that an agent reports at this moment.
     fn before(&self, now: Timestamp, window: Ttl) -> Content {
         self.earlier.filter(|it| it.at.after(window) >= now).map_or(self.content, |it| it.content)
     }
@@ -69,7 +69,7 @@ impl State {
         let mut contents = match by {
             Some(by) if by == owner => return None,
             Some(_) => vec![claim.before(now, self.settings.crew.detection_window), claim.content],
-            // Whoever is there gets the blame.
+            // The change counts as the present owner's.
             None if !self.is_away(owner) => return None,
             None => vec![claim.content],
         };
@@ -77,7 +77,7 @@ impl State {
         Some(Ahead { owner: owner.clone(), contents })
     }
 
-    /// Whether somebody cannot have changed a file.
+    /// Whether an agent can be excluded as the author of a change.
     pub(super) fn is_away(&self, id: &AgentId) -> bool {
         self.crew.get(id).is_none_or(|it| it.standing == Standing::Offline)
     }

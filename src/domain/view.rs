@@ -1,4 +1,4 @@
-//! Questions that change nothing, answered from memory.
+//! Queries, answered from memory.
 
 mod apply;
 mod at_work;

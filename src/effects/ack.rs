@@ -1,8 +1,8 @@
 //! Where a hook waits for its ACK: a private folder with a socket, a marker that appears, and the whole payload.
 //!
 //! Promises: the folder's name cannot be guessed and only this user can enter it; a process of another user gets
-//! no answer at the socket; whoever waits there is released by one byte and the end of the connection; nothing
-//! is written or removed through a link, whatever the hook has made of its folder; nothing is left behind.
+//! no answer at the socket; one byte and the end of the connection release a process that waits there; nothing is
+//! written or removed through a link, even if the hook has changed its folder; nothing is left behind.
 //! DevIt 1.9.
 #![forbid(unsafe_code)]
 
@@ -193,7 +193,7 @@ fn open_base(base: &Path) -> io::Result<OwnedFd> {
     let folder = fs::open(base, FOLDER, Mode::empty())?;
     let stat = fs::fstat(&folder)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o077 != 0 {
-        let why = format!("{} is not ours alone; remove it", base.display());
+        let why = format!("{} is accessible to others; remove it", base.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(folder)

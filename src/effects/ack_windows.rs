@@ -1,7 +1,7 @@
 //! Where a hook waits for its ACK on Windows: a private folder, a pipe of its own, and a marker that appears.
 //!
-//! Promises: neither the folder's name nor the pipe's can be guessed, and only this user can open them; whoever waits
-//! at the pipe is released by one byte and the end of the connection; nothing is written or removed through a link;
+//! Promises: the names of the folder and the pipe cannot be guessed, and only this user can open them; one byte and
+//! the end of the connection release a process that waits at the pipe; nothing is written or removed through a link;
 //! nothing is left behind. DevIt 1.9.
 #![forbid(unsafe_code)]
 

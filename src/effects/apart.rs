@@ -1,9 +1,9 @@
-//! A private copy of a workspace for a run whose changes are kept, and what the workspace was at that moment. Blocking.
+//! A private copy of a workspace for a run whose changes are kept, with a record of the original files. Blocking.
 //!
-//! Copied is what git tracks or does not ignore, as it is on the disk now, and with it a copy of the repository itself where that
-//! is a folder; git is never run. A work tree's `.git` file, which leads back to the repository, stays out. Links are
-//! copied as links and never followed; what has a name that is no text is left out. What each file was is remembered by its hash, and its content in a nameless
-//! file, so that nothing is left of it however the daemon ends.
+//! The copy has the present content of the files that git tracks or does not ignore, and a copy of the repository
+//! itself if that is a folder; git is never run. A work tree's `.git` file, which points to the repository, stays
+//! out. Links are copied as links and never followed; files whose names are not text are left out. The record keeps
+//! each file's hash, and its content in a nameless file, which disappears however the daemon ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

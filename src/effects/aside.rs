@@ -1,7 +1,8 @@
-//! Repositories that a run has left and that were not there before: found, and put out of force. Blocking.
+//! Finds repositories that a run has made, and disables them. Blocking.
 //!
-//! What git finds in a folder it obeys, and editors look for repositories by themselves. So one that a worker made is
-//! given another name when nothing of the worker is left, by handles that follow no link. Nothing of it is removed.
+//! Git obeys a repository that it finds in a folder, and editors look for repositories by themselves. So the daemon
+//! renames a repository that a worker made, when all processes of the worker have ended, by handles that follow no
+//! link. It removes nothing of it.
 #![forbid(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 
 use super::handoff::of_path;
 use super::survey::{Entry, Ground, Survey, directory_flags, open_place};
+use crate::base::later::names::PIPE_ASIDE;
 use crate::jail::{Repositories, is_repository_name};
 use crate::system;
 
@@ -66,7 +68,10 @@ impl Ground {
     pub(super) fn remove_pipes(&self, before: &Survey, later: &Survey) {
         let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.socket);
         let is_odd = |path: &[u8]| std::str::from_utf8(path).is_err() || path.contains(&b'\n');
-        let goes = |path: &[u8], it: &Entry| it.pipe && it.kind.is_some() || it.socket && is_odd(path);
+        let goes = |path: &[u8], it: &Entry| {
+            it.pipe && (it.kind.is_some() || path.ends_with(PIPE_ASIDE.as_bytes()))
+                || it.socket && is_odd(path)
+        };
         let pipes = later.entries.iter().filter(|(path, it)| goes(path, it) && is_new(path));
         for (path, _) in pipes {
             let path = Path::new(OsStr::from_bytes(path));

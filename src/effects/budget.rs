@@ -15,12 +15,13 @@ pub(super) struct Budget {
     bytes: usize,
     until: Instant,
     is_over: bool,
+    is_too_long: bool,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
         let until = Instant::now() + Duration::from_millis(NAMED_MS_MAX);
-        Self { looks: NAMED_LOOKS_MAX, bytes: NAMED_BYTES_MAX, until, is_over: false }
+        Self { looks: NAMED_LOOKS_MAX, bytes: NAMED_BYTES_MAX, until, is_over: false, is_too_long: false }
     }
 
     /// Whether there may be one more question to the file system, about a word of this length.
@@ -39,9 +40,14 @@ impl Budget {
         !self.is_over
     }
 
-    /// Nothing more.
-    pub(super) fn end(&mut self) {
-        self.is_over = true;
+    /// Something has more parts than are looked at: what the others name is not known.
+    pub(super) fn is_not_enough(&mut self) {
+        (self.is_over, self.is_too_long) = (true, true);
+    }
+
+    /// Whether that is why it is over.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.is_too_long
     }
 
     pub(super) fn is_over(&self) -> bool {

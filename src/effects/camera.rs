@@ -1,4 +1,4 @@
-//! What taking pictures of the screen needs to know. How it is done is in `snap`.
+//! The parameters for taking pictures of the screen. `snap` runs the programs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

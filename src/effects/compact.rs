@@ -1,6 +1,6 @@
-//! `format = "compact"`: a long analysis condensed into what its reader looks for.
+//! `format = "compact"`: condenses a long analysis for its reader.
 //!
-//! DevIt 1.10. The heuristics are those that today's clients know; every list and every entry has a bound.
+//! DevIt 1.10. The heuristics are those of existing clients; every list and every entry has a bound.
 
 use serde_json::{Map, Value, json};
 

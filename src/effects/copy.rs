@@ -1,8 +1,8 @@
-//! A private copy of a working directory, for workers whose changes are thrown away. Blocking.
+//! A private copy of a working directory, for workers whose changes are discarded. Blocking.
 //!
-//! Everything is reached through handles that follow no symbolic link; links are copied as links. Where the file
-//! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so is what its owner
-//! cannot read.
+//! The copy uses handles that follow no symbolic link; links are copied as links. Where the file
+//! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so are
+//! files that their owner cannot read.
 
 use std::fs::{self, File};
 use std::io;

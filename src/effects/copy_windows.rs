@@ -1,8 +1,8 @@
 //! A private copy of a working directory on Windows. Blocking.
 //!
-//! The copy lies in a folder that a worker of tier `job` may change, and everything in it takes that after it.
-//! Everything is reached through handles of folders. Links, and whatever else is neither a file nor a folder, are
-//! left out: making links needs a right that users rarely have.
+//! The copy lies in a folder that a worker of tier `job` may change, and everything in it inherits that right. The
+//! copy uses handles of folders. It leaves out links and everything else that is neither a file nor a folder: making
+//! links needs a right that users rarely have.
 #![forbid(unsafe_code)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What every hand shares: the way back to the core, and the switch that ends them all.
+//! Shared by all effects: the way back to the core, and the switch that ends them all.
 
 use std::sync::Arc;
 use std::time::Duration;

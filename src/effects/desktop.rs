@@ -1,11 +1,11 @@
 //! Notices on the desktop: approvals that wait, with buttons to answer them, and tasks that have ended.
 //!
-//! A looker-on, not a hand that is owed anything: it listens to what happens and tells the person, as far as there
-//! is a session bus with a notification service. Without one, or with one that hangs, nothing waits and nothing
-//! fails. Never more than so many notices come in a minute; the last of them sums up the rest.
+//! An observer, which carries out no effect: it follows the events and notifies the person, if there is a session bus
+//! with a notification service. Without one, or with one that hangs, nothing waits and nothing fails. Never more than
+//! so many notices come in a minute; the last of them sums up the rest.
 //!
 //! A click answers as the person, for exactly what was shown. The bus proves little: every process of the user may
-//! speak on it. So buttons have names that nobody can guess, and an answer is marked `desktop` in the journal.
+//! speak on it. So buttons have unguessable names, and the journal marks an answer as `desktop`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

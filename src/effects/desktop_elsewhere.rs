@@ -1,4 +1,4 @@
-//! Systems on which there are no notices.
+//! Systems without desktop notices.
 
 use tokio::sync::watch;
 

@@ -1,6 +1,6 @@
 //! The way from inside a jail to the daemon: opened for one run, closed with it.
 //!
-//! What may be said there is for the door to know; here it is only made, handed to the jail, and taken away.
+//! The door's protocol defines its messages; this module only makes the door, hands it to the jail, and removes it.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What is different about the run of an agent: its private copy, what it is told beside its prompt, and what of it is
-//! kept.
+//! The differences between an agent's run and a worker's: its private copy, its environment beside the prompt, and
+//! its kept changes.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! Where pictures of the screen go. Blocking.
+//! The folder for pictures of the screen. Blocking.
 //!
-//! The folder is reached step by step from a handle, and a symbolic link on the way is refused. A picture is a
-//! regular file of the right kind and size before it is let in; it never takes another one's name, and only the
-//! user may read it. Old ones are removed, and nothing else is.
+//! The daemon opens the folder step by step from a handle, and refuses a symbolic link on the way. It accepts only a
+//! regular file of the right kind and size as a picture; a picture never takes another one's name, and only the user
+//! may read it. The daemon removes old pictures and nothing else.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -161,7 +161,7 @@ impl Taken {
     /// Nobody wants it.
     pub(super) fn discard(self) {
         if let Err(errno) = rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty()) {
-            tracing::warn!(%errno, name = self.name, "a picture that nobody waits for was not removed");
+            tracing::warn!(%errno, name = self.name, "a picture without a waiting task was not removed");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What a run has changed in its private copy, as artifacts. Blocking; afterwards, when nothing of the run is left.
+//! Collects a run's changes in its private copy as artifacts. Blocking; it runs when all processes of the run have
+//! ended.
 //!
-//! The copy is hostile: its worker may have made anything in it. Everything is reached through handles that follow no
-//! link, and has a bound. Links and special files are never artifacts; they are named. What git ignores is left out,
-//! save for files that were there before.
+//! The copy is hostile: its worker may have made anything in it. The scan uses handles that follow no link, and has
+//! bounds. Links and special files are never artifacts; the result names them. It leaves out files that git ignores,
+//! except those that existed before.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -72,7 +73,7 @@ impl Stop {
         match self {
             Stop::TooMany => format!("everything beyond {HARVEST_ENTRIES_MAX} files and folders"),
             Stop::TooDeep => format!("everything nested deeper than {COPY_DEPTH_MAX}"),
-            Stop::Io(error) => format!("what could not be looked at: {error}"),
+            Stop::Io(error) => format!("files that could not be read: {error}"),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What git would run from within a workspace, and where it would look for other repositories, as git itself says it.
+//! Asks git which programs it would run from within a workspace, and where it would look for other repositories.
 //! Blocking.
 //!
 //! `git config --list` reads configuration and does nothing else: no hook, no file system monitor, no driver, no
-//! pager is started by it. It is asked because its answer includes what no single file says: the user's and the
-//! system's configuration, and files that others include. `git ls-files` reads the index, in whichever of its forms and
-//! wherever it lies; the monitor that the configuration may name is switched off for it, and it fetches and writes nothing.
+//! pager is started by it. Its answer includes the user's and the system's configuration, and included files.
+//! `git ls-files` reads the index, in each of its forms and at any place; the call switches off a configured monitor,
+//! and git fetches and writes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};

@@ -1,4 +1,4 @@
-//! What of a workspace is to be looked at, besides all of it.
+//! The parts of a workspace that a scan covers, besides the whole.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! How much there is in a private copy, so that what all runs in it add together has a bound. Blocking; while nothing
-//! runs in it.
+//! Measures a private copy, so that all runs in it together have a bound for growth. Blocking; no run may use the
+//! copy meanwhile.
 //!
-//! A single run is held to its bound by its supervisor, which knows nothing of the runs before it.
+//! The supervisor of a single run enforces that run's bound, and knows nothing of the runs before it.
 
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! The hand-off report: what a run has left in the workspace that runs later, outside of any jail.
+//! The hand-off report: the files that a run has left in the workspace and that run later, outside of any jail.
 //!
-//! Two looks are compared, one before the worker starts and one when nothing of it is left. What changed in
-//! between counts, whoever changed it: nobody can tell a worker's change from a person's at the same time.
+//! The report compares two scans, one before the worker starts and one when all of its processes have ended. Every
+//! change in between counts: a worker's change cannot be told from a person's change at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,10 +14,10 @@ use super::survey::Unshared;
 use super::survey::{Entry, Ground, Survey};
 use super::unseen::Trace;
 use crate::base::TaskId;
-use crate::base::later::{self, Row};
+use crate::base::later::names::PIPE_ASIDE;
 use crate::base::limits::{
     FINDING_PATH_BYTES_MAX, FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX,
-    REPOSITORY_LAYERS_MAX, SETTINGS_HELD_MAX,
+    REPOSITORY_LAYERS_MAX,
 };
 use crate::domain::{FileChange, Finding, FindingKind, Handoff};
 use crate::jail::Repositories;
@@ -43,6 +43,20 @@ impl Before {
     /// Looks around.
     pub(super) fn look(ground: Ground) -> Self {
         Self { survey: ground.look(), ground, repositories: None, trace: None }
+    }
+
+    /// Looks around for who writes files for workers.
+    ///
+    /// # Errors
+    /// Why not everything that counts was seen.
+    pub(super) fn look_for_an_apply(ground: &Ground) -> Result<Self, String> {
+        let survey = ground.look_for_an_apply();
+        match &survey.incomplete {
+            None => Ok(Self { survey, ground: ground.clone(), repositories: None, trace: None }),
+            Some(why) => {
+                Err(format!("{why}, so it is not known what of its files runs outside of every jail"))
+            }
+        }
     }
 
     /// Repositories that are there, under whatever name, and files and links that lead to some; absolute.
@@ -71,20 +85,10 @@ impl Before {
         self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
 
-    /// Files of settings that stay read-only, absolute, each with its row.
-    pub(super) fn settings(&self) -> Vec<(PathBuf, &'static Row)> {
+    /// Files of settings, from the workspace.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &[u8]> {
         let settings = self.survey.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
-        let rows = settings.filter_map(|(path, _)| {
-            let row = later::row_over(path).filter(|it| it.is_read_only())?;
-            let text = std::str::from_utf8(path).ok()?;
-            let is_fetched = text.split('/').any(|name| later::is_fetched(name.as_bytes()));
-            (!is_fetched).then(|| (self.ground.root.path().join(text), row))
-        });
-        // Those at the top first: a worker makes as many below as it likes.
-        let mut rows: Vec<_> = rows.collect();
-        rows.sort_by_key(|(path, _)| path.components().count());
-        rows.truncate(SETTINGS_HELD_MAX);
-        rows
+        settings.map(|(path, _)| path.as_slice())
     }
 
     /// Links among settings, from the workspace.
@@ -202,7 +206,9 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
         if entry.closed && old.is_none_or(|old| old.stamp != entry.stamp) {
             unknown.get_or_insert_with(|| format!("{} cannot be looked into", shown(path)));
         } else if let Some((kind, change)) = judged(old, entry) {
-            findings.push(Finding { path: shown(path).into(), kind, change });
+            // One that was put aside is told by the name that the worker gave it.
+            let of_a_pipe = path.strip_suffix(PIPE_ASIDE.as_bytes()).filter(|_| entry.pipe);
+            findings.push(Finding { path: shown(of_a_pipe.unwrap_or(path)).into(), kind, change });
         }
     }
     // What an unfinished look did not come to is not gone.
@@ -223,6 +229,7 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
         change: FileChange::New,
     }));
     findings.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    findings.dedup();
     let more = findings.len().saturating_sub(FINDINGS_MAX);
     let findings = the_first_of_each_kind(findings);
     Handoff { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }

@@ -1,7 +1,7 @@
 //! Hints that something in some directories has changed: from the kernel where it gives them, else by the clock.
 //!
-//! A hint says nothing else. What is lost in a full queue, or changes in a directory that was made a moment ago,
-//! is found by the look that follows.
+//! A hint carries no other data. The scan that follows finds changes that a full queue has lost, or that happen in a
+//! new directory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,8 +6,8 @@
 //!     |  given up: nothing         +-- daemon stops or dies: killed, still owed, runs again after the next start
 //!     +-- ACK: released as soon as it runs
 //! ```
-//! Every run of an owed hook has the same number in its environment, so that a hook can tell a repeat. An ACK stays
-//! owed as long as a hook that it releases, so that a repeat is released too. DevIt 1.9.
+//! Every run of a pending hook has the same number in its environment, so that a hook can recognise a repeat. An ACK
+//! stays pending as long as a hook that it releases, so that it releases a repeat too. DevIt 1.9.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;

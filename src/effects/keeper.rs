@@ -3,10 +3,10 @@
 //! ```text
 //!   daemon --pipe--> keeper --> hook --> whatever it starts
 //! ```
-//! What a hook starts and leaves behind becomes the keeper's child; when the hook ends, or the pipe does (its time
-//! is over, or the daemon was killed), the keeper kills all of it and ends with the hook's exit code. When the keeper
-//! itself is killed, the daemon does it. Elsewhere than on Linux, where orphans cannot be kept, the hook's process
-//! group is what is killed.
+//! Orphans of a hook become the keeper's children. When the hook ends, or the pipe closes (its time is over, or the
+//! daemon was killed), the keeper kills all of them and ends with the hook's exit code. When the keeper itself is
+//! killed, the daemon kills them. Systems other than Linux cannot keep orphans; there the keeper kills the hook's
+//! process group.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! The process between the daemon and a hook, so that nothing of a hook outlives it: on Windows a job, which all that
-//! the keeper starts belongs to, and which ends with the keeper.
+//! The process between the daemon and a hook, so that nothing of a hook outlives it: on Windows a job object, which
+//! all processes of the keeper belong to, and which ends with the keeper.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
-//! Where symbolic links among settings and hooks lead: what is at their end is as much a setting, and so is every link on
-//! the way, which a worker could turn. Blocking.
+//! Finds the targets of symbolic links among settings and hooks. A target counts as a setting, and so does every link
+//! on the way, which a worker could change. Blocking.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -15,34 +15,42 @@ use crate::jail::{Missing, Place};
 pub(super) struct Led {
     /// Links on the way.
     links: BTreeSet<PathBuf>,
-    /// What is at an end, there or not.
-    ends: BTreeSet<PathBuf>,
+    /// What is at an end, there or not, with one of the links that lead to it.
+    ends: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl Led {
     /// Follows links of a workspace, given by their paths from it. What leads out of it is out of a worker's reach.
+    pub(super) fn of(links: impl Iterator<Item = PathBuf>, root: &Path) -> Self {
+        let mut led = Self::default();
+        for link in links {
+            if let Some(end) = led.follow(root, &link) {
+                led.ends.entry(end).or_insert(link);
+            }
+        }
+        led
+    }
+
+    /// The same, for a task.
     ///
     /// # Errors
-    /// A [`Failure`] where a task would work in what a link leads to.
+    /// A [`Failure`] where the task would work in what a link leads to.
     pub(super) fn by(
         links: impl Iterator<Item = PathBuf>,
         root: &Place,
         directory: &Place,
     ) -> Result<Self, Failure> {
-        let mut led = Self::default();
-        for link in links {
-            let Some(end) = led.follow(root.path(), &link) else { continue };
-            if directory.path().starts_with(root.path().join(&end)) {
-                return Err(jail_refused(format!(
-                    "{} leads to {}, and holds settings that run later, which no worker changes: the task would work in \
-                     it; give it another working directory",
-                    link.display(),
-                    root.path().join(&end).display()
-                )));
-            }
-            led.ends.insert(end);
+        let led = Self::of(links, root.path());
+        let is_worked_in = |end: &Path| directory.path().starts_with(root.path().join(end));
+        match led.ends.iter().find(|(end, _)| is_worked_in(end)) {
+            None => Ok(led),
+            Some((end, link)) => Err(jail_refused(format!(
+                "{} leads to {}, and holds settings that run later, which no worker changes: the task would work in \
+                 it; give it another working directory",
+                link.display(),
+                root.path().join(end).display()
+            ))),
         }
-        Ok(led)
     }
 
     /// Where one leads; remembers those on the way. `None` for out of the workspace, or round in circles.
@@ -80,13 +88,18 @@ impl Led {
 
     /// All of it, as the survey has its paths.
     pub(super) fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
-        self.links.iter().chain(&self.ends).map(|path| path.as_os_str().as_encoded_bytes().to_vec())
+        self.links.iter().chain(self.ends.keys()).map(|path| path.as_os_str().as_encoded_bytes().to_vec())
+    }
+
+    /// What is at the ends of links, from the workspace.
+    pub(super) fn ends(&self) -> impl Iterator<Item = &Path> {
+        self.ends.keys().map(PathBuf::as_path)
     }
 
     /// What is to be read-only, from the workspace. Something stands in for what is missing where a worker could make it in
     /// one step; what it can make with a folder of its own is reported, since a folder is more often made for something else.
     pub(super) fn held(&self, root: &Path) -> impl Iterator<Item = (&Path, Missing)> {
-        self.ends.iter().map(move |end| {
+        self.ends.keys().map(move |end| {
             let stands = root.join(end).parent().is_some_and(Path::is_dir);
             (end.as_path(), if stands { Missing::Directory } else { Missing::Leave })
         })

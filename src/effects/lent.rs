@@ -3,8 +3,9 @@
 //! ```text
 //!   [nothing] --first run--> [made] --lent--> a run has it --given back--> [made] --job is over--> removed
 //! ```
-//! One run at a time has it; a second one waits, and keeps nobody else from running meanwhile. What is in it is what the
-//! run before has left; what it is compared with stays as it was when it was made. Job and daemon end it.
+//! One run at a time has the copy; a second one waits, without keeping other runs from starting. The copy holds the
+//! changes of the run before; the record of the original files stays unchanged. The end of the job or of the daemon
+//! removes it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::budget::Budget;
+use super::programs::{LOADED_FROM, OPTIONS_IN};
 use crate::base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
 
 /// What stands in a word for what is not known.
@@ -62,7 +63,10 @@ struct Draft {
 
 impl Reader<'_> {
     fn text(&mut self, text: &str, depth: usize) {
-        let Some(depth) = depth.checked_sub(1).filter(|_| self.budget.read(text.len())) else { return };
+        let Some(depth) = depth.checked_sub(1) else { return self.budget.is_not_enough() };
+        if !self.budget.read(text.len()) {
+            return;
+        }
         let (mut command, mut word) = (Vec::new(), Draft::default());
         let mut rest = text.chars().peekable();
         while let Some(next) = rest.next() {
@@ -162,8 +166,11 @@ impl Reader<'_> {
 
     fn end_word(&mut self, word: &mut Draft, command: &mut Vec<String>, depth: usize) {
         let Draft { text, begun, lines } = std::mem::take(word);
-        if !begun || self.words >= LINE_WORDS_MAX {
+        if !begun {
             return;
+        }
+        if self.words >= LINE_WORDS_MAX {
+            return self.budget.is_not_enough();
         }
         self.words += 1;
         if lines {
@@ -244,24 +251,32 @@ pub(super) fn values(text: &str, budget: &mut Budget) -> Vec<String> {
         let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
         let key =
             before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
-        if !is_key(key) {
+        let is_of_mise = |name: &str| before.strip_suffix(name).is_some_and(|it| it.ends_with("_."));
+        let adds_to = LOADED_FROM.contains(&key) || OPTIONS_IN.iter().any(|it| it.0 == key);
+        if !(is_key(key) || adds_to || is_of_mise("path") || is_of_mise("source")) {
             continue;
         }
         let (value, seen) = value_at(text, at);
+        let words = if value.starts_with('"') { value.clone() } else { quoted(&value) };
         let lines = match key {
+            _ if adds_to => vec![format!("{key}={words}")],
+            "path" => vec![format!("PATH_add {}", words.replace("{{config_root}}", "."))],
+            "source" => vec![format!(". {}", words.replace("{{config_root}}", "."))],
             "args" => {
                 arguments = value;
                 vec![format!("{program} {arguments}")]
             }
             "command" => {
                 program = value;
-                vec![program.clone(), format!("{program} {arguments}")]
+                // A name with blanks in it, or a line.
+                let whole = Some(quoted(&program)).filter(|_| program.contains(' '));
+                [program.clone(), format!("{program} {arguments}")].into_iter().chain(whole).collect()
             }
             _ => vec![value],
         };
         let cost = seen + lines.iter().map(String::len).sum::<usize>();
         let Some(rest) = left.checked_sub(cost).filter(|_| budget.read(cost)) else {
-            budget.end();
+            budget.is_not_enough();
             break;
         };
         left = rest;

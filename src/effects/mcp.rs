@@ -1,8 +1,8 @@
 //! Speaking MCP with a worker in its jail: one handshake, one look at its tools, one call.
 //!
-//! DevIt 1.10, "mcp worker". The worker is hostile: a line, everything it says together, lines that are no messages,
-//! and the handshake have bounds; the call lasts as long as its task may. The result is taken as the worker wrote
-//! it, so that members that MCP does not know are not lost.
+//! DevIt 1.10, "mcp worker". The worker is hostile: a line, its whole output, lines that are no messages, and the
+//! handshake have bounds; the call lasts as long as its task may. The result is kept as the worker wrote it, so that
+//! members unknown to MCP are not lost.
 
 use std::io;
 use std::pin::Pin;

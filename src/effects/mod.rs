@@ -1,11 +1,12 @@
-//! HANDS: what the core owes to the outside world, carried out after the commit that owes it.
+//! Carries out the core's pending effects in the outside world, after the commit that stored them.
 //!
-//! Promises: a worker is started at most once for each effect, and never before its start is on record; what it
-//! left reaches the core even when the core is busy at that moment; a run that this daemon did not see end is
-//! reported as lost, never as done. A hook runs at least once, and nothing of it outlives it. What a worker says is
+//! Promises: a worker is started at most once for each effect, and never before its start is recorded; its result
+//! reaches the core even if the core is busy at that moment; a run whose end this daemon did not see is reported as
+//! lost, never as done. A hook runs at least once, and none of its processes outlives it. A worker's output is
 //! bounded and cleaned before it becomes a report.
 //!
-//! Left to others: whether a task may run (`policy`), how it is confined (`jail`), who hears of it (`domain`).
+//! Left to others: whether a task may run (`policy`), how it is confined (`jail`), which agents are notified
+//! (`domain`).
 #![forbid(unsafe_code)]
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
@@ -40,6 +41,7 @@ mod led;
 mod lent;
 mod lines;
 mod mcp;
+mod named;
 mod network;
 mod outside;
 mod prepare;
@@ -80,10 +82,10 @@ pub use door::{OpenDoor, WorkersDoor};
 pub use errand::Keep;
 pub use hook::{HookCommand, HookParts, Told};
 pub use keeper::keep_if_asked;
+pub use named::runs_outside;
 pub use network::not_ours;
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Run, Spoken, outcome};
 pub use router::{Hands, Parts};
 pub use shell::shell_profile;
-pub use shield::held_outside;
 pub use worker::{Profiles, WorkerParts};

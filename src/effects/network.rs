@@ -1,4 +1,4 @@
-//! What a task may reach over the network: from what it was allowed to the way out of its jail.
+//! Makes the network access of a task from its grant: ports, and the proxy for hosts.
 
 use crate::base::Json;
 use crate::base::{Destination, TaskId};

@@ -4,6 +4,8 @@
 //! What is found is held read-only: the file that a line names, a folder that an interpreter loads modules from, and what
 //! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
 
+mod interpreters;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +13,14 @@ use super::budget::Budget;
 use super::git::{Named, absolute, has_in_its_index};
 use super::heavy::typed;
 use super::lines::{Command, Variables, Word, commands, values};
-use super::programs::{HOOKS, LOADED_FROM, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader};
+use super::programs::{
+    ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
+};
 use crate::base::RepoPath;
-use crate::base::later::{Row, Whose, is_fetched};
-use crate::base::limits::{BASES_MAX, ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
+use crate::base::later::{Row, Whose, is_fetched, row_at};
+use crate::base::limits::{
+    BASES_MAX, ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX, SETTINGS_READ_BYTES_MAX,
+};
 use crate::jail::Missing;
 use crate::system;
 
@@ -78,13 +84,15 @@ pub(super) struct Seeker<'a> {
     budget: Budget,
     /// The file of settings that has cost most.
     dearest: Option<(usize, PathBuf)>,
+    /// The file in which a bound was reached that is no matter of cost.
+    too_long: Option<PathBuf>,
     pub(super) found: Outside,
 }
 
 impl<'a> Seeker<'a> {
     pub(super) fn new(root: &'a Path, home: &'a Path, works_in: &'a Path) -> Self {
         let (read, found) = (BTreeSet::new(), Outside::default());
-        Self { root, home, works_in, read, budget: Budget::new(), dearest: None, found }
+        Self { root, home, works_in, read, budget: Budget::new(), dearest: None, too_long: None, found }
     }
 
     /// A command line that begins in a folder.
@@ -101,8 +109,9 @@ impl<'a> Seeker<'a> {
     /// Why not all of it is known.
     pub(super) fn over(&self) -> Option<String> {
         let begins = "more is named by what runs outside of every jail than is looked at";
-        self.budget.is_over().then(|| match &self.dearest {
-            Some((_, file)) => {
+        let file = self.too_long.as_ref().or(self.dearest.as_ref().map(|it| &it.1));
+        self.budget.is_over().then(|| match file {
+            Some(file) => {
                 let shown = file.strip_prefix(self.root).unwrap_or(file).display().to_string();
                 let remove = typed(file).filter(|_| has_in_its_index(self.root, &shown) == Some(false));
                 let remove = remove.map(|it| {
@@ -129,26 +138,51 @@ impl<'a> Seeker<'a> {
 
     /// A file of settings that is held itself: what it has run.
     pub(super) fn settings(&mut self, file: &Path, row: &Row) {
-        let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
-            || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
-        let Ok(text) = system::short_text(file, SCRIPT_BYTES_MAX) else { return };
-        // Tasks of editors are run on purpose, but for those that begin with the folder.
-        let counts = row.whose != Whose::Editors || text.contains("folderOpen") || text.contains("Command\"");
         if self.budget.is_over() {
             return;
         }
+        let Ok((text, is_all)) = system::beginning(file, SETTINGS_READ_BYTES_MAX) else { return };
+        // In a folder of settings, what is so large is none.
+        let is_itself = file.file_name().is_some_and(|it| row_at(it.as_encoded_bytes()).is_some());
+        if !is_all && is_itself {
+            self.budget.is_not_enough();
+        }
+        self.settings_text(&String::from_utf8_lossy(&text), file, row);
+    }
+
+    /// The same, of settings that are to say this.
+    pub(super) fn settings_text(&mut self, text: &str, file: &Path, row: &Row) {
+        let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
+            || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
+        // Tasks of editors are run on purpose, but for those that begin with the folder.
+        let begin = ["folderOpen", "Command\"", "\"PATH\""];
+        let counts = row.whose != Whose::Editors || begin.iter().any(|it| text.contains(it));
         let before = self.budget.used();
         if is_shells {
-            self.text(&text, self.root, file.parent().unwrap_or(self.root), Mode::Script);
+            self.text(text, self.root, file.parent().unwrap_or(self.root), Mode::Script);
         }
         if counts {
-            for value in values(&text, &mut self.budget) {
+            for value in values(text, &mut self.budget) {
                 self.text(&value, self.root, self.root, Mode::Setting);
             }
         }
         let cost = self.budget.used() - before;
         if self.dearest.as_ref().is_none_or(|it| it.0 < cost) {
             self.dearest = Some((cost, file.to_owned()));
+        }
+        self.blame(file);
+    }
+
+    /// There are more settings than are read, and this is one of them.
+    pub(super) fn is_too_much(&mut self, file: &Path) {
+        self.budget.is_not_enough();
+        self.blame(file);
+    }
+
+    /// Remembers in which file a bound was reached, if one was.
+    fn blame(&mut self, file: &Path) {
+        if self.budget.is_too_long() {
+            self.too_long.get_or_insert_with(|| file.to_owned());
         }
     }
 
@@ -160,7 +194,7 @@ impl<'a> Seeker<'a> {
         for command in commands(text, &variables, &mut self.budget) {
             self.variables_of(&command, &at, mode);
             for word in command.words.iter().filter(|it| !it.is_end) {
-                if bases.len() >= BASES_MAX || !self.budget.look(word.text.len()) {
+                if !self.budget.look(word.text.len()) {
                     break;
                 }
                 // Where it may have gone by then.
@@ -168,6 +202,9 @@ impl<'a> Seeker<'a> {
                 if named.starts_with(self.root) && named.is_dir() {
                     bases.insert(named);
                 }
+            }
+            if bases.len() > BASES_MAX {
+                self.budget.is_not_enough();
             }
             if self.budget.is_over() {
                 return;
@@ -200,7 +237,11 @@ impl<'a> Seeker<'a> {
         // `env A=b program` sets it as well.
         let words = command.words.iter().filter_map(|it| it.text.split_once('='));
         let words = words.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let bases = BTreeSet::from([at.to_path_buf(), self.root.to_path_buf()]);
         for (name, value) in command.variables.iter().cloned().chain(words.collect::<Vec<_>>()) {
+            if let Some((_, program)) = OPTIONS_IN.iter().find(|it| it.0 == name) {
+                self.options_in(program, &value, Way { at, bases: &bases, mode });
+            }
             if LOADED_FROM.contains(&name.as_str()) {
                 for part in value.split(':').filter(|it| !it.is_empty() && !it.contains('\0')) {
                     if self.budget.look(part.len()) {
@@ -222,6 +263,9 @@ impl<'a> Seeker<'a> {
             return;
         }
         let way = Way { at, bases, mode };
+        if ADD_TO_PATH.contains(&name) {
+            return self.added_to_path(name, words, way);
+        }
         self.started(first, words, way);
         if WRAPPERS.contains(&name) {
             self.wrapped(words, way);
@@ -229,6 +273,22 @@ impl<'a> Seeker<'a> {
         if mode != Mode::Script {
             for word in words.iter().filter(|it| !it.is_end) {
                 self.argument(&word.text, way);
+            }
+        }
+    }
+
+    /// What direnv's own words for it put into `PATH`, or into another variable.
+    fn added_to_path(&mut self, name: &str, words: &[Word], way: Way<'_>) {
+        let (variable, words) = match (name, words.split_first()) {
+            ("path_add", Some((variable, words))) => (variable.text.as_str(), words),
+            _ => ("PATH", words),
+        };
+        let below = if name == "load_prefix" { "/bin" } else { "" };
+        for word in words.iter().filter(|it| !it.is_end && LOADED_FROM.contains(&variable)) {
+            if self.budget.look(word.text.len()) {
+                let folder = absolute(way.at, self.home, &format!("{}{below}", word.text));
+                let is_source = way.mode != Mode::Line && SOURCES.contains(&variable);
+                self.loaded_from(folder, Missing::Leave, way.mode, is_source);
             }
         }
     }
@@ -254,135 +314,6 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// What a program runs that is there to run another one. Which of its words are values of options is not known, so that
-    /// the first one counts that can be a program.
-    fn wrapped(&mut self, words: &[Word], way: Way<'_>) {
-        let mut last = "";
-        for (from, word) in words.iter().enumerate() {
-            let (text, name) = (word.text.as_str(), name_of(word));
-            if text.starts_with('-') && !word.is_end {
-                continue;
-            }
-            let is_path = text.contains('/');
-            if last == "run" && text.ends_with(".py") {
-                return self.program(word, way, (Run::ByInterpreter, true));
-            }
-            let is_known = is_loader(name)
-                || SHELLS.contains(&name)
-                || RUNNERS.iter().any(|(names, _)| names.contains(&name));
-            if is_known || is_path && (way.mode == Mode::Line || self.is_run_itself(word, way)) {
-                return self.started(word, &words[from + 1..], way);
-            }
-            last = text;
-        }
-    }
-
-    fn is_run_itself(&mut self, word: &Word, way: Way<'_>) -> bool {
-        let text = if word.is_end { word.text.trim_start_matches('/') } else { &word.text };
-        way.bases.iter().any(|base| {
-            let file = absolute(base, self.home, text);
-            self.budget.look(text.len()) && file.is_file() && system::is_run_itself(&file)
-        })
-    }
-
-    /// What an interpreter is told to run: a script, or a module; and folders that it is told to look into.
-    fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
-        let mut words = words.iter().peekable();
-        let mut is_value = false;
-        while let Some(word) = words.next() {
-            let text = word.text.as_str();
-            match text.strip_prefix('-').filter(|_| !word.is_end) {
-                Some("m") if name.starts_with("py") => {
-                    if let Some(module) = words.next() {
-                        self.module(&module.text, way);
-                    }
-                    return;
-                }
-                Some("c" | "e" | "E" | "ne" | "lc" | "ec") => return,
-                Some("I" | "r" | "S" | "L" | "-require" | "-import" | "-loader") => {
-                    if let Some(next) = words.next() {
-                        self.loaded(&next.text, way);
-                    }
-                }
-                Some(option) => {
-                    self.loaded(option.trim_start_matches(['I', 'L', 'r']), way);
-                    is_value = true;
-                    continue;
-                }
-                None => {
-                    let scripts = way.bases.iter().map(|base| absolute(base, self.home, text));
-                    let scripts: Vec<PathBuf> = match self.budget.look(way.bases.len() * text.len()) {
-                        true => scripts.filter(|it| it.is_file()).collect(),
-                        false => return,
-                    };
-                    // An option's value, as in `bash -o pipefail script`.
-                    if is_value && scripts.is_empty() && !text.contains(['/', '.']) && words.peek().is_some()
-                    {
-                        is_value = false;
-                        continue;
-                    }
-                    let run = if is_loader(name) { Run::ByInterpreter } else { Run::ByShell };
-                    self.program(word, way, (run, true));
-                    if run == Run::ByInterpreter {
-                        scripts.iter().for_each(|it| self.neighbours(it, way.mode));
-                    }
-                    return;
-                }
-            }
-            is_value = false;
-        }
-    }
-
-    /// A folder of modules, or a module, if it is one.
-    fn loaded(&mut self, text: &str, way: Way<'_>) {
-        for base in way.bases.iter().filter(|_| !text.is_empty()) {
-            if !self.budget.look(text.len()) {
-                return;
-            }
-            let named = absolute(base, self.home, text);
-            if named.is_dir() {
-                self.loaded_from(named, Missing::Leave, way.mode, way.mode != Mode::Line);
-            } else if named.is_file() {
-                self.hold(named, Missing::Leave, way.mode);
-            }
-        }
-    }
-
-    /// A module of Python's, by its name: looked for where the interpreter is started, before anywhere else.
-    fn module(&mut self, name: &str, way: Way<'_>) {
-        let first = name.split('.').next().unwrap_or_default();
-        let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
-        if folder.is_dir() && way.mode != Mode::Line {
-            // The package may be what the worker is there for: what of it is run is held.
-            let module = way.at.join(name.replace('.', "/"));
-            for file in [module.with_extension("py"), module.join("__main__.py"), folder.join("__init__.py")]
-            {
-                if self.budget.look(name.len()) && file.is_file() {
-                    self.hold(file, Missing::Leave, way.mode);
-                }
-            }
-            self.loaded_from(folder, Missing::Leave, way.mode, true);
-        } else if folder.is_dir() {
-            self.folder(folder, Missing::Leave, way.mode);
-        } else if file.is_file() {
-            self.hold(file, Missing::Leave, way.mode);
-        }
-        if way.at.starts_with(self.root) {
-            self.found.beside.insert(way.at.to_path_buf());
-        }
-    }
-
-    /// What lies beside a script of an interpreter that loads it: `import json` finds `json.py` there first.
-    fn neighbours(&mut self, script: &Path, mode: Mode) {
-        let Some(folder) = script.parent().filter(|it| it.starts_with(self.root)) else { return };
-        match mode {
-            Mode::Line => self.folder(folder.to_path_buf(), Missing::Leave, mode),
-            Mode::Alias | Mode::Setting | Mode::Script => {
-                self.found.beside.insert(folder.to_path_buf());
-            }
-        }
-    }
-
     /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
     fn program(&mut self, word: &Word, way: Way<'_>, (run, is_path): (Run, bool)) {
         let text = word.text.as_str();
@@ -401,8 +332,11 @@ impl<'a> Seeker<'a> {
             }
         }
         if word.is_end {
-            if text.starts_with('/') && !known.is_empty() && self.found.ends.len() < ENDS_HELD_MAX {
+            if text.starts_with('/') && !known.is_empty() {
                 self.found.ends.insert(known.to_owned());
+            }
+            if self.found.ends.len() > ENDS_HELD_MAX {
+                self.budget.is_not_enough();
             }
         } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
             let file = absolute(way.at, self.home, known);
@@ -450,21 +384,31 @@ impl<'a> Seeker<'a> {
     /// A script that is run: read, if it is one of a shell's.
     fn script(&mut self, file: &Path, way: Way<'_>, run: Run) {
         // Hooks lie in the repository, which may be elsewhere.
-        if !(run == Run::AsHook || file.starts_with(self.root)) || self.read.len() >= SCRIPTS_READ_MAX {
+        if !(run == Run::AsHook || file.starts_with(self.root)) {
             return;
         }
         let end = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
         if !self.read.insert(end.clone()) {
             return;
         }
-        let Ok(text) = system::short_text(&end, SCRIPT_BYTES_MAX) else { return };
+        let Ok((begin, is_all)) = system::beginning(&end, SCRIPT_BYTES_MAX) else { return };
+        let first = begin.split(|it| *it == b'\n').next().unwrap_or_default();
+        // A program that is no text; where the first line is one, a shell reads on and passes over such bytes.
+        if first.contains(&0) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&begin).replace('\0', "");
         let first = text.lines().next().and_then(|it| it.strip_prefix("#!")).unwrap_or_default();
         let program = first.split_whitespace().rfind(|it| !it.starts_with('-'));
         let program = program.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
         if is_loader(program) {
             self.neighbours(&end, way.mode);
         } else if program.is_empty() && run != Run::ByInterpreter || SHELLS.contains(&program) {
+            if !is_all || self.read.len() > SCRIPTS_READ_MAX {
+                self.budget.is_not_enough();
+            }
             self.text(&text, way.at, end.parent().unwrap_or(way.at), Mode::Script);
+            self.blame(&end);
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a task and its worker's profile to the plan of a jail. Blocking: it opens, hashes and copies files.
 //!
-//! What was found out when the task was allowed is found out again. A directory or program that is another one
-//! by now is refused: the permission was for the first.
+//! It checks the facts of the permission again. It refuses a directory or program that has been replaced since: the
+//! permission was for the first one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Programs by what they do with their words: tables for reading command lines that run outside of every jail.
+//! Programs by the meaning of their arguments: tables for reading command lines that run outside of every jail.
 #![forbid(unsafe_code)]
 
 /// Variables whose values are folders, or files, that programs are loaded from.
-pub(super) const LOADED_FROM: [&str; 17] = [
+pub(super) const LOADED_FROM: [&str; 16] = [
     "BASH_ENV",
     "CLASSPATH",
     "ENV",
@@ -18,19 +18,95 @@ pub(super) const LOADED_FROM: [&str; 17] = [
     "PYTHONPATH",
     "PYTHONSTARTUP",
     "RUBYLIB",
-    "RUBYOPT",
     "ZDOTDIR",
 ];
 
 /// Those of them that lead to modules of an interpreter's, which are a project's own sources more often than not.
-pub(super) const SOURCES: [&str; 8] =
-    ["CLASSPATH", "LUA_PATH", "NODE_PATH", "PERL5LIB", "PERLLIB", "PYTHONPATH", "RUBYLIB", "RUBYOPT"];
+pub(super) const SOURCES: [&str; 7] =
+    ["CLASSPATH", "LUA_PATH", "NODE_PATH", "PERL5LIB", "PERLLIB", "PYTHONPATH", "RUBYLIB"];
 
 /// Beginnings of the names of interpreters that load what lies beside a script.
-const LOADERS: [&str; 13] = [
-    "bun", "deno", "lua", "node", "perl", "php", "pypy", "python", "ruby", "Rscript", "tclsh", "ts-node",
+const LOADERS: [&str; 17] = [
+    "bun",
+    "deno",
+    "dotnet",
+    "java",
+    "julia",
+    "lua",
+    "node",
+    "osascript",
+    "perl",
+    "php",
+    "pypy",
+    "python",
+    "ruby",
+    "Rscript",
+    "tclsh",
+    "ts-node",
     "tsx",
 ];
+
+/// Options of interpreters, without their first dash, whose value is loaded before the script, or is looked into.
+pub(super) const LOAD_OPTIONS: [&str; 14] = [
+    "-experimental-loader",
+    "-import",
+    "-init-file",
+    "-loader",
+    "-preload",
+    "-rcfile",
+    "-require",
+    "I",
+    "L",
+    "S",
+    "classpath",
+    "cp",
+    "jar",
+    "r",
+];
+
+/// What interpreters add to the name of a script or a module that is not there as it stands.
+pub(super) const RESOLVED: [&str; 11] = [
+    "",
+    ".js",
+    ".cjs",
+    ".mjs",
+    ".ts",
+    ".py",
+    "/index.js",
+    "/index.cjs",
+    "/index.mjs",
+    "/index.ts",
+    "/__main__.py",
+];
+
+/// Options with a value, of programs that are told to `run` another one.
+pub(super) const RUN_VALUED: [&str; 18] = [
+    "--cache-dir",
+    "--config-file",
+    "--directory",
+    "--env",
+    "--env-file",
+    "--extra",
+    "--from",
+    "--group",
+    "--index",
+    "--only-group",
+    "--package",
+    "--project",
+    "--python",
+    "--with",
+    "--with-editable",
+    "--with-requirements",
+    "-p",
+    "-w",
+];
+
+/// Variables that have options of an interpreter, which its name stands beside.
+pub(super) const OPTIONS_IN: [(&str, &str); 4] =
+    [("NODE_OPTIONS", "node"), ("PERL5OPT", "perl"), ("RUBYOPT", "ruby"), ("BUN_OPTIONS", "bun")];
+
+/// Commands of direnv that put a folder into `PATH`, or into another variable.
+pub(super) const ADD_TO_PATH: [&str; 3] = ["PATH_add", "path_add", "load_prefix"];
 
 /// Shells, and their words for reading a script.
 pub(super) const SHELLS: [&str; 12] =
@@ -81,9 +157,10 @@ pub(super) const RUNNERS: [(&[&str], &[&str]); 8] = [
 ];
 
 /// Programs that run another one, which stands behind their options and those options' values.
-pub(super) const WRAPPERS: [&str; 19] = [
-    "bunx", "chrt", "doas", "dotenv", "hatch", "ionice", "nice", "npx", "pdm", "pipx", "pnpm", "poetry",
-    "rye", "stdbuf", "sudo", "taskset", "timeout", "uv", "xargs",
+pub(super) const WRAPPERS: [&str; 25] = [
+    "bunx", "chrt", "direnv", "doas", "dotenv", "hatch", "ionice", "mise", "nice", "npm", "npx", "pdm",
+    "pipenv", "pipx", "pnpm", "poetry", "rtx", "rye", "stdbuf", "sudo", "taskset", "timeout", "uv", "uvx",
+    "xargs",
 ];
 
 /// Whether a program is an interpreter that loads what lies beside a script.

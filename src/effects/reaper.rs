@@ -1,4 +1,4 @@
-//! Locks that end with a process: freed when it has ended, although nobody was there to say so.
+//! Releases locks that are bound to a process when the process has ended.
 
 use std::time::Duration;
 

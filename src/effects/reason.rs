@@ -1,7 +1,7 @@
-//! Why a run ended, in DevIt's words where it has some, and what it ran into.
+//! Why a run ended, in DevIt's words if there are any, and the limit that it reached.
 //!
-//! DevIt 1.10, `exit_reason`: "success", "exit code N", "terminated by signal". What is known of the cause comes
-//! after them, so that whoever looks at the beginning finds what it always found.
+//! DevIt 1.10, `exit_reason`: "success", "exit code N", "terminated by signal". Further details follow them, so that
+//! a client that compares the beginning still finds these words.
 #![forbid(unsafe_code)]
 
 use super::result::{End, Output, Run};

@@ -1,6 +1,7 @@
-//! The plan of a run that nobody has asked for yet: what a worker would be given now, to show it or to try it.
+//! The plan of a run without a request: the paths, variables and limits that a worker would get now, to show or to
+//! try.
 //!
-//! It goes the way of every run, through the same preparation; only the task is made up here.
+//! It uses the same preparation as every run; only the task is invented here.
 
 use std::path::PathBuf;
 use std::sync::Arc;

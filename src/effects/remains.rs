@@ -1,9 +1,9 @@
-//! What runs have left in their private copies when their daemon was killed. Blocking.
+//! Keeps the private copies of runs whose daemon was killed. Blocking.
 //!
-//! With what a copy is to be compared was in that daemon alone, so the whole copy is kept, for as long as other changes
-//! of runs are, and the report of the task says where. Beside the folder of copies is another one, where a file of the name of
-//! a copy has the id of the task whose run works in it, from the run's start to its end; one that is there at a start of the
-//! daemon is of a run whose daemon was killed.
+//! Only the killed daemon had the record of the original files, so the whole copy is kept, for as long as other
+//! changes of runs, and the report of the task names its place. Beside the folder of copies is another one with a
+//! file for each copy in use, from the run's start to its end; the file holds the id of the run's task. If such a
+//! file exists at a start of the daemon, its run's daemon was killed.
 #![forbid(unsafe_code)]
 
 use std::fs;

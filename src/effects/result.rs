@@ -1,8 +1,8 @@
-//! What a run left, as its task's last word: status, report, failure.
+//! The result of a run for its task: status, report, failure.
 //!
-//! DevIt 1.10, "Result (cli)" and "artifacts of the resulting NOTIFY". Everything a worker wrote is hostile:
-//! escape sequences, control characters and marks that turn text around are taken out before anything is read,
-//! and every part has a bound. The door builds the artifacts from the [`Report`]: `truncated` is
+//! DevIt 1.10, "Result (cli)" and "artifacts of the resulting NOTIFY". A worker's text is hostile: the daemon removes
+//! escape sequences, control characters and marks that change the direction of text before it reads the rest, and
+//! every part has a bound. The door builds the artifacts from the [`Report`]: `truncated` is
 //! [`Report::original_size`] being there, `reported_at` is the note's time.
 
 use serde_json::{Map, Value, json};

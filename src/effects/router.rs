@@ -1,4 +1,4 @@
-//! Takes every owed effect to the hand that carries it out.
+//! Passes every pending effect to the task that carries it out.
 
 use std::sync::Arc;
 

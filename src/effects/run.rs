@@ -290,7 +290,7 @@ impl Once {
             let before = prepared.before.as_mut();
             let noted = before.map_or(Ok(()), |before| before.leave_a_trace(&place.copies, &task));
             let noted = noted.map_err(|err| {
-                let why = "what is in its directory could not be written down";
+                let why = "the state of its directory could not be recorded";
                 jail_refused(format!(
                     "{why}, so nothing would tell what it makes there if the daemon is killed: {err}"
                 ))

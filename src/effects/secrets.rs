@@ -1,4 +1,4 @@
-//! The secrets of a task: taken from where they are kept at the last moment, and only as far as was allowed.
+//! The secrets of a task: read from their store at the last moment, and only in the allowed form.
 
 use crate::base::{Json, TaskId};
 use crate::domain::command::Record;

@@ -1,9 +1,10 @@
-//! Files of a task's directory that have other names outside of it (a cache of packages, a local clone): whoever writes
-//! one, or changes its rights or times, changes the other too. Before a worker starts, each gets a content of its own
-//! here, shared by blocks where the file system can, or is made read-only; or the worker is not started. Blocking.
+//! Files of a task's directory that have other names outside of it (a cache of packages, a local clone): a write to
+//! one name, or a change of its permissions or times, changes the other too. Before a worker starts, each file gets
+//! its own content here, by shared blocks where the file system can, or becomes read-only; otherwise the worker does
+//! not start. Blocking.
 //!
-//! The name that lies outside keeps the file that was there; what lies here is new, with the same content, rights and
-//! times. It is whole on disk before it takes the place of the other.
+//! The name outside keeps the old file; the file here is new, with the same content, permissions and times. It is
+//! complete on disk before it replaces the other.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::git::{Named, Unreadable, has_in_its_index, named_by_git, submodules};
+use super::git::{Named, Unreadable, has_in_its_index, submodules};
 use super::handoff::Before;
 use super::heavy::typed;
 use super::led::Led;
+use super::named::{by_git, by_git_and_us, by_repository, by_settings, home, own_repository};
 use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::sockets::{Surroundings, surroundings};
 use super::survey::Ground;
 use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
-use crate::base::limits::{PATH_LEN_MAX, REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
+use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
-use crate::system;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
@@ -62,9 +62,10 @@ pub(super) fn shield(
 ) -> Result<Shield, Failure> {
     let home = home();
     let mut seeker = Seeker::new(root.path(), &home, directory.path());
-    let by_git = by_git(root.path(), &mut seeker).map_err(jail_refused)?;
-    let hooks = hooks_of(root.path(), &by_git);
-    let named = named_by_all(by_git, &mut seeker, &profile.protect, &profile.run_outside);
+    let own = own_repository(root.path());
+    let by_git = by_git(own.as_deref(), &mut seeker).map_err(jail_refused)?;
+    let hooks = hooks_of(own.as_deref(), &by_git);
+    let named = by_git_and_us(by_git, &mut seeker, &profile.protect, &profile.run_outside);
     let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
     if later::row_over(prefix.as_os_str().as_encoded_bytes()).is_some_and(later::Row::is_read_only) {
         let why =
@@ -91,7 +92,8 @@ pub(super) fn shield(
     let led = led(&before, &around, root, directory)?;
     let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
     guards.extend(more_guards);
-    before.settings().iter().for_each(|(file, row)| seeker.settings(file, row));
+    guards.extend(guard_what_others_name(&around, root, directory, &mut seeker)?);
+    by_settings(&before, &around, &mut seeker);
     if let Some(why) = seeker.over() {
         return Err(jail_refused(why));
     }
@@ -117,52 +119,10 @@ pub(super) fn shield(
     for path in alone.iter().filter_map(|path| below(path)) {
         guards.push(guard(path, Missing::Leave)?);
     }
-    let own = own_repository(root.path());
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;
     Ok(Shield { guards, sockets, repositories, hooks, before })
-}
-
-fn home() -> PathBuf {
-    std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
-}
-
-/// What git's configuration and its hooks name.
-fn by_git(root: &Path, seeker: &mut Seeker<'_>) -> Result<Named, String> {
-    let named = named_by_git(root, (Unreadable::IsRefused, false), seeker)?;
-    if let Some(own) = own_repository(root) {
-        seeker.hooks_in(&own.join("hooks"), root);
-    }
-    Ok(named)
-}
-
-fn named_by_all(mut named: Named, seeker: &mut Seeker<'_>, protect: &[RepoPath], lines: &[String]) -> Named {
-    named.extend(protect.iter().map(|path| (seeker.root.join(path.as_str()), Missing::Directory)));
-    let root = seeker.root;
-    lines.iter().for_each(|line| seeker.line(line, root));
-    for (path, missing) in &seeker.found.named {
-        named.entry(path.clone()).or_insert(*missing);
-    }
-    named
-}
-
-/// Files and folders, absolute, that run outside of every jail or are protected: those that git's configuration names, these
-/// paths from the workspace, and those that these command lines name; relative where only their ends are known. There or not.
-/// Blocking: git is asked.
-///
-/// # Errors
-/// A sentence when git cannot be asked.
-pub fn held_outside(root: &Path, protect: &[RepoPath], lines: &[String]) -> Result<Vec<PathBuf>, String> {
-    let home = home();
-    // Nobody works there, so that nothing is left out.
-    let mut seeker = Seeker::new(root, &home, Path::new(""));
-    let named = by_git(root, &mut seeker)?;
-    let named = named_by_all(named, &mut seeker, protect, lines).into_keys();
-    if let Some(why) = seeker.over() {
-        return Err(why);
-    }
-    Ok(named.chain(seeker.found.ends.iter().map(PathBuf::from)).collect())
 }
 
 /// Has all repositories held that are there, and those places where submodules belong; answers which there are, and what
@@ -193,17 +153,29 @@ fn guard_repositories(
     for repository in known.iter().filter(|it| **it != top) {
         let below = repository.strip_prefix(directory.path()).unwrap_or(repository);
         guards.push(guard(below, Missing::Directory)?);
-        let is_named = repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()));
-        let at = if is_named { repository.parent() } else { Some(repository.as_path()) };
-        if let Some(at) = at.filter(|it| it.is_dir()) {
-            let named =
-                named_by_git(at, (Unreadable::RunsNothing, !is_named), seeker).map_err(jail_refused)?;
-            guards.extend(guards_of(&named, root, directory)?.0);
-            seeker.hooks_in(&repository.join("hooks"), at);
-        }
+        let named = by_repository(repository, seeker).map_err(jail_refused)?;
+        guards.extend(guards_of(&named, root, directory)?.0);
     }
     guard_submodules(&known, root, directory, &mut guards)?;
     Ok((known, guards))
+}
+
+/// Has held what repositories around a task's directory name in it.
+fn guard_what_others_name(
+    around: &Surroundings,
+    root: &Place,
+    directory: &Place,
+    seeker: &mut Seeker<'_>,
+) -> Result<Vec<Guard>, Failure> {
+    let mut guards = Vec::new();
+    let all = around.repositories.iter().filter_map(|path| std::str::from_utf8(path).ok());
+    for path in all.filter(|path| *path != ".git") {
+        let named = by_repository(&root.path().join(path), seeker).map_err(jail_refused)?;
+        // Where the task would work in it, that repository is refused for what it says of its hooks, not the task.
+        let named = named.into_iter().filter(|(path, _)| !directory.path().starts_with(path)).collect();
+        guards.extend(guards_of(&named, root, directory)?.0);
+    }
+    Ok(guards)
 }
 
 /// Has those places held where submodules belong: the workspace's own ones, and those of the repositories in it.
@@ -270,8 +242,8 @@ fn sockets(before: &Before, around: &Surroundings, root: &Place) -> Result<Vec<P
 }
 
 /// Whether git runs hooks in a workspace: a file among its hooks that is no sample. Where one cannot look, it does.
-fn hooks_of(root: &Path, named: &Named) -> GitHooks {
-    let usual = own_repository(root).map(|it| it.join("hooks"));
+fn hooks_of(own: Option<&Path>, named: &Named) -> GitHooks {
+    let usual = own.map(|it| it.join("hooks"));
     // Of what git names, folders are where it looks for hooks.
     let folders =
         named.iter().filter(|(_, missing)| **missing == Missing::Directory).map(|(path, _)| path.clone());
@@ -327,18 +299,6 @@ fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
 
 fn has_repository(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(".git")).is_ok()
-}
-
-/// The folder of the repository that a workspace belongs to, also where the workspace is one of its work trees.
-fn own_repository(root: &Path) -> Option<PathBuf> {
-    let at = root.ancestors().find(|at| has_repository(at))?.join(".git");
-    if std::fs::symlink_metadata(&at).ok()?.is_dir() {
-        return Some(at);
-    }
-    let text = system::short_text(&at, 2 * PATH_LEN_MAX as u64).ok()?;
-    let entry = at.parent()?.join(text.trim_end().strip_prefix("gitdir: ")?).canonicalize().ok()?;
-    let trees = entry.parent().filter(|it| it.ends_with("worktrees"))?;
-    trees.parent().map(Path::to_path_buf)
 }
 
 /// A placeholder cannot be put behind a link, which a worker may turn anyway.

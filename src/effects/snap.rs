@@ -1,8 +1,8 @@
 //! The programs that take pictures of the screen, and how they are run. Blocking.
 //!
-//! They need the user's display and so cannot be jailed. They run in a pen instead: what they write stays in a
-//! folder of ours that is removed afterwards, of the environment they see the display and the locale, and they
-//! have limits of time, size and processor. What they leave is checked before it becomes a picture.
+//! They need the user's display and so cannot be jailed. They run with restrictions instead: their output goes to a
+//! folder of the daemon that is removed afterwards, their environment has only the display and the locale, and they
+//! have limits of time, size and processor. The daemon checks their output before it becomes a picture.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, Read as _};

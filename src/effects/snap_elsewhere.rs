@@ -1,4 +1,4 @@
-//! Systems on which no pictures of the screen are taken.
+//! Systems on which Provost takes no pictures of the screen.
 
 use std::convert::Infallible;
 use std::io::PipeReader;

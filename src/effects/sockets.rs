@@ -1,6 +1,7 @@
-//! What matters around the directory of a task: local sockets of the user's programs, to which a worker is not to connect,
-//! and links among settings, which may lead into the directory. Blocking.
+//! Finds sockets and links around the directory of a task: local sockets of the user's programs, to which a worker
+//! must not connect, and links among settings, which may lead into the directory. Blocking.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, FileType, Mode};
 use rustix::io::Errno;
 
+use super::named::row_of_settings;
 use super::survey::{Stop, directory_flags, open_place};
 use crate::base::later;
 use crate::base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
@@ -20,6 +22,10 @@ pub(super) struct Surroundings {
     pub(super) sockets: Vec<Vec<u8>>,
     /// Symbolic links among settings and in repositories.
     pub(super) links: Vec<Vec<u8>>,
+    /// Files of settings that are read-only for workers: they name programs, also in the directory.
+    pub(super) settings: BTreeSet<Vec<u8>>,
+    /// Repositories, whose configuration does the same.
+    pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
 /// Looks at a workspace around a directory; what lies in the directory is left out.
@@ -65,6 +71,13 @@ impl Around {
                 path.push(b'/');
             }
             path.extend(name.to_bytes());
+            if is_repository_name(name.to_bytes()) && !is_within_a_repository(path) {
+                self.found.repositories.insert(path.clone());
+            }
+            let is_file = matches!(entry.file_type(), FileType::RegularFile | FileType::Symlink);
+            if is_file && row_of_settings(path).is_some() {
+                self.found.settings.insert(path.clone());
+            }
             match entry.file_type() {
                 FileType::Socket | FileType::Fifo => self.found.sockets.push(path.clone()),
                 FileType::Symlink if is_among_settings(path) => self.found.links.push(path.clone()),
@@ -97,10 +110,14 @@ impl Around {
     }
 }
 
+fn is_within_a_repository(path: &[u8]) -> bool {
+    path.split(|it| *it == b'/').rev().skip(1).any(is_repository_name)
+}
+
 /// Whether a link is a setting that stays read-only, lies in one, or in a repository.
 fn is_among_settings(path: &[u8]) -> bool {
     let mut names = path.split(|it| *it == b'/');
-    let is_gits = names.clone().rev().skip(1).any(is_repository_name);
+    let is_gits = is_within_a_repository(path);
     let is_setting = later::row_over(path).is_some_and(later::Row::is_read_only);
     (is_setting || is_gits) && !names.any(later::is_fetched)
 }

@@ -1,4 +1,6 @@
-//! What matters around the directory of a task. No worker is started in the user's own directory on Windows.
+//! Sockets and links around the directory of a task. On Windows no worker starts in the user's own directory.
+
+use std::collections::BTreeSet;
 
 use crate::jail::Place;
 
@@ -7,6 +9,8 @@ use crate::jail::Place;
 pub(super) struct Surroundings {
     pub(super) sockets: Vec<Vec<u8>>,
     pub(super) links: Vec<Vec<u8>>,
+    pub(super) settings: BTreeSet<Vec<u8>>,
+    pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
 /// Finds none.

@@ -1,8 +1,8 @@
-//! A look at a workspace: every file that matters for the hand-off, by what the kernel says of it. Blocking.
+//! A scan of a workspace: every file that matters for the hand-off, with the kernel's metadata. Blocking.
 //!
-//! Nothing is read but directories, so a look costs a system call or two per file. The time of change is the
-//! kernel's own and no worker can set it back. Everything is reached through handles that follow no symbolic
-//! link, and nothing is ever opened that could block or act.
+//! A scan reads only directories, so it costs a system call or two per file. The time of change is the kernel's own
+//! and no worker can set it back. The scan uses handles that follow no symbolic link, and never opens a file that
+//! could block or act.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -167,7 +167,7 @@ impl Stop {
             }
             Stop::TooDeep => format!("the workspace is nested deeper than {SURVEY_DEPTH_MAX}"),
             Stop::TooSlow => format!("looking at the workspace took longer than {SURVEY_MS_MAX} ms"),
-            Stop::Io(error) => format!("the workspace could not be looked at: {error}"),
+            Stop::Io(error) => format!("the workspace could not be examined: {error}"),
         }
     }
 }
@@ -175,17 +175,25 @@ impl Stop {
 impl Ground {
     /// Looks at everything. Never fails: what could not be looked at is said in the result.
     pub(super) fn look(&self) -> Survey {
-        self.walk(SURVEY_ENTRIES_MAX, None)
+        self.walk(SURVEY_ENTRIES_MAX, None, false)
     }
 
     /// Looks once more when nothing of the worker is left: at as much as it may have added, and into folders that it has
     /// shut, which are opened for that.
     pub(super) fn look_after(&self, before: &Survey) -> Survey {
-        self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before))
+        self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before), false)
     }
 
-    fn walk(&self, left: u64, before: Option<&Survey>) -> Survey {
+    /// Looks at what counts for an apply: where there is too much, not into what package managers fill. No setting is read
+    /// there; of repositories there, it is not known then what their configuration names.
+    pub(super) fn look_for_an_apply(&self) -> Survey {
+        let found = self.look();
+        if found.incomplete.is_none() { found } else { self.walk(SURVEY_ENTRIES_MAX, None, true) }
+    }
+
+    fn walk(&self, left: u64, before: Option<&Survey>, passes_over_fetched: bool) -> Survey {
         let mut walk = Walk {
+            passes_over_fetched,
             ground: self,
             before,
             left,
@@ -210,6 +218,7 @@ struct Walk<'a> {
     until: Instant,
     found: Survey,
     root: Option<OwnedFd>,
+    passes_over_fetched: bool,
     /// How many folders of fetched things are above.
     fetched: u32,
     /// How many folders above are read-only with all that is in them.
@@ -304,19 +313,8 @@ impl Walk<'_> {
 
     /// Whether it is a module that an interpreter would load beside what runs outside.
     fn is_beside(&self, path: &[u8]) -> bool {
-        const MODULES: [&[u8]; 9] =
-            [b".py", b".pyc", b".so", b".js", b".cjs", b".mjs", b".rb", b".pm", b".lua"];
-        let split = |path: &[u8]| {
-            let end = path.iter().rposition(|it| *it == b'/');
-            end.map_or((Vec::new(), path.to_vec()), |end| (path[..end].to_vec(), path[end + 1..].to_vec()))
-        };
-        if self.ground.beside.is_empty() {
-            return false;
-        }
-        let (folder, name) = split(path);
-        let is_module = MODULES.iter().any(|end| name.ends_with(end));
-        let is_package = || name.starts_with(b"__init__.") && self.ground.beside.contains(&split(&folder).0);
-        is_module && (self.ground.beside.contains(&folder) || !folder.is_empty() && is_package())
+        let beside = &self.ground.beside;
+        !beside.is_empty() && later::is_module_in(path, |folder| beside.contains(folder))
     }
 
     fn entry(
@@ -427,6 +425,9 @@ impl Walk<'_> {
         depth: usize,
         (fetched, held): (u32, u32),
     ) -> Result<(), Stop> {
+        if fetched > 0 && self.passes_over_fetched {
+            return Ok(());
+        }
         (self.fetched, self.held) = (self.fetched + fetched, self.held + held);
         let walked = self.directory(dir, path, zone, depth);
         (self.fetched, self.held) = (self.fetched - fetched, self.held - held);

@@ -1,5 +1,5 @@
-//! A look at a workspace, which is not taken on Windows: no worker runs there yet, and the report says that nothing
-//! was looked at.
+//! The scan of a workspace, which does not exist on Windows: no worker runs in the workspace there, and the report
+//! says that it was not compared.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,6 +100,11 @@ impl Ground {
             "{root} was not looked at ({directory}, {protected} protected paths): there is no hand-off report on Windows in this version"
         );
         Survey { incomplete: Some(why), ..Survey::default() }
+    }
+
+    /// Finds nothing.
+    pub(super) fn look_for_an_apply(&self) -> Survey {
+        Survey::default()
     }
 
     /// The same.

@@ -1,10 +1,10 @@
-//! Which names of a workspace run later: by themselves, when somebody builds, or on a build server.
+//! The names in a workspace that run later: by themselves, during a build, or on a build server.
 //!
-//! By name alone, so that a look at a directory is enough. Settings that run by themselves are in the table of
-//! [`later`]; here is what is run on purpose. A list like this is never complete; what it cannot know, the configuration
-//! adds with `protect`.
+//! They are recognised by name alone, so that reading a directory is enough. The table of [`later`] has the settings
+//! that run by themselves; this list has the files that people run on purpose. Such a list is never complete; the
+//! configuration adds further paths with `protect`.
 
-use crate::base::later::{self, Whose};
+use crate::base::later::{self, Whose, names};
 use crate::domain::FindingKind;
 use crate::jail::Parts;
 
@@ -38,152 +38,11 @@ pub(super) struct Said {
     pub(super) kind: Option<FindingKind>,
 }
 
-/// What servers run, at the top of a workspace.
-const CI: [&str; 17] = [
-    ".appveyor.yml",
-    ".azure-pipelines",
-    ".buildkite",
-    ".circleci",
-    ".cirrus.yml",
-    ".drone.yml",
-    ".forgejo",
-    ".gitea",
-    ".github",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    ".woodpecker",
-    ".woodpecker.yml",
-    "Jenkinsfile",
-    "appveyor.yml",
-    "azure-pipelines.yml",
-    "bitbucket-pipelines.yml",
-];
-
-/// What builds, tests and package managers run.
-const BUILD: [&str; 71] = [
-    ".bazelrc",
-    ".npmrc",
-    ".pnpmfile.cjs",
-    ".python-version",
-    ".tool-versions",
-    ".yarnrc",
-    ".yarnrc.yml",
-    "BUILD",
-    "BUILD.bazel",
-    "Brewfile",
-    "CMakeLists.txt",
-    "CMakePresets.json",
-    "Cargo.toml",
-    "Containerfile",
-    "Dockerfile",
-    "Earthfile",
-    "GNUmakefile",
-    "Gemfile",
-    "Justfile",
-    "MODULE.bazel",
-    "Makefile",
-    "Makefile.am",
-    "Makefile.in",
-    "Pipfile",
-    "Procfile",
-    "Rakefile",
-    "SConstruct",
-    "Taskfile.yml",
-    "Tiltfile",
-    "Vagrantfile",
-    "WORKSPACE",
-    "bun.toml",
-    "bunfig.toml",
-    "build.gradle",
-    "build.gradle.kts",
-    "build.rs",
-    "build.sbt",
-    "build.xml",
-    "build.zig",
-    "compose.yaml",
-    "compose.yml",
-    "composer.json",
-    "configure",
-    "configure.ac",
-    "conftest.py",
-    "default.nix",
-    "deno.json",
-    "devbox.json",
-    "devenv.nix",
-    "devenv.yaml",
-    "docker-compose.yml",
-    "dune-project",
-    "flake.nix",
-    "go.mod",
-    "gradle.properties",
-    "justfile",
-    "makefile",
-    "meson.build",
-    "mix.exs",
-    "noxfile.py",
-    "package.json",
-    "pom.xml",
-    "pyproject.toml",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "setup.cfg",
-    "setup.py",
-    "shell.nix",
-    "tox.ini",
-];
-
-/// Directories of the same.
-const BUILD_DIRS: [&str; 3] = [".cargo", ".mvn", "gradle"];
-
-/// Beginnings and ends of names of the same: `vite.config.ts`, `rules.mk`.
-const BUILD_ENDS: [&str; 9] = [
-    ".mk",
-    ".cmake",
-    ".gemspec",
-    ".pth",
-    ".config.js",
-    ".config.cjs",
-    ".config.mjs",
-    ".config.ts",
-    ".config.mts",
-];
-
-/// Ends of hidden names of the same: `.eslintrc.js`.
-const PROGRAM_RC_ENDS: [&str; 4] = ["rc.js", "rc.cjs", "rc.mjs", "rc.ts"];
-
-/// What pins what is fetched.
-const LOCKS: [&str; 19] = [
-    "Cargo.lock",
-    "Gemfile.lock",
-    "MODULE.bazel.lock",
-    "Package.resolved",
-    "Pipfile.lock",
-    "bun.lock",
-    "bun.lockb",
-    "composer.lock",
-    "deno.lock",
-    "flake.lock",
-    "go.sum",
-    "gradle.lockfile",
-    "mix.lock",
-    "npm-shrinkwrap.json",
-    "package-lock.json",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "uv.lock",
-    "yarn.lock",
-];
-
 /// Files of a repository that name programs or lead to others that do.
 const GIT_FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
 
 /// Directories of a repository with what is run: hooks, and operations that were begun and go on later.
 const GIT_DIRS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
-
-/// Files of a work tree that say what git shows of it, and how.
-const HIDING: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
 
 /// Why a row of the table matters.
 pub(super) fn kind_of(row: &later::Row) -> FindingKind {
@@ -221,14 +80,14 @@ pub(super) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
         Zone::Objects if name.len() == 2 => nothing(Zone::Loose),
         Zone::Objects => Said { kind: Some(FindingKind::Git), ..nothing(Zone::Whole) },
         Zone::Loose => Said { kind: Some(FindingKind::Git), ..nothing(Zone::Loose) },
-        Zone::Top if CI.contains(&name) => whole(FindingKind::Ci),
+        Zone::Top if names::is_ci(name) => whole(FindingKind::Ci),
         Zone::Top | Zone::Plain if name == ".git" => {
             Said { zone: Some(Zone::Git), kind: Some(FindingKind::Git) }
         }
-        Zone::Top | Zone::Plain if BUILD_DIRS.contains(&name) => {
+        Zone::Top | Zone::Plain if names::is_build_folder(name) => {
             Said { zone: Some(Zone::All(FindingKind::Build)), kind: None }
         }
-        Zone::Top | Zone::Plain if HIDING.contains(&name) => {
+        Zone::Top | Zone::Plain if names::is_hiding(name) => {
             Said { kind: Some(FindingKind::Git), ..nothing(Zone::Plain) }
         }
         Zone::Top | Zone::Plain => Said { kind: file(name), ..nothing(Zone::Plain) },
@@ -236,16 +95,10 @@ pub(super) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
 }
 
 fn file(name: &str) -> Option<FindingKind> {
-    let is_build = BUILD.contains(&name)
-        || BUILD_ENDS.iter().any(|end| name.ends_with(end))
-        || (name.starts_with('.') && PROGRAM_RC_ENDS.iter().any(|end| name.ends_with(end)))
-        || name.starts_with("Dockerfile.")
-        || name.starts_with("docker-compose.");
-    let is_lock = LOCKS.contains(&name) || (name.starts_with("requirements") && name.ends_with(".txt"));
-    if is_build {
+    if names::is_build(name) {
         return Some(FindingKind::Build);
     }
-    is_lock.then_some(FindingKind::Lock)
+    names::is_lock(name).then_some(FindingKind::Lock)
 }
 
 /// Whether a directory with these names is a repository's own, whatever it is called: git takes a directory for

@@ -1,4 +1,4 @@
-//! A run that is a conversation: what was said, weighed against how the process ended.
+//! A run of a worker that speaks MCP: combines its last message with the end of its process.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,7 +1,8 @@
-//! Which files git tracks, by its index: what is tracked is never ignored, whatever the ignore files say. Blocking.
+//! The files that git tracks, by its index: a tracked file is never ignored, regardless of the ignore files.
+//! Blocking.
 //!
-//! The index is read as it lies there, in each of its versions with SHA-1 names; git is not run. What cannot be read
-//! tracks nothing more, and the ignore files alone count.
+//! It reads the index file directly, in each of its versions with SHA-1 names, and does not run git. Where the index
+//! cannot be read, no further file counts as tracked, and the ignore files alone count.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

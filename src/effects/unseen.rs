@@ -1,9 +1,9 @@
-//! Repositories that a run has made whose end no daemon saw, because it was killed with its workers: found at the next
-//! start, before any other look takes them for the user's own, and put out of force. Blocking.
+//! Finds repositories of runs whose end no daemon saw, because it was killed with its workers, and disables them.
+//! This happens at the next start, before another scan takes them for the user's own. Blocking.
 //!
-//! Beside the folder of private copies is another one, where a file for each run in a directory of the user's says which
-//! repositories were there when the run began. It is on the disk before the worker runs and goes when the look after the run
-//! is done, so that one which is there at a start of the daemon is of a run that was never looked at.
+//! Beside the folder of private copies is another one, where a file for each run in a directory of the user's says
+//! which repositories existed when the run began. The file is on disk before the worker runs and is removed after the
+//! scan that follows the run, so a file that exists at a start of the daemon belongs to a run without that scan.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -73,7 +73,7 @@ impl Trace {
     /// The run was looked at, or has never begun.
     pub(super) fn remove(self) {
         if let Err(err) = fs::remove_file(&self.0) {
-            tracing::warn!(%err, "what is noted of a run that is over was not removed");
+            tracing::warn!(%err, "the note about a finished run was not removed");
         }
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn look_for(copies: &Path) -> Vec<Unseen> {
                 let path = entry.path();
                 tracing::error!(
                     %err, path = %path.display(),
-                    "what was there before a run is not known: look for repositories that are not yours before you use git"
+                    "the workspace's state before a run is not known: look for repositories that are not yours before you use git"
                 );
                 None
             }

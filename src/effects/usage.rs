@@ -1,6 +1,7 @@
-//! What a worker says it has used: tokens and money, wherever in its JSON output that stands.
+//! Reads the tokens and the cost that a worker reports, from any place in its JSON output.
 //!
-//! DevIt 1.10, "Token/cost stats". The numbers are claims of the worker; they are shown and never counted on.
+//! DevIt 1.10, "Token/cost stats". The numbers are claims of the worker; the daemon shows them and never relies on
+//! them.
 
 use std::collections::VecDeque;
 

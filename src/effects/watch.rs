@@ -1,7 +1,7 @@
-//! Files that a delegation wants watched: what they were, what they are, what became of them. Blocking.
+//! Watched files of a delegation: their earlier state, their present state, and the difference. Blocking.
 //!
-//! Two looks at the directory are compared, so nothing depends on every single change being noticed. What is said
-//! of a file is against the beginning: one that was made and removed again is not told.
+//! It compares two scans of the directory, so it need not notice every single change. A report compares with the
+//! beginning: it leaves out a file that was made and removed again.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Files that a delegation wants watched, which are not looked at on Windows yet: what is told says so.
+//! Watched files of a delegation. On Windows the daemon does not watch files yet, and the report says so.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

@@ -1,13 +1,13 @@
-//! Watching files while a task is worked on, and telling those who wait for it.
+//! Watches files during a task, and reports their changes to the agents that wait for it.
 //!
 //! ```text
 //!   [first look] --> [waiting] --hint--> [resting] --> [look] --news--> told, rests longer
 //!                        ^                                |
 //!                        +--------------------------------+        the task is over: [last look]
 //! ```
-//! Bursts are told as one, looks take a small part of the time that they are apart, and the number of reports is
-//! bounded; the last look finds everything. A task in the jail is watched by its run, one of a collecting worker
-//! for as long as it is with that worker: [`Effect::WatchFiles`](crate::domain::Effect::WatchFiles).
+//! A burst becomes one report, scans take a small part of the time between them, and the number of reports is
+//! bounded; the last scan finds everything. Its run watches a task in the jail; a task of a collecting worker is
+//! watched for as long as that worker has it: [`Effect::WatchFiles`](crate::domain::Effect::WatchFiles).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -33,7 +33,7 @@ pub fn system_resolver() -> Resolver {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error(
-        "{0} is not among what this worker may reach: its configuration and the rule that let it run say what is"
+        "{0} is not among the hosts that this worker may reach: its configuration and the rule that allowed its run name them"
     )]
     NotGranted(String),
     #[error(

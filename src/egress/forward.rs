@@ -1,4 +1,4 @@
-//! A granted port: what connects to it inside is connected to the same port of the host's loopback.
+//! A granted port: forwards a connection from inside the jail to the same port of the host's loopback.
 
 use std::net::{IpAddr, Ipv4Addr};
 

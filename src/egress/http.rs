@@ -1,4 +1,4 @@
-//! What both proxies share: serving a connection, asking a host, and what a head may carry from one to the other.
+//! Shared by both proxies: serving a connection, asking a host, and the headers that are passed on.
 
 use std::convert::Infallible;
 use std::time::Duration;

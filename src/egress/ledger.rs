@@ -1,4 +1,4 @@
-//! What one run has reached, and how much went there and came back.
+//! The record of one run's connections: the hosts, and the bytes in both directions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

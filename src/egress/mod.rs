@@ -1,18 +1,18 @@
 //! EGRESS: the only way out of a jail's network.
 //!
 //! A jail has a network of its own with nothing in it but listeners, which were made inside and handed to the
-//! daemon. What a worker connects to there is answered here: a granted port leads to the same port of the host's
-//! loopback, and a proxy leads to the hosts that were granted, to no others.
+//! daemon. This module answers a worker's connections to them: a granted port leads to the same port of the host's
+//! loopback, and a proxy leads to the granted hosts and to no others.
 //!
 //! What it promises:
 //! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected to.
 //!   A name leads to public addresses only, unless the grant names the address.
-//! - Our own doors are never reached, whatever was granted.
+//! - Provost's own doors are never reached, regardless of the grant.
 //! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run in its
 //!   place, and reaches that host in no other way.
 //! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
-//! - Bounded: heads, times, connections. No redirect is followed. What was reached, and how much was sent, is told
-//!   at the end.
+//! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are recorded at
+//!   the end.
 //!
 //! Left to others: what is granted (`policy`, `effects`), and the jail (`jail`).
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Which ports are our own doors: the kernel is asked, so that no list of ours can be incomplete.
+//! Finds the ports of Provost's own doors. It asks the kernel, since a list could be incomplete.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The token of one run: what its own programs say to the proxy, and nobody else knows.
+//! The token of one run, with which its own programs authenticate at the proxy.
 
 use subtle::ConstantTimeEq as _;
 

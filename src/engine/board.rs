@@ -1,7 +1,7 @@
-//! What doors may look at without asking the engine: whether an agent's mail is known to be empty.
+//! Empty queues of mail, which doors read without asking the engine.
 //!
-//! A HEARTBEAT that finds nothing is by far the most frequent request. The engine writes here what it knows
-//! before it answers anybody, so a look can be out of date only in the direction of asking once too often.
+//! A HEARTBEAT that finds nothing is by far the most frequent request. The engine writes here before it answers, so
+//! an outdated entry can only cause a superfluous request.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

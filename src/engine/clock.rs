@@ -1,11 +1,11 @@
-//! Where the engine gets its time.
+//! The engine's clock.
 //!
-//! Two clocks that do not agree are at work. The *system's clock* shows the time of day; a person, a time server or a
-//! virtual machine sets it, ahead or back. *Boot time* goes forward at one pace, sleep included, and means nothing to
-//! people. What is measured (leases, approvals, limits) has to go by the second, and what is written down should look
-//! like the first. [`SteadyClock`] goes by boot time, begins where the system's clock stands, and follows it so slowly
-//! that no duration is off by more than a hundredth. A clock that is far ahead is taken up at once when nothing is
-//! measured; one that was set back is waited for.
+//! There are two clocks that do not agree. The *system's clock* shows the time of day; a person, a time server or a
+//! virtual machine sets it, ahead or back. *Boot time* goes forward at a constant rate, sleep included, and means
+//! nothing to people. Durations (leases, approvals, limits) have to use the second, and recorded times should look
+//! like the first. [`SteadyClock`] goes by boot time, begins where the system's clock stands, and follows it so
+//! slowly that no duration is off by more than a hundredth. If the system's clock is far ahead and no duration is
+//! measured, it adopts that time at once; if the system's clock was set back, it waits for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -93,6 +93,6 @@ impl Feed {
     }
 }
 
-fn stopped() -> StoreError {
+pub(super) fn stopped() -> StoreError {
     StoreError::Stopped("the engine has stopped".into())
 }

@@ -1,7 +1,7 @@
-//! The number of the newest message in every inbox, for doors to look at without asking.
+//! The number of the newest message in every inbox, which doors read without asking the engine.
 //!
-//! Most polls find nothing new. The engine writes here after a commit and before it answers anybody, so who sees a number
-//! can read everything up to it.
+//! Most polls find nothing new. The engine writes here after a commit and before it answers, so a reader of a number
+//! can read every message up to it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::domain::{PostChange, State};
 #[derive(Debug, Default)]
 pub struct Letterbox {
     newest: AtomicU64,
-    /// Whether it is somebody's, and not only waited for.
+    /// Whether an agent has it, or only readers wait for it.
     taken: std::sync::atomic::AtomicBool,
     /// Told whenever there is something new.
     pub arrived: Notify,
@@ -50,7 +50,7 @@ impl Letterboxes {
         boxes.get(slug).is_some_and(|it| it.taken.load(Ordering::Acquire))
     }
 
-    /// Waits until somebody has got an inbox, or has lost it. One listener is told.
+    /// Waits until an agent gets an inbox, or loses it. One listener is notified.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -92,7 +92,7 @@ impl Letterboxes {
                 }
             }
             PostChange::DropCorrespondent(slug) => {
-                // Whoever waits at it goes on waiting: its owner may come back.
+                // Readers that wait at it go on waiting: its owner may come back.
                 let it = self.at(slug);
                 it.taken.store(false, Ordering::Release);
                 it.newest.store(0, Ordering::Release);

@@ -1,26 +1,19 @@
 //! Events as they are committed, for those who listen now; bounded for those who do not keep up.
 //!
-//! A listener may be so many events behind, and large ones among them may have so many bytes together. Whoever is further
+//! A listener may be so many events behind, and large ones among them may have so many bytes together. A listener that is further
 //! behind has missed something, is told so, and finds it in the store.
 
-use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use crate::base::limits::{EVENTS_BUFFERED, EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
+use super::held::{Held, Large};
+use crate::base::limits::EVENTS_BUFFERED;
 use crate::domain::{Event, EventKind};
 
-/// An event on its way. A large one can be taken back.
-#[derive(Clone)]
-enum Passing {
-    Small(Arc<Event>),
-    Large(Arc<Large>),
-}
-
-type Large = Mutex<Option<Arc<Event>>>;
+type Passing = Held<Event>;
 
 /// Where listeners come from. Cheap to clone.
 #[derive(Clone)]
@@ -50,7 +43,7 @@ impl Live {
 
     /// The one who tells, of whom there is one.
     pub(super) fn teller(&self) -> Teller {
-        Teller { to: self.clone(), large: VecDeque::new(), bytes: 0 }
+        Teller { to: self.clone(), large: Large::default() }
     }
 
     fn has_listeners(&self, is_post: bool) -> bool {
@@ -69,9 +62,7 @@ impl Live {
 /// What the engine tells listeners with.
 pub(super) struct Teller {
     to: Live,
-    /// Large events that somebody may not have heard yet, oldest first.
-    large: VecDeque<(Weak<Large>, usize)>,
-    bytes: usize,
+    large: Large<Event>,
 }
 
 impl Teller {
@@ -82,30 +73,9 @@ impl Teller {
             return;
         }
         let bytes = if event.kind.may_be_large() { size_of(&event) } else { 0 };
-        let event = Arc::new(event);
-        if bytes < LARGE_EVENT_BYTES_MIN {
-            return self.to.send(Passing::Small(event), is_post);
-        }
-        let large = Arc::new(Large::new(Some(event)));
-        self.large.push_back((Arc::downgrade(&large), bytes));
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.to.send(Passing::Large(large), is_post);
-        self.make_room();
-    }
-
-    /// Forgets what everybody has heard, and takes back the oldest where that is not enough. The newest stays.
-    fn make_room(&mut self) {
-        while let Some((oldest, bytes)) = self.large.front() {
-            let heard = oldest.strong_count() == 0;
-            if !heard && (self.bytes <= EVENTS_BUFFERED_BYTES_MAX || self.large.len() == 1) {
-                return;
-            }
-            if let Some(large) = oldest.upgrade() {
-                drop(large.lock().unwrap_or_else(PoisonError::into_inner).take());
-            }
-            self.bytes = self.bytes.saturating_sub(*bytes);
-            self.large.pop_front();
-        }
+        let passing = self.large.hold(Arc::new(event), bytes);
+        self.to.send(passing, is_post);
+        self.large.make_room();
     }
 }
 
@@ -118,7 +88,7 @@ impl Listener {
     /// # Errors
     /// When some were missed, or the engine has stopped.
     pub async fn recv(&mut self) -> Result<Arc<Event>, RecvError> {
-        heard(self.0.recv().await?).ok_or(RecvError::Lagged(1))
+        self.0.recv().await?.get().ok_or(RecvError::Lagged(1))
     }
 
     /// The next event that is there already.
@@ -126,14 +96,7 @@ impl Listener {
     /// # Errors
     /// When there is none, some were missed, or the engine has stopped.
     pub fn try_recv(&mut self) -> Result<Arc<Event>, TryRecvError> {
-        heard(self.0.try_recv()?).ok_or(TryRecvError::Lagged(1))
-    }
-}
-
-fn heard(passing: Passing) -> Option<Arc<Event>> {
-    match passing {
-        Passing::Small(event) => Some(event),
-        Passing::Large(large) => large.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        self.0.try_recv()?.get().ok_or(TryRecvError::Lagged(1))
     }
 }
 

@@ -1,13 +1,15 @@
-//! Order. One thread owns the core and the store; everybody else hands it commands and waits.
+//! Order. One thread owns the core and the store; all others send it commands and wait.
 //!
-//! Promises: commands are applied one after another; nothing is answered before it is committed; an idle
-//! Provost commits each command at once and a busy one commits many with one flush, without any timer; reads
-//! never see what is not committed. What the commands mean is `domain`'s business, where they rest is `store`'s.
+//! Promises: commands are applied one after another; the engine answers no command before its commit; an idle Provost
+//! commits each command at once and a busy one commits many with one flush, without any timer; reads never see
+//! uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
 #![forbid(unsafe_code)]
 
 mod board;
 mod clock;
+mod fanout;
 mod feed;
+mod held;
 mod letterboxes;
 mod live;
 mod readers;
@@ -23,6 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use board::{Board, Slot};
 pub use clock::{Clock, SteadyClock, SystemClock};
+pub use fanout::{Encoded, Fanout, Follower, Frame, Frames};
 pub use feed::Feed;
 pub use letterboxes::{Letterbox, Letterboxes};
 pub use live::Listener;
@@ -120,7 +123,7 @@ pub struct Started {
 /// Why an engine has ended by itself: what it held in memory was no longer what is stored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "the store cannot be read any more: {0}; the daemon has ended, so that nothing false is said: look at its disk, and run `provost doctor`"
+    "the store cannot be read any more: {0}; the daemon has ended, so that no answer is wrong: check its disk, and run `provost doctor`"
 )]
 pub struct Lost(pub Box<str>);
 
@@ -243,7 +246,7 @@ impl Engine {
     pub async fn view<V: View>(&self, view: V) -> Result<V::Out, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.hand_over(Envelope::Look(Box::new(move |now, state| {
-            // The asker may have gone; nobody else wants the answer.
+            // The asker may have gone; no other caller wants the answer.
             let _ = reply.send(view.look(now, state));
         })))?;
         answer.await.map_err(|_| gone())
@@ -366,7 +369,7 @@ impl Engine {
         &self.letterboxes
     }
 
-    /// Whether a name is somebody's by a token, so that this proof alone does not speak for it.
+    /// Whether a name is reserved by a token, so that this proof alone does not speak for it.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_taken(agent, proof, self.now())
     }

@@ -1,6 +1,6 @@
-//! Looking at the store beside the engine: few connections, kept open, and questions that wait for their turn.
+//! Reads of the store beside the engine: few connections, kept open, and requests that wait for their turn.
 //!
-//! However many ask, the files that are open stay few; a question takes milliseconds.
+//! The number of open files stays small for any number of requests; a request takes milliseconds.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use super::Engine;
 use crate::base::limits::STORE_READERS_MAX;
 use crate::store::{Reader, StoreError};
 
-/// The connections that nobody uses at the moment, and the turns to use one.
+/// The connections that are not in use at the moment, and the turns to use one.
 pub(super) struct Readers {
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<Box<dyn Reader>>>,

@@ -1,14 +1,14 @@
-//! Statuses that say again what is known, for doors to take in without asking.
+//! Repeated statuses, which doors accept without asking the engine.
 //!
 //! ```text
 //!   [published] --the same again--> [taken in] --the engine's next step--> [on record]
 //!        ^                               |
 //!        +---- anything else ------------+---- the daemon is killed first --> [said once, as it was]
 //! ```
-//! Agents say every few seconds that they work. The engine notes here, after each commit, what an agent's last status was;
-//! one that says the same is counted here and acknowledged. The engine puts it on record, with a number of its own, before
-//! it does whatever it is asked next, and `REPEATS_TOLD_MS_MAX` later at the latest. So whoever asks sees it, and only a
-//! daemon that is killed within that time forgets that something known was said once more.
+//! Agents report every few seconds that they work. After each commit the engine notes an agent's last status here; a
+//! door counts and acknowledges an equal one here. The engine records it, with a number of its own, before it carries
+//! out the next command, and after `REPEATS_TOLD_MS_MAX` at the latest. So every reader sees it, and only a daemon
+//! that is killed within that time forgets the repeat of a known status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(super) struct Said {
     pub(super) post: Post,
 }
 
-/// What became of a status that somebody wants taken in.
+/// The result of taking in a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
     /// It is news, or there is no room.
@@ -120,7 +120,7 @@ impl Repeats {
         }
     }
 
-    /// Somebody has no inbox any more.
+    /// An agent has no inbox any more.
     pub(super) fn forget(&self, slug: &Slug) {
         self.inner().known.remove(slug);
     }

@@ -33,7 +33,7 @@ use crate::store::{Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
-/// After a start, when whoever waited for it is served: a daemon may never run for as long as that.
+/// After a start, once the process that waited for it is served: many daemons never run that long.
 const PRUNE_FIRST: Duration = Duration::from_secs(1);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// Between two bites, when nothing else happens.
@@ -178,7 +178,7 @@ impl Worker {
             if gave_back {
                 self.commit(&mut []);
             }
-            // Whoever asks hears that there is no engine any more.
+            // Later callers learn that the engine has ended.
             if self.lost.is_some() {
                 return self.lost;
             }
@@ -308,7 +308,7 @@ impl Worker {
                 false => Republish { post }.into(),
             };
             if let Err(refusal) = self.apply(&it.who, command, Facts::default()) {
-                tracing::debug!(agent = %it.who, %refusal, "a status that was said again is not on record");
+                tracing::debug!(agent = %it.who, %refusal, "a repeated status is not recorded");
             }
         }
         self.repeated.extend(taken);
@@ -400,12 +400,12 @@ impl Worker {
             Ok(loaded) => {
                 self.core.restore(loaded.state);
                 if self.store.journal_head() != head {
-                    tracing::warn!("a commit that was said to have failed is on record");
+                    tracing::warn!("a commit that was reported as failed is on record");
                     self.receiving.done();
                 }
             }
             Err(err) => {
-                tracing::error!(%err, "memory cannot be rebuilt from the store; ending, so that nothing false is said");
+                tracing::error!(%err, "memory cannot be rebuilt from the store; the daemon ends, so that no answer is wrong");
                 self.lost = Some(Lost(err.to_string().into()));
             }
         }

@@ -1,4 +1,4 @@
-//! Questions about the graph. Answers are in one order, whatever the order in which files came.
+//! Queries of the graph. The order of answers does not depend on the order of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,10 @@
-//! Who calls whom across the files of a repository.
+//! The call graph across the files of a repository.
 //!
-//! Files come in as [`Outline`]s, one at a time and in any order; what they say of imports is followed from file to
-//! file, and what cannot be followed is `?:name`, as wit has it. Promises: the same files give the same graph, whatever
-//! the order in which they came; a change costs what depends on it, and never the whole; nothing here opens a file.
-//! What is only guessed (the one method of its name) is an edge like any other, since a warning too many costs less
-//! than one too few. Leaves reading files, and noticing that they have changed, to `index`.
+//! The caller adds files as [`Outline`]s, one at a time and in any order. The graph follows imports from file to
+//! file; a call that it cannot follow is `?:name`, as in wit. Promises: the same files give the same graph in any
+//! order; the cost of a change depends on its dependants, never on the whole; the graph opens no file.
+//! A guess (the one method of its name) is an edge like any other, since a superfluous warning costs less than a
+//! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
 mod ask;

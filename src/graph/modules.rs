@@ -1,8 +1,8 @@
-//! Where an import leads: from what is written to the paths at which the module may be, the best first.
+//! Resolves an import: from its text to the paths at which the module may be, the best first.
 //!
-//! Which of them exist is asked of the graph. A *key* is a path without what may be left out when it is imported
-//! (`src/a` of `src/a.ts`, `src/a/index.ts` and `src/a/__init__.py`): a file that comes or goes concerns exactly those
-//! who have asked for one of its keys.
+//! The graph knows which of them exist. A *key* is a path without the parts that an import may leave out
+//! (`src/a` of `src/a.ts`, `src/a/index.ts` and `src/a/__init__.py`): a new or removed file concerns exactly the
+//! importers of one of its keys.
 
 use super::settings::Settings;
 

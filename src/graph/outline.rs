@@ -1,5 +1,5 @@
-//! What the graph keeps of one file: names, ties to other files, and calls, without anything that moves with every
-//! keystroke.
+//! The part of a file that the graph keeps: names, ties to other files, and calls, without positions that move with
+//! every keystroke.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! To what a call leads: through scopes, imports, what other modules pass on, and classes above classes.
+//! Resolves the target of a call: through scopes, imports, re-exports of other modules, and superclasses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

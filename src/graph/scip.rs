@@ -1,5 +1,5 @@
-//! What a `.scip` index says: which names stand where in which files. A few fields of its Protocol Buffers are read;
-//! all others are passed over.
+//! Reads a `.scip` index: the names in each file and their places. It reads a few fields of the Protocol Buffers and
+//! skips all others.
 //!
 //! <https://github.com/sourcegraph/scip/blob/main/scip.proto>
 

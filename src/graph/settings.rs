@@ -1,4 +1,4 @@
-//! What `tsconfig.json`, `jsconfig.json` and `package.json` say about where modules are.
+//! The paths of modules in `tsconfig.json`, `jsconfig.json` and `package.json`.
 
 use std::collections::BTreeMap;
 

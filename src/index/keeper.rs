@@ -268,7 +268,7 @@ fn helpers(files: usize) -> usize {
 
 fn no_watching(why: &str) {
     tracing::warn!(
-        "the system does not tell of changed files ({why}); they are looked at every {} s instead",
+        "the system does not report changed files ({why}); the daemon checks them every {} s instead",
         INDEX_LOOK_EVERY_MS / 1000
     );
 }

@@ -1,4 +1,4 @@
-//! What is known of files, so that none is read twice, and nothing old takes the place of something new.
+//! The known state of files, so that none is read twice, and no old state replaces a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -1,10 +1,10 @@
 //! The call graph of the repository, kept as files change.
 //!
-//! A thread reads the repository once, at low priority, and then what changes, as the system tells of it. Nothing waits
-//! for it: questions are answered from what is known by then, and [`State`] says what that is. Promises: only regular
-//! files beneath the root are read, and none that git ignores; a file that somebody asks about is looked at before they
-//! are answered ([`Index::touch`]), whatever the thread knows of it; nothing is read twice for the same content
-//! ([`Cache`]). Leaves what calls mean to `graph`, and what to make of them to its users.
+//! A thread reads the repository once, at low priority, and then the changes that the system reports. No request
+//! waits for it: an answer uses the known files, and [`State`] says how complete they are. Promises: it reads only
+//! regular files beneath the root, and none that git ignores; it checks the file of a request before the answer
+//! ([`Index::touch`]); it reads no content twice ([`Cache`]). `graph` interprets calls, and its users decide about
+//! them.
 #![forbid(unsafe_code)]
 
 mod keeper;

@@ -1,4 +1,4 @@
-//! Reading files of the repository: beneath its root, regular files alone, never waiting, never more than allowed.
+//! Reads files of the repository: beneath its root, regular files alone, without waiting, within bounds.
 
 use std::io::{self, Read as _};
 

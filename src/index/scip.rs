@@ -1,7 +1,8 @@
-//! An `index.scip` at the root: what a compiler has found out goes before what names suggest.
+//! An `index.scip` at the root: a compiler's findings take precedence over guesses by name.
 //!
 //! It says where names are defined and used, by line and column. Both are brought to symbols and calls of our own
-//! readings, so that an edge has the same ends whoever has found it. It counts for files that were not written since.
+//! readings, so that an edge has the same ends from either source. It counts for files that have not been written
+//! since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Files of any kind that have come, changed or gone, for those who tell of them.
+//! New, changed and removed files of any kind, for the parts of the daemon that report them.
 //!
-//! What there is when the daemon starts is no news. Hidden files and those that git ignores are not seen, and no file is
-//! opened for it.
+//! Files that exist when the daemon starts are not reported. It ignores hidden files and those that git ignores, and
+//! opens no file.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;

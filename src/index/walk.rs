@@ -1,6 +1,6 @@
-//! Which files there are: everything beneath the root that git would not ignore, and that is no hidden file.
+//! Lists the files beneath the root that git would not ignore, without hidden files.
 //!
-//! Symbolic links are not followed, and nothing but directories and `.gitignore` is opened.
+//! It follows no symbolic link, and opens only directories and `.gitignore`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
-//! Hearing of changes: the system's own watching of folders, brought down to the folders in which something happened.
+//! Watches for changes: the system's own watching of folders, reduced to the folders with changes.
 //!
-//! What exactly happened is found out by looking. Where systems watch folder by folder (Linux), those that are ignored
-//! are not watched; elsewhere a whole tree is, and what nobody asked for is dropped here.
+//! A scan finds the exact changes. On systems that watch folder by folder (Linux), ignored folders are not watched;
+//! on others a whole tree is, and this module drops superfluous reports.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -215,7 +215,7 @@ impl Step {
     /// What a person can do about it.
     fn advice(self) -> &'static str {
         match self {
-            Step::Supervisor => "look at the daemon's log; the executable must not be replaced while it runs",
+            Step::Supervisor => "see the daemon's log; the executable must not be replaced while it runs",
             Step::Grant => "remove the grant from the rule or from the request",
             Step::Unprivileged => "start provost as an ordinary user",
             Step::Namespaces | Step::IdMap | Step::NoNestedNamespaces => {

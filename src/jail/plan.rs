@@ -496,7 +496,7 @@ impl Plan {
             }
             Tier::Ll => list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect()),
             Tier::Job => {
-                lines.push((Topic::Read, "NOT walled in: whatever its user may read".into()));
+                lines.push((Topic::Read, "NOT walled in: it reads every file that its user may read".into()));
                 lines.push((Topic::Masked, "nothing: tier job hides no file".into()));
             }
         }
@@ -532,9 +532,7 @@ impl Plan {
     fn describe_git(&self) -> String {
         let own = match (self.git, self.tier) {
             (Git::Read, Tier::Ns) => "read-only",
-            (Git::Read, Tier::Ll | Tier::Job) => {
-                "to be left as it is: what a worker changes in it is reported"
-            }
+            (Git::Read, Tier::Ll | Tier::Job) => "must stay unchanged: a worker's changes in it are reported",
             (Git::Write, _) => "may be written, hooks and settings excepted",
         };
         let others = match &self.repositories {

@@ -240,7 +240,7 @@ pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
         return Err(refuse("may not be executed"));
     }
     if file::may_be_written_by_all(&meta) {
-        return Err(refuse("may be written by everybody"));
+        return Err(refuse("is writable by every user"));
     }
     let place = Place::of(&file, path)?;
     let digest = digest_of(&mut file).map_err(|e| unreachable(path, &e))?;

@@ -1,7 +1,7 @@
 //! What a model can do about a refusal. The daemon advises people, who type commands; a model calls tools, and a shell of
 //! its own may not reach the daemon.
 
-use crate::client::wire;
+use crate::api::wire;
 
 /// Commands in the daemon's sentences, and the tools that do the same.
 const TOOLS: [(&str, &str); 6] = [
@@ -18,6 +18,23 @@ pub(super) fn for_models(sentence: &str) -> String {
     TOOLS.iter().fold(sentence.to_owned(), |text, (command, tool)| text.replace(command, tool))
 }
 
+/// The next step where a name is not good for what was asked. Nobody was asked about it, so nothing waits.
+fn beyond_scope(fault: &wire::Fault) -> &'static str {
+    let needs = fault.data.as_ref().and_then(|it| it["needs"].as_str());
+    match needs {
+        Some("approve") => {
+            "a person answers that at a terminal of their own; tell them the number, and that you cannot answer it"
+        }
+        Some("operate" | "host") => {
+            "only the user does that, at a terminal of their own; nothing waits for it, so go on with something else"
+        }
+        _ => {
+            "nobody was asked, and nothing waits for an answer: tell the person that this server's token is not good for it; \
+             one that is has to be made by them, with this right among its scopes"
+        }
+    }
+}
+
 /// The next step after a refusal, if there is one that a model can take.
 pub(super) fn next_step(fault: &wire::Fault) -> Option<String> {
     let step = match fault.error.as_str() {
@@ -28,7 +45,7 @@ pub(super) fn next_step(fault: &wire::Fault) -> Option<String> {
         "held_elsewhere" | "file_held" => "work on something else, or ask the holder with message_send",
         "lock_not_found" | "lock_not_held" => "locks_list shows who has what",
         "worker_broken" => "workers_list shows which can be used; a person has to mend this one",
-        "out_of_scope" => "a person decides this at a terminal of their own; tell them, and go on waiting",
+        "out_of_scope" => beyond_scope(fault),
         "reserved" | "unproven" => {
             "this name has an owner; a person has to start the server under another name or with its token"
         }

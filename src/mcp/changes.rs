@@ -11,9 +11,10 @@ use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::Value;
 
 use super::resources::Place;
+use crate::api::wire;
 use crate::base::AgentId;
 use crate::base::limits::MCP_SUBSCRIPTIONS_MAX;
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 
 /// How long one question for news waits.
 const WAIT_MS: u64 = 30_000;

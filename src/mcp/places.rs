@@ -127,6 +127,8 @@ struct Trees {
     real: Option<(PathBuf, PathBuf)>,
     /// What was looked at: paths share their folders, and each of those is looked at once.
     looks: HashMap<PathBuf, Top>,
+    /// Where folders lead that are no tops; `None` for what is not there.
+    leads: HashMap<PathBuf, Option<PathBuf>>,
 }
 
 /// Of what a folder is the top.
@@ -141,7 +143,13 @@ impl Trees {
     async fn of(root: PathBuf, named: Option<PathBuf>) -> Self {
         let common = tokio::fs::canonicalize(root.join(".git")).await;
         let canonical = tokio::fs::canonicalize(&root).await;
-        Self { real: canonical.ok().zip(common.ok()), root, named, looks: HashMap::new() }
+        Self {
+            real: canonical.ok().zip(common.ok()),
+            root,
+            named,
+            looks: HashMap::new(),
+            leads: HashMap::new(),
+        }
     }
 
     /// Where a path leads, by its words: of work trees within each other the innermost is meant.
@@ -162,8 +170,31 @@ impl Trees {
                 return Ok(Found { inside: inside.replace('\\', "/"), linked });
             }
         }
+        if let Some(inside) = self.behind_links(&path).await {
+            return Ok(Found { inside: inside.replace('\\', "/"), linked: None });
+        }
         let (path, root) = (one_line(text, 300), self.root.display());
         Err(Fault::new(format!("{path} is outside of the repository, which is {root}")))
+    }
+
+    /// A path from the root where a link outside of the repository leads to a folder in it. The links behind that are
+    /// followed where files are opened.
+    async fn behind_links(&mut self, path: &Path) -> Option<String> {
+        let (root, _) = self.real.clone()?;
+        let folders: Vec<&Path> = path.ancestors().collect();
+        for folder in folders.into_iter().rev() {
+            if !self.leads.contains_key(folder) {
+                if self.leads.len() >= MCP_FOLDERS_MAX {
+                    return None;
+                }
+                self.leads.insert(folder.to_owned(), tokio::fs::canonicalize(folder).await.ok());
+            }
+            let real = self.leads.get(folder)?.as_ref()?;
+            if let Ok(below) = real.strip_prefix(&root) {
+                return below.join(path.strip_prefix(folder).ok()?).to_str().map(str::to_owned);
+            }
+        }
+        None
     }
 
     /// A task works in the main work tree, whatever the caller's is.

@@ -8,9 +8,10 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTempla
 use serde::Serialize;
 use serde_json::json;
 
+use crate::api::wire;
 use crate::base::AgentId;
 use crate::base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 
 const SCHEME: &str = "provost://";
 const JSON: &str = "application/json";

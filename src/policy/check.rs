@@ -1,4 +1,4 @@
-//! Looking a policy over before it is put in force.
+//! Checks a policy before it comes into force.
 
 use super::explain::Outcome;
 use super::file::{Action, Ruling, When};

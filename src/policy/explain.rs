@@ -1,4 +1,4 @@
-//! Why a request is answered as it is: every rule, with the first condition that failed.
+//! Explains the answer to a request: every rule, with the first condition that failed.
 
 use std::fmt;
 

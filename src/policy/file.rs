@@ -1,6 +1,6 @@
 //! A rule file, read and checked, but not yet compiled.
 //!
-//! What is here is the normal form of the rules: defaults filled in, units resolved, patterns in one
+//! It has the rules in normal form: defaults filled in, units resolved, patterns in one
 //! spelling. Its digest is the version of the policy; both evaluators start from it.
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
             Some("this rule asks for approval, and an answer to an approval cannot wait for another")
         }
         Action::Token => {
-            Some("this rule asks for approval, and whoever has a token made waits for it; allow or deny it")
+            Some("this rule demands approval, and a token is made while the caller waits; allow or deny it")
         }
         Action::Delegate | Action::Screenshot | Action::Apply | Action::Permission => None,
     }

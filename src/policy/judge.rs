@@ -1,12 +1,11 @@
-//! The compiled rules at work.
+//! The judge with compiled rules.
 //!
-//! All rules are asked. The strictest of those that match wins: deny, then approve, then allow; where none
-//! matches, the answer is no. The first rule of the winning kind, in the order of the file, gives its name
-//! and reason. What is let through carries the limits of every rule that let it through, the tightest of
-//! each.
+//! The judge checks all rules. The strictest matching rule wins: deny, then approve, then allow; without a match, the
+//! answer is no. The first rule of the winning kind, in the order of the file, gives its name
+//! and reason. A permission carries the limits of every matching allow and approve rule, the tightest of each.
 //!
-//! A rule set has a base, which alone can open anything, and layers over it, which can only tighten: where
-//! the base has nothing to say the answer is no, whatever the layers say.
+//! A rule set has a base, which alone can permit, and layers over it, which can only restrict further: a request that
+//! the base does not match is denied, regardless of the layers.
 
 use std::sync::Arc;
 

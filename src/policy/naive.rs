@@ -1,7 +1,7 @@
-//! A second evaluator, written to be believed rather than to be fast.
+//! A second evaluator, written for clarity and not for speed.
 //!
 //! It starts from the rules as read and the request as written, shares no matching code with the compiled
-//! one, and does everything again for every question. Differential tests hold the two against each other;
+//! one, and repeats all work for every request. Differential tests compare the two;
 //! when they disagree, this one is usually right.
 
 use super::file::{File, Net, Rule, Ruling, When, cannot_wait};

@@ -102,7 +102,7 @@ fn read_rule(notes: &mut Notes<'_>, section: &Section<'_, '_>) -> Option<Rule> {
     for (key, hint) in [
         ("id", "give the rule a name that is its own"),
         ("decision", "say allow, approve or deny"),
-        ("reason", "say why, for those who are told the decision"),
+        ("reason", "give a reason, for the readers of the decision"),
     ] {
         if !section.has(key) {
             section.wrong(notes, key, format!("is missing; {hint}"));
@@ -148,7 +148,7 @@ fn check_scope(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Rulin
         Ruling::Approve if when.action.as_ref().is_some_and(|it| it.contains(&Action::Token)) => section.wrong(
             notes,
             "when",
-            "whoever has a token made waits for it, so it cannot wait for an approval; allow or deny it",
+            "a token is made while the caller waits, so it cannot wait for an approval; allow or deny it",
         ),
         _ => {}
     }
@@ -252,7 +252,7 @@ fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
     let agents = by.iter().any(|it| matches!(it, Approver::Agent(_)));
     match auth {
         "terminal" | "key" if by.contains(&Approver::Host) => Err(format!(
-            "\"{auth}\" is no proof of whoever sits at a host, and `approve.by` names `host`; remove one of them"
+            "\"{auth}\" does not prove which person sits at a host, and `approve.by` names `host`; remove one of them"
         )),
         "ssh-signature" => {
             Err("signed answers are not available in this version; write \"terminal\" for people or \

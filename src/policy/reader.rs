@@ -1,6 +1,6 @@
 //! Reading TOML so that every complaint names its line and its key.
 //!
-//! All problems of a file are collected; a person who repairs one should not meet the next only afterwards.
+//! It collects all problems of a file, so that a person can repair them together.
 
 use std::fmt;
 

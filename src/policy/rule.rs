@@ -1,6 +1,6 @@
-//! Conditions, compiled: each knows its key, what it wants, and whether it holds.
+//! Compiled conditions: each knows its key and its value, and checks whether it holds.
 //!
-//! Cheap ones come first, so that a rule that is about something else costs next to nothing.
+//! Cheap ones come first, so that a rule for other requests costs almost nothing.
 
 use super::file::{ACTIONS, Action, DOORS, GITS, KINDS, NETS, Net, PROOFS, Ruling, TIERS, When};
 use super::glob::{NameGlobs, PathGlobs};

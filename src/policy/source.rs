@@ -1,8 +1,8 @@
-//! Where rules come from, and whether that place can be trusted.
+//! The sources of rules, and the check whether they can be trusted.
 //!
 //! The base is one source: the file named in the configuration, else the user's own, else the shipped
-//! default. A system file, where there is one, lies over it and can only tighten. A rule file that someone
-//! else could have written is not read at all; the caller keeps the rules it has.
+//! default. A system file, if it exists, lies over it and can only restrict further. A rule file that another user
+//! could have written is not read at all; the caller keeps the present rules.
 
 use std::fs::File;
 use std::io::Read as _;

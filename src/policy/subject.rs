@@ -1,4 +1,4 @@
-//! What rules look at, whether it comes from a real caller or from a table of examples.
+//! The properties that rules examine, from a real caller or from a table of examples.
 
 use std::borrow::Cow;
 

@@ -3,10 +3,10 @@
 use std::pin::pin;
 use std::time::Duration;
 
-/// How often it is looked whether whoever waits may still go by that name.
+/// Interval of the check whether a waiting caller may still use its name.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// What comes of some work, if the proof of whoever waits for it still holds when it is there. Looked at now and then while
+/// The result of some work, if the proof of the waiting caller still holds at its end. Checked at intervals while
 /// it goes on, and once more at its end: whatever has ended the proof was done before what is told then.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Agents and roles as doors speak of them, and whom a name means.
+//! Agents and roles for the doors, and the resolution of their names.
 
 mod roles;
 
@@ -124,16 +124,16 @@ pub enum Nobody {
         "No agent is configured for {0}: put an [[agent]] entry into provost.toml, as docs/agents.md shows"
     )]
     Configured(&'static str),
-    /// Whoever is configured is so wrongly.
+    /// The configured agent's entry is invalid.
     #[error("{0} cannot be used: {1}")]
     Refused(Box<str>, Box<str>),
     /// There is nobody of that name.
-    #[error("a6s.code_agent names nobody: {0}. Configured: {1}")]
+    #[error("a6s.code_agent names no agent: {0}. Configured: {1}")]
     Called(AgentId, String),
     /// None is for that.
     #[error("No agent takes {0}: add it to the `methods` of one of them. Configured: {1}")]
     Takes(&'static str, String),
-    /// Whoever is for it does not work.
+    /// The agent for it does not work.
     #[error("{0} cannot be asked: {1}")]
     Works(AgentId, String),
 }
@@ -259,7 +259,7 @@ impl Agents {
         self.refused.iter().find(|(known, _)| same(known)).map(|(_, why)| &**why)
     }
 
-    /// The ids of all agents, for whoever has named none of them.
+    /// The ids of all agents, for an error about an unknown one.
     pub fn ids(&self) -> String {
         self.agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
     }

@@ -1,10 +1,9 @@
-//! Artifacts and the user's files: what a worker has made is shown as differences, written, and taken back.
+//! Artifacts and the user's files: shows a worker's changes as differences, writes them, and undoes them.
 //!
-//! Nothing else in the daemon changes the user's files for a worker. Promises: what was there is kept before it is
-//! replaced; each file is as it was or as it was to be, whenever the daemon dies; a newer edit by anybody is merged or
-//! left alone, never lost; nothing outside the workspace is read or written. Whether somebody may have files written
-//! is policy's word, and what one apply has done is on record, file by file. An apply that has begun goes on when
-//! whoever asked for it has gone. A6s 6.8.
+//! Nothing else in the daemon changes the user's files for a worker. Promises: the old content is saved before it is
+//! replaced; each file has its old or its new content, whenever the daemon dies; a newer edit is merged or left
+//! alone, never lost; no file outside the workspace is read or written. Policy decides whether files may be written,
+//! and the journal records an apply file by file. An apply goes on when the asking client has disconnected. A6s 6.8.
 
 mod carry;
 mod diff;
@@ -68,6 +67,8 @@ pub struct Previewed {
     pub diff: Option<String>,
     /// Why an apply would not write it.
     pub reason: Option<String>,
+    /// Whether it runs later, or tells agents what to do, where it would be written.
+    pub runs_later: bool,
 }
 
 /// What has become of files.
@@ -263,7 +264,7 @@ impl Provost {
         if changes.is_empty() { Err(ApplyFault::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
-    /// Waits until somebody has answered whether something may be done, or time has run out on it; whether that was soon
+    /// Waits for an approval, a denial or the end of its time; whether that was soon
     /// enough.
     ///
     /// # Errors
@@ -302,7 +303,7 @@ impl Provost {
             return Ok(Answer::Done(applied));
         }
         let files = orders.iter().map(|it| ApplyFile { path: it.path.clone(), gone: it.is_removal() });
-        let later = orders.iter().filter(|it| path::setting(&it.path).is_some());
+        let later = orders.iter().filter(|it| it.runs_later);
         let verb = ApplyFiles {
             digest: digest_of(&orders, undoes),
             files: files.collect(),
@@ -334,8 +335,13 @@ impl Provost {
         }
         let root = self.root().place().path().to_string_lossy().into_owned();
         let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());
-        let one = |artifact: Artifact| {
+        let checkouts = self.checkouts(None);
+        let one = |mut artifact: Artifact| {
             let shown = shown(&artifact.path);
+            // What ends like a folder is one, and is refused as that.
+            if !artifact.path.ends_with(['/', '\\', '.']) {
+                artifact.path = checkouts.inside(&artifact.path).into();
+            }
             let way =
                 read_one(&root, &bounds, artifact).and_then(|order| match seen.insert(order.path.clone()) {
                     true => Ok(order),
@@ -381,6 +387,7 @@ impl Provost {
             action: Action::Skip,
             diff: None,
             reason,
+            runs_later: false,
         };
         let mut order = match asked.way {
             Ok(order) => order,
@@ -410,7 +417,7 @@ impl Provost {
             Ok(Plan::Gone) => diff::unified(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
         };
-        Previewed { path, action, diff: Some(diff), reason: None }
+        Previewed { path, action, diff: Some(diff), reason: None, runs_later: order.runs_later }
     }
 
     /// Leaves what an apply would really do, and counts the rest.
@@ -472,7 +479,8 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// One that is to be done, as somebody would be shown it; `kept` is what is written where the plan does not have it.
+    /// A change that is planned, as an approver would see it; `kept` is what is written where the plan does not have
+    /// it.
     fn put(&mut self, mut order: Order, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         order.sides = plan.sides(found, &order.want);
         self.shown.add(&order.path, found, plan, kept);
@@ -513,7 +521,15 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, In
         Some(hash) => Check::Base { hash, content: None },
         None => Check::Nothing,
     };
-    Ok(Order { id: artifact.id, kind: artifact.kind, path, want, check, sides: (None, None) })
+    Ok(Order {
+        id: artifact.id,
+        kind: artifact.kind,
+        path,
+        want,
+        check,
+        sides: (None, None),
+        runs_later: false,
+    })
 }
 
 /// A path as it was asked for, for people.
@@ -524,7 +540,7 @@ fn shown(path: &str) -> String {
     if plain.is_empty() { "(no path)".into() } else { plain }
 }
 
-/// Who keeps somebody from writing.
+/// The holder that keeps the caller from writing.
 fn kept_by(stake: &Stake) -> String {
     match stake.kind {
         StakeKind::Claim => format!("claimed by {}", stake.agent),

@@ -1,7 +1,7 @@
-//! Reading source files: beneath the root, within bounds, each content once.
+//! Reads source files: beneath the root, within bounds, each content once.
 //!
-//! Whoever asks about a file is answered from the bytes that it has now. A file that is new is parsed on a thread of
-//! its own, of which there are few; what is known already never waits for one of them.
+//! An answer about a file uses the file's present bytes. One of a few threads parses a new content; a request for a
+//! known content never waits for them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::jail::Root;
 use crate::syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
 use crate::system::{changed_at, reading_without_waiting, version_of};
 
-/// How long somebody who asks about a file waits for it to be read. What depends on it is then missing in the answer,
+/// How long a caller that asks about a file waits for it to be read. What depends on it is then missing in the answer,
 /// which says so.
 pub(super) const READ_TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -222,7 +222,7 @@ impl Code {
             && !reading.trouble.contains(&Trouble::TooSlow)
         {
             let mut stamps = self.stamps();
-            // Whoever asks for more files than these at once reads some of them twice.
+            // A caller that asks for more files than these at once reads some of them twice.
             if stamps.len() >= CODE_STAMPS_MAX {
                 stamps.clear();
             }
@@ -293,7 +293,7 @@ fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
         Err(err) if matches!(err.kind(), NotFound | NotADirectory | IsADirectory) => return Ok(None),
         Err(err) => return Err(format!("it cannot be opened: {err}").into()),
     };
-    let meta = file.metadata().map_err(|err| format!("it cannot be looked at: {err}"))?;
+    let meta = file.metadata().map_err(|err| format!("it cannot be read: {err}"))?;
     if meta.is_dir() {
         return Ok(None);
     }

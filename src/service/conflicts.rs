@@ -1,9 +1,9 @@
-//! Conflicts: both versions of a file, put where people find them, and brought back when somebody asks for it.
+//! Conflicts: writes both versions of a file to a folder for people, and restores one on request.
 //!
-//! They are in `.agent-protocol/conflicts/`, which git ignores, before the conflict is on record; so what the record
-//! names is there, and what a crash leaves over is a file that nobody asks for. Others can write in that folder: what
-//! is brought back from it is checked against a digest that they cannot reach. No link is followed on the way to it,
-//! nor on the way to the file.
+//! They are in `.agent-protocol/conflicts/`, which git ignores, before the conflict is recorded; so the files of a
+//! record exist, and a crash can only leave an unused file. Other programs can write in that folder: the daemon
+//! checks a version against a digest that they cannot change before it restores it. It follows no link on the way to
+//! the folder, nor on the way to the file.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Provost {
         (file, pick): (RepoPath, Option<AgentId>),
         restore: Option<Restore>,
     ) -> Result<NoteTaken, SettleFault> {
-        // One after the other, so that nobody brings a version back to a file that somebody else has by now.
+        // One after the other, so that no version is restored to a file that another agent has by now.
         let turn = self.0.settling.acquire().await;
         let turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let content = match restore {
@@ -194,7 +194,7 @@ fn folder(root: &Dir) -> io::Result<Dir> {
     }
     match new_file_inside(&dir, ".gitignore") {
         Ok(mut file) => file.write_all(b"*\n")?,
-        // One that is there already is somebody's will.
+        // An existing one is the user's choice.
         Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
         Err(err) => return Err(err),
     }
@@ -243,7 +243,7 @@ fn is_ours(name: &str) -> bool {
     part(13, u8::is_ascii_digit) && part(16, u8::is_ascii_hexdigit) && parts.next().is_some()
 }
 
-/// The oldest give way, and what somebody has begun who is not there any more.
+/// The oldest give way, and unfinished ones of an earlier process.
 fn prune(dir: &Dir) {
     let own = format!("{HALF}{}-", std::process::id());
     let pruned = || -> io::Result<()> {

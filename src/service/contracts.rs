@@ -1,4 +1,4 @@
-//! Contracts: the signature that is on disk, and whether a commit would keep to it.
+//! Contracts: reads the signature on disk, and checks whether a commit keeps it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Provost {
         Ok(self.submit(who, verb).await?.contract)
     }
 
-    /// Accepts or rejects what somebody else has offered.
+    /// Accepts or rejects what another caller has offered.
     ///
     /// # Errors
     /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractOwn`].

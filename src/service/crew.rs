@@ -1,7 +1,7 @@
-//! A crew's files: their one spelling, and what they say, found out before a verb about them is submitted.
+//! A crew's files: determines their one spelling and their content before a verb about them is submitted.
 //!
-//! Nothing outside the workspace is ever opened, and nothing but regular files is read: a pipe or device that somebody
-//! claims is *unreadable*. Reading has its turns, a size and a time.
+//! It opens no file outside of the workspace, and reads only regular files: a claimed pipe or device is *unreadable*.
+//! Reads wait for their turn, and have a bound in size and time.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::versions::{Versions, first};
 use super::{Base, Provost};
 use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
-use crate::base::{Digest, RepoPath, normalised_path};
+use crate::base::{Digest, RepoPath};
 use crate::domain::command::{
     ChangedFile, ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken,
     ReleaseFile, TakeNote,
@@ -27,13 +27,7 @@ impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,
     /// or is the workspace itself.
     pub async fn file_of(&self, text: &str) -> Option<RepoPath> {
-        let root = self.root().place().path().to_str()?;
-        let plain = normalised_path(text);
-        let relative = match plain.strip_prefix(root) {
-            Some(rest) if plain.starts_with('/') => rest.strip_prefix('/')?,
-            _ => text,
-        };
-        let path = RepoPath::parse(relative).ok().filter(|it| !it.is_root())?;
+        let path = RepoPath::parse(&self.checkouts(None).inside(text)).ok().filter(|it| !it.is_root())?;
         self.code().spelling_inside(self.base(), &path).await.filter(|it| !it.is_root())
     }
 
@@ -90,7 +84,7 @@ impl Provost {
         self.contents_kept(vec![file.clone()]).await.into_values().next().unwrap_or(Content::Unreadable)
     }
 
-    /// Keeps versions of all files that somebody has, where none is there: whoever was here before may have ended
+    /// Keeps versions of all claimed files without one: an earlier daemon may have ended
     /// in between.
     ///
     /// # Errors

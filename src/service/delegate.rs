@@ -1,7 +1,7 @@
-//! What has to be known before a delegation is judged.
+//! The facts for the judgement of a delegation.
 
 use super::Provost;
-use crate::base::{Digest, RepoPath};
+use crate::base::{Digest, RepoPath, is_absolute};
 use crate::domain::command::Delegated;
 use crate::domain::{Answer, Delegate, Directory, Facts, Principal, Refusal};
 use crate::jail::{Fill, Profile};
@@ -54,7 +54,7 @@ impl Provost {
             }
             None => asked.to_owned(),
         };
-        let relative = beneath(&text, &root)?;
+        let relative = self.beneath(&text, &root)?;
         let found =
             self.root().resolve_dir(&relative).map_err(|err| format!("working_dir '{text}': {err}"))?;
         let inside =
@@ -65,6 +65,17 @@ impl Provost {
         Ok(Directory { relative, absolute, dev: found.place().dev(), ino: found.place().ino() })
     }
 
+    /// Clients may write an absolute path below the workspace; everything else absolute is refused.
+    fn beneath(&self, text: &str, root: &str) -> Result<RepoPath, String> {
+        let text = text.trim();
+        let inside = match text.strip_prefix(root) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest.trim_start_matches('/').into(),
+            _ if is_absolute(text) => self.checkouts(None).folder_inside(text).unwrap_or_else(|| text.into()),
+            _ => text.to_owned(),
+        };
+        RepoPath::parse(&inside).map_err(|err| format!("working_dir '{text}' {err}"))
+    }
+
     fn program(&self, profile: &Profile, command: Option<&[Box<str>]>) -> Option<Digest> {
         let instead = command.map(|words| find_program(words.first()?).map(|it| profile.instead(it)));
         let profile = match &instead {
@@ -73,14 +84,4 @@ impl Provost {
         };
         self.0.programs.digest(&profile.program).map(|program| profile.fingerprint(program))
     }
-}
-
-/// Clients may write the workspace's own absolute path in front; everything else absolute is refused.
-fn beneath(text: &str, root: &str) -> Result<RepoPath, String> {
-    let text = text.trim();
-    let inside = match text.strip_prefix(root) {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest.trim_start_matches('/'),
-        _ => text,
-    };
-    RepoPath::parse(inside).map_err(|err| format!("working_dir '{text}' {err}"))
 }

@@ -1,4 +1,4 @@
-//! The agents that editors can hand work to, and whether they could begin now.
+//! The agents that editors can delegate to, and their readiness.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,5 +134,5 @@ impl Provost {
 /// Looks at files, where that holds nobody up.
 async fn off_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let looked = tokio::task::spawn_blocking(look).await;
-    looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be looked at".into() })
+    looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })
 }

@@ -1,5 +1,5 @@
-//! Questions about the call graph: those of people, who write names as they think of them, and those that come up when
-//! somebody locks or intends to change a symbol. Files count as they are now.
+//! Queries of the call graph: those of people, who write names freely, and those for a lock or an intent on a symbol.
+//! They use the present content of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -245,7 +245,7 @@ fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<
 
 /// What is said when there are more callers or callees than are looked at.
 pub(super) fn cut() -> Box<str> {
-    format!("only the first {CALLERS_MAX} callers and callees were looked at").into()
+    format!("only the first {CALLERS_MAX} callers and callees were examined").into()
 }
 
 fn calls_from(

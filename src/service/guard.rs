@@ -1,4 +1,4 @@
-//! Whether an agent may write somewhere, asked where the write happens.
+//! Checks whether an agent may write to a file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::syntax::Reading;
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
 
-/// A file that somebody is about to write, or to commit.
+/// A file that a caller is about to write, or to commit.
 #[derive(Clone, Debug)]
 pub struct Edit {
     /// Which.
@@ -35,7 +35,7 @@ pub struct Guarded {
     pub near: Vec<(Arc<Intent>, Box<str>)>,
 }
 
-/// What somebody else has of what would be written.
+/// Other agents' holds on the place of the write.
 #[derive(Clone, Debug)]
 pub struct Blocked {
     /// What.
@@ -90,11 +90,11 @@ struct Read<'a> {
 }
 
 impl Provost {
-    /// Claims and locks of others that stand in the way of some edits, in the order of the edits. Of two that overlap, the
-    /// earlier grant counts: the later one has what the earlier one leaves.
+    /// Claims and locks of others that stand in the way of some edits, in the order of the edits. Of two that
+    /// overlap, the earlier grant counts: the later one has what the earlier one leaves.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] or [`Refusal::Unavailable`]. Whoever asks has to take that for a no.
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`]. The caller has to treat that as a no.
     pub async fn guard(&self, agent: &AgentId, edits: Vec<Edit>) -> Result<Guarded, Refusal> {
         let mut files = Vec::with_capacity(edits.len());
         for edit in &edits {
@@ -190,7 +190,7 @@ fn meets(intent: &Intent, file: &RepoPath, names: &[Box<str>], edit: Option<&Rea
     Some(format!("{}:{name}", file.as_str()).into())
 }
 
-/// Whether something of somebody else's is changed by an edit, beyond what its writer had before them. Where that cannot be
+/// Whether an edit changes a place of another agent, beyond those that its writer had before it. Where that cannot be
 /// told, what was had before counts.
 fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) -> bool {
     let hold = match theirs {

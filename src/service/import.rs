@@ -1,4 +1,4 @@
-//! What another daemon of Agent Protocol has kept is put on the timeline, once.
+//! Imports the events of another daemon of Agent Protocol into the timeline, once.
 
 use std::path::Path;
 

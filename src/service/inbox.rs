@@ -1,6 +1,6 @@
-//! One inbox for each agent: messages of others and words of the daemon, in the order in which they came.
+//! One inbox for each agent: messages of other agents and of the daemon, in the order of their arrival.
 //!
-//! Reading takes nothing out. A client of the DevIt door under the same name still collects its mail.
+//! Reading removes nothing. A client of the DevIt door under the same name still collects its mail.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::domain::post::slug;
 use crate::domain::view::MailOf;
 use crate::domain::{Mail, Principal, Refusal};
 
-/// How far somebody has read.
+/// How far an agent has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// The last message of other agents.

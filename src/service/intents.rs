@@ -1,4 +1,4 @@
-//! Intents: where their symbols are, before and as long as they live.
+//! Intents: finds the places of their symbols, before the request and as long as they live.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::domain::view::{Collisions, IntentsOn, Named, SomeIntents};
 use crate::domain::{Intent, IntentStatus, Principal, Refusal};
 use crate::syntax::Reading;
 
-/// A change that somebody announces.
+/// A change that an agent announces.
 #[derive(Clone, Debug)]
 pub struct IntentOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
@@ -126,7 +126,7 @@ impl Provost {
     pub async fn intents(&self, which: SomeIntents) -> Result<Vec<Named<Arc<Intent>>>, Refusal> {
         let found = self.view(which.clone()).await?;
         let live = found.iter().filter(|it| it.it.status.is_live() && !it.it.symbols.is_empty());
-        // A crowd of them is told as it was when somebody last looked.
+        // A large number of them is reported as it was at the last check.
         let files: BTreeSet<RepoPath> =
             live.flat_map(|it| it.it.files.iter().map(|file| file.path.clone())).take(WARNINGS_MAX).collect();
         if files.is_empty() {

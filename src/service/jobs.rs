@@ -1,7 +1,7 @@
-//! Jobs: what editors ask for, carried out by tasks and followed to the end.
+//! Jobs: editors' requests, carried out by tasks and followed to the end.
 //!
-//! A job is put on record before it is answered for, and its driver goes on whether anybody listens or not. A daemon
-//! that starts goes on with jobs whose task waits still, and ends those that ran.
+//! The daemon records a job before it answers, and the job's driver goes on without a listener. A restarted daemon
+//! continues jobs whose task still waits, and ends those that ran.
 
 mod code;
 mod drive;
@@ -86,7 +86,7 @@ impl Provost {
         Ok(job)
     }
 
-    /// Puts a job on record, and leaves it to somebody else to carry it out.
+    /// Records a job, and leaves it to its driver to carry it out.
     async fn record_job(
         &self,
         who: &Principal,
@@ -251,7 +251,7 @@ impl Provost {
         Ok(self.submit(who, verb).await?.job)
     }
 
-    /// Keeps what somebody thinks of a job's outcome.
+    /// Keeps the feedback on a job's outcome.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

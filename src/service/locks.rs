@@ -1,4 +1,4 @@
-//! Locks on symbols: what the code says about them beforehand, and the wait for one.
+//! Locks on symbols: reads the code before a request, and waits for a lock.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::syntax::Reading;
 /// How long a lock lasts whose asker names no time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
 
-/// A lock that somebody wants.
+/// A lock that a caller wants.
 #[derive(Clone, Debug)]
 pub struct LockOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
@@ -33,7 +33,7 @@ pub struct LockOrder {
     pub ttl: Option<Ttl>,
     /// Whether a lock of the caller's own that lasts longer keeps its time.
     pub at_least: bool,
-    /// How long to wait when somebody else has it.
+    /// How long to wait when another agent has it.
     pub wait: Option<Ttl>,
     /// What for.
     pub reason: Option<Box<str>>,
@@ -55,7 +55,8 @@ pub struct Granted {
 }
 
 impl Provost {
-    /// Takes or refreshes a lock; waits for it as long as the order says. Whoever stops waiting loses their place.
+    /// Takes or refreshes a lock; waits for it as long as the order says. A caller that stops waiting loses its
+    /// place.
     ///
     /// # Errors
     /// [`Refusal::LockConflict`] and [`Refusal::WouldDeadlock`]; then nothing has changed.
@@ -236,7 +237,7 @@ async fn change_in(news: &mut Listener, file: &RepoPath) {
     }
 }
 
-/// A place in a queue, which ends with whoever has it.
+/// A place in a queue, which ends when it is dropped.
 struct PlaceInQueue<'a> {
     provost: &'a Provost,
     who: &'a Principal,

@@ -1,4 +1,4 @@
-//! Collecting mail, with patience where it pays.
+//! Collects mail, and waits for new mail where that saves requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Provost {
             for mail in mail.into_iter().filter(|mail| is_for_a_worker(mail)) {
                 match self.submit(who, SettleMail { seq: mail.seq, delivered: true }).await {
                     Ok(_) => return Ok(Some(mail)),
-                    // Somebody else under the same name was faster.
+                    // Another client under the same name was faster.
                     Err(Refusal::MailNotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
@@ -73,7 +73,7 @@ impl Provost {
         }
     }
 
-    /// Whoever looks for work is there.
+    /// A worker that looks for work is present.
     async fn give_a_sign_of_life(&self, who: &Principal) -> Result<(), Refusal> {
         if let Some(mail) = self.submit(who, CollectMail { alive: true }).await?.mail {
             self.engine().put_back(who, mail.seq);
@@ -88,7 +88,7 @@ impl Provost {
         for pause in SETTLE_PAUSES_MS {
             match self.submit(who, SettleMail { seq: mail.seq, delivered }).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(pause)).await,
-                // Or whoever got it was faster with what comes of it: work that has begun is in no queue any more.
+                // Or the receiver was faster: work that has begun is in no queue any more.
                 Ok(_) | Err(Refusal::MailNotFound) => return,
                 Err(err) => {
                     tracing::warn!(agent = %who.agent(), mail = %mail.seq, %err, "delivery not recorded");

@@ -1,12 +1,12 @@
 //! Facts before, events after.
 //!
-//! Doors hand their verbs to [`Provost`], which finds out what the core needs to know (where a working
-//! directory leads, what an executable hashes to), submits, and waits for events where a caller wants to. It
-//! decides nothing.
+//! Doors hand their verbs to [`Provost`], which collects the facts that the core needs (the target of a working
+//! directory, the hash of an executable), submits, and waits for events if the caller wants that. It decides nothing.
 #![forbid(unsafe_code)]
 
 mod agents;
 mod artifacts;
+mod checkouts;
 mod code;
 mod conflicts;
 mod contracts;
@@ -42,6 +42,7 @@ pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Nobody, Role, Rounds, preamble_of};
 pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, PastApply, Previewed};
+pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
@@ -70,8 +71,8 @@ pub use selected::{
 pub use versions::Versions;
 pub use workflows::{Doer, Flow, Inputs, Known, Pattern, Step, Workflow};
 
+use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;
-use crate::base::{AgentId, Tops};
 use crate::domain::view::View;
 use crate::domain::{Answer, Facts, JudgedVerb, Principal, Refusal, Verb};
 use crate::engine::Engine;
@@ -191,8 +192,8 @@ impl Provost {
     }
 
     /// From where absolute paths are understood: this checkout, if one is known, and the daemon's own.
-    pub fn tops(&self, base: Option<&Base>) -> Tops {
-        Tops::new(base.into_iter().chain([&self.0.base]).map(|it| it.root().place().path().to_owned()))
+    pub fn checkouts(&self, base: Option<&Base>) -> Checkouts {
+        Checkouts::at(base.into_iter().chain([&self.0.base]).map(|it| it.root().place().path().to_owned()))
     }
 
     /// The daemon's own checkout.

@@ -1,4 +1,4 @@
-//! Following what a running worker says.
+//! Follows the output of a running worker.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tools of hosts: asked about, and waited for as long as the host does.
+//! Tools of hosts: submits the permission request, and waits for the answer as long as the host does.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::domain::command::{AskPermission, Permitted, WithdrawPermission};
 use crate::domain::{Answer, Principal, Refusal};
 
 impl Provost {
-    /// Asks whether a tool may be used, and waits for somebody's word so long; parked if that was not long enough.
+    /// Asks whether a tool may be used, and waits for approval for this time; parked if that was not long enough.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

@@ -1,7 +1,7 @@
-//! Pictures of the screen, looked at afterwards: a small one to show right away.
+//! Reads finished pictures of the screen: makes a small one to show at once.
 //!
-//! What is shown is what was taken: the file is held against the digest that is on record, so that nothing else is
-//! given out under its name. Only whoever asked for a picture sees it.
+//! It compares the file with the recorded digest, so that no other content is shown under its name. Only the asking
+//! agent sees a picture.
 
 use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Provost {
     /// A picture that the caller has had taken, with a small one of at most that width; `None` until there is one.
     ///
     /// # Errors
-    /// [`Refusal::TaskNotFound`] also for what somebody else has asked for.
+    /// [`Refusal::TaskNotFound`] also for a picture of another agent.
     pub async fn picture(
         &self,
         who: &Principal,
@@ -76,7 +76,7 @@ impl Provost {
 fn small(base: &Base, path: &str, digest: &str, width: u32) -> Result<Thumb, String> {
     let content = content(base, path).map_err(|err| format!("the picture cannot be read: {err}"))?;
     if Digest::of(&content).to_string() != digest {
-        return Err("the file is not what was taken any more".into());
+        return Err("the file is no longer the picture that was taken".into());
     }
     smaller(&content, width).map_err(|err| format!("the picture cannot be made smaller: {err}"))
 }

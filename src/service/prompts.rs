@@ -1,8 +1,8 @@
-//! What agents are told: templates, and what is put into them.
+//! Prompts of agents: templates, and the text that is put into them.
 //!
-//! What an editor has sent as code or context is data. It stands between fences that nothing in it can close, and the
-//! prompt says that it holds no instructions. Placeholders are replaced in one pass: one that stands in the code is
-//! left as it is. Nothing here reads or writes anything.
+//! Code and context from an editor are data. They stand between fences that they cannot close, and the prompt says
+//! that they hold no instructions. Placeholders are replaced in one pass, so a placeholder in the code stays
+//! unchanged. This module does no input or output.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -260,7 +260,7 @@ fn put(out: &mut String, value: &str) {
 
 const FENCE_END: char = '`';
 
-/// What somebody has said, as data.
+/// Text of others, as data.
 pub(super) fn as_data(what: &str, text: &str) -> String {
     data(what, &fenced(text, "", false))
 }

@@ -1,5 +1,5 @@
-//! What agents answer where JSON or plain text was asked for: found in their words, brought into form, held against its
-//! schema. Nothing here reads or writes anything.
+//! Agents' answers in JSON or plain text: finds the answer in the output, normalises it, and checks it against its
+//! schema. This module does no input or output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ pub fn code_schema() -> Value {
 /// Reads a review of code that has so many lines.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence for whoever is to put it right.
+/// The mistake, as a sentence for the agent that is to correct it.
 pub fn review(reply: &str, lines: u64) -> Result<Review, String> {
     let schema = review_schema();
     let value = reply_as(reply, "issues", &schema, |value| in_form(value, lines))?;

@@ -1,5 +1,5 @@
-//! Scans: what agents are asked that look through a whole repository, which repository is meant, and reading what they
-//! have found. A6s 6.9.
+//! Scans of a whole repository by agents: their prompts, the check of the repository, and the parsing of their
+//! findings. A6s 6.9.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub fn scan_schema() -> Value {
 /// Reads a report.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence for whoever is to put it right.
+/// The mistake, as a sentence for the agent that is to correct it.
 pub fn scan_report(reply: &str) -> Result<Value, String> {
     reply_as(reply, "findings", &scan_schema(), in_form)
 }

@@ -1,4 +1,4 @@
-//! Pictures of the screen: asked for, and waited for as long as the caller does.
+//! Pictures of the screen: submits the request, and waits for the picture as long as the caller does.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Code that an editor has selected: where it is, who is asked about it, and by what the same question is known again.
+//! Selected code in an editor: its place, the agent that is asked about it, and the recognition of repeated
+//! questions.
 //!
-//! Promises: of several questions that are the same one is put; what an agent answers is put into the file where the
-//! selection was found once, or nowhere; no test that was there is lost. Nothing here writes the user's files: what
-//! comes of it are artifacts. A6s 6.4 to 6.7.
+//! Promises: equal questions become one request; an agent's answer replaces the selection if that occurs exactly once
+//! in the file, or nothing; no existing test is lost. This module writes no file of the user's; its results are
+//! artifacts. A6s 6.4 to 6.7.
 
 mod conventions;
 mod keep;

@@ -1,9 +1,9 @@
-//! Versions of claimed files, in the daemon's own folder: what a file said when it was claimed, and after each change
-//! that was seen, so that a conflict loses neither side's.
+//! Versions of claimed files, in the daemon's own folder: the content of a file at its claim, and after each observed
+//! change, so that a conflict loses no side's content.
 //!
-//! Each is a file, named after the claimed one and what that said, and is checked against its name when it is read
-//! back. There are so many and no more; the one that was longest not asked for gives way. What is lost costs a version
-//! and nothing else.
+//! Each version is a file, named after the claimed file and the digest of its content, and checked against its name
+//! when it is read. Their number is bounded; the least recently used one is dropped. A lost file costs a version and
+//! nothing else.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -151,7 +151,7 @@ impl Versions {
                     let written = meta.modified().map_or(SystemTime::UNIX_EPOCH, |it| it.into_std());
                     found.push((written, name, mode, meta.len()));
                 }
-                // Begun, and not ended by whoever was here before.
+                // Begun, and not finished by an earlier daemon.
                 _ if text.starts_with(HALF) => dir.remove_file(&text)?,
                 _ => {}
             }

@@ -1,7 +1,7 @@
-//! Workflows as doors speak of them, and what their steps are told. A6s 6.9.
+//! Workflows for the doors, and the prompts of their steps. A6s 6.9.
 //!
-//! What an editor sends as input is the user's own words, as a task is. What agents and commands have said is data, and
-//! stands between fences. Nothing here reads or writes anything.
+//! An editor's input is the user's own words, like a task. The output of agents and commands is data, and stands
+//! between fences. This module does no input or output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ impl Workflow {
     }
 }
 
-/// A step, which is somebody's: of whoever was written down, or of whoever that has turned out to be.
+/// A step with its agent: the one that is written down, or the one that it has resolved to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step<Who> {
     /// What it is called.
@@ -203,7 +203,7 @@ impl Known<'_> {
     }
 }
 
-/// What somebody has said, as data; the end of it, where it is long.
+/// Output of others, as data; the end of it, if it is long.
 pub(super) fn told(what: &str, text: &str) -> String {
     let text = text.trim();
     let from = text.ceil_char_boundary(text.len().saturating_sub(WORKFLOW_TOLD_BYTES_MAX));

@@ -1,4 +1,4 @@
-//! The intake: what was acknowledged before its commit, in a file of its own.
+//! The intake: messages that were acknowledged before their commit, in a file of its own.
 //!
 //! ```text
 //!   file  = frame ...                    the end is where a frame does not verify

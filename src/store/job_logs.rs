@@ -1,6 +1,6 @@
-//! What the workers of jobs have said, in files of the state folder: one for each job, as text for people.
+//! The output of jobs' workers, in files of the state folder: one for each job, as text for people.
 //!
-//! Bounded for each job and altogether. A file that is not whole after a crash holds what was said until then.
+//! It is bounded for each job and in total. An incomplete file after a crash holds the output until then.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};

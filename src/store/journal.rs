@@ -1,4 +1,4 @@
-//! The event log as a journal: a chain that nobody without its key can change unnoticed.
+//! The event log as a journal: a chain that cannot be changed unnoticed without its key.
 //!
 //! ```text
 //!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(time, kind, actor, task) || SHA-256(body))
@@ -7,9 +7,9 @@
 //! and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone; they also say
 //! up to where bodies may be missing.
 //!
-//! Promised: whatever is changed, inserted, moved or removed inside is found by [`Verdict`], which names the first
-//! event that is wrong. Removal of the newest events is found back to the last [`Anchor`] that was written down
-//! elsewhere. Not promised: anything against somebody who can read the key, where no anchors are kept.
+//! Promised: a check finds every change, insertion, move and removal inside, and its [`Verdict`] names the first
+//! wrong event. It finds the removal of the newest events back to the last [`Anchor`] that was recorded elsewhere.
+//! Not promised: protection against an attacker who can read the key, if no anchors are kept.
 #![forbid(unsafe_code)]
 
 mod anchor;
@@ -24,13 +24,16 @@ use sha2::Sha256;
 
 use super::{Reader, StoreError, StoredEvent, codec};
 use crate::base::limits::EVENT_PAGE_MAX;
-use crate::base::{Digest, EventSeq, Secret};
-use crate::domain::{Counters, Event};
+use crate::base::{Digest, EventSeq, Secret, Timestamp};
+use crate::domain::{Counters, Event, EventKind};
 
 pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 
 /// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
 pub type JournalHead = Anchor;
+
+/// What the journal calls the event with which it goes on after a restore.
+pub(super) const RESTORED: &str = "store.restored";
 
 /// What checking a journal found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +44,8 @@ pub enum Verdict {
         events: u64,
         /// Where it ends.
         head: JournalHead,
+        /// Numbers that no event has, since a restore has passed them over; in their order.
+        leaps: Vec<Leap>,
     },
     /// Somebody has changed it.
     Tampered {
@@ -56,8 +61,45 @@ pub enum Verdict {
         /// Where it ends.
         head: JournalHead,
     },
+    /// It has reached that point, and a restore has given up what came before it and after the last event that was kept.
+    GivenUp {
+        /// That point.
+        anchor: Anchor,
+        /// What the restore has passed over.
+        leap: Leap,
+    },
     /// It could not be checked.
     CannotCheck(Box<str>),
+}
+
+/// Numbers that a restore has passed over, so that nobody gets one of them a second time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leap {
+    /// The last event that was kept.
+    pub kept: EventSeq,
+    /// The last number that was passed over. The event behind it says that there was a restore.
+    pub to: EventSeq,
+    /// When that was.
+    pub at: Option<Timestamp>,
+    /// What it has gone on with, as its event says.
+    pub with: Option<Box<str>>,
+}
+
+impl Leap {
+    /// The event that says so.
+    pub fn mark(&self) -> EventSeq {
+        self.to.next()
+    }
+
+    /// Takes in what the event says.
+    fn is_told_by(&mut self, event: &StoredEvent) {
+        self.at = Some(event.at);
+        if let Ok(Some(Event { kind: EventKind::Recorded { what, subject, .. }, .. })) = event.event()
+            && *what == *RESTORED
+        {
+            self.with = Some(subject);
+        }
+    }
 }
 
 /// The chain's key.
@@ -225,8 +267,10 @@ pub(super) struct Walk<'a> {
     checkpoints: BTreeMap<EventSeq, Checkpoint>,
     gaps: BTreeMap<EventSeq, Gap>,
     anchor: Option<Anchor>,
-    /// Where the journal had ended, if the anchor is of what was lost after that.
-    lost: Option<JournalHead>,
+    /// How many events were seen.
+    seen: u64,
+    /// What was passed over, and whether the anchor is of that.
+    leaps: Vec<(Leap, bool)>,
 }
 
 impl<'a> Walk<'a> {
@@ -241,7 +285,16 @@ impl<'a> Walk<'a> {
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
         let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
         let gaps = gaps.into_iter().map(|it| (it.after.seq, it)).collect();
-        Self { key, head: JournalHead::default(), pruned_to, checkpoints, gaps, anchor, lost: None }
+        Self {
+            key,
+            head: JournalHead::default(),
+            pruned_to,
+            checkpoints,
+            gaps,
+            anchor,
+            seen: 0,
+            leaps: Vec::new(),
+        }
     }
 
     /// A walk from the last checkpoint on; the link of the event there is `mac`.
@@ -258,7 +311,8 @@ impl<'a> Walk<'a> {
             checkpoints: BTreeMap::new(),
             gaps: gaps.into_iter().map(|it| (it.after.seq, it)).collect(),
             anchor: None,
-            lost: None,
+            seen: 0,
+            leaps: Vec::new(),
         };
         walk.check_seal(from)?;
         if mac != Some(from.head.mac) {
@@ -289,9 +343,9 @@ impl<'a> Walk<'a> {
             if sealed != gap || gap.to < gap.after.seq {
                 return Err(Fault::new(self.next(), "numbers are passed over that were not lost"));
             }
-            if self.anchor.is_some_and(|it| it.seq > gap.after.seq && it.seq <= gap.to) {
-                self.lost.get_or_insert(gap.after);
-            }
+            let has_anchor = self.anchor.is_some_and(|it| it.seq > gap.after.seq && it.seq <= gap.to);
+            let leap = Leap { kept: gap.after.seq, to: gap.to, at: None, with: None };
+            self.leaps.push((leap, has_anchor));
             self.head = gap.head();
         }
         Ok(())
@@ -318,6 +372,10 @@ impl<'a> Walk<'a> {
             return Err(Fault::new(event.seq, "the chain breaks here"));
         }
         self.head = Anchor { seq: event.seq, mac: event.mac };
+        self.seen += 1;
+        if let Some((leap, _)) = self.leaps.last_mut().filter(|it| it.0.mark() == event.seq) {
+            leap.is_told_by(event);
+        }
         self.pass_checkpoint()?;
         match self.anchor.filter(|anchor| anchor.seq == event.seq) {
             Some(anchor) if anchor.mac != event.mac => {
@@ -349,8 +407,9 @@ impl<'a> Walk<'a> {
             return fault.into();
         }
         let head = self.head;
-        if let (Some(anchor), Some(head)) = (self.anchor, self.lost) {
-            return Verdict::Truncated { anchor, head };
+        let given_up = self.leaps.iter().find(|it| it.1).map(|it| it.0.clone());
+        if let (Some(anchor), Some(leap)) = (self.anchor, given_up) {
+            return Verdict::GivenUp { anchor, leap };
         }
         if let Some(checkpoint) = self.checkpoints.values().find(|it| self.check_seal(it).is_err()) {
             return Fault::new(checkpoint.head.seq, "the checkpoint was changed").into();
@@ -362,7 +421,8 @@ impl<'a> Walk<'a> {
         if counted != head.seq {
             return Fault::new(head.seq.next(), "the newest events do not agree with their number").into();
         }
-        Verdict::Ok { events: head.seq.0, head }
+        let leaps = self.leaps.into_iter().map(|it| it.0).collect();
+        Verdict::Ok { events: self.seen, head, leaps }
     }
 }
 

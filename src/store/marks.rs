@@ -1,9 +1,10 @@
-//! Marks: how far the journal had come, written down beside the key and outside of the state folder, where a start
-//! finds them again.
+//! Marks: positions that the journal has reached, recorded beside the key and outside of the state folder, for the
+//! check at a start.
 //!
-//! Each file has two places of a fixed length. One is for what waited for the disk: it has to be there whatever has
-//! happened. The other is for what the kernel alone had: it has to be there as long as the machine was not started since.
-//! Both are sealed with the journal's key. A store that ends before its mark has lost its newest history.
+//! Each file has two places of a fixed length. One is for changes that waited for the disk: they have to exist after
+//! every crash. The other is for changes that only the kernel had: they have to exist as long as the machine has not
+//! been rebooted. Both are sealed with the journal's key. A store that ends before its mark has lost its newest
+//! history.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! A store for tests: nothing is on disk, and everything can be made to fail.
+//! A store for tests: it keeps nothing on disk, and a test can make every call fail.
 //!
 //! Not part of the product's promises.
 

@@ -1,4 +1,4 @@
-//! The tables, and how those of earlier versions become them.
+//! The tables, and the migrations of earlier versions.
 
 use rusqlite::{Connection, TransactionBehavior};
 

@@ -1,13 +1,13 @@
-//! Where state rests.
+//! Storage of the state.
 //!
-//! A [`Store`] is the one writer: it takes what a batch of commands left behind and keeps all of it or none,
-//! as safely as the batch asks for. A [`Reader`] serves history beside it. Memory holds what is unfinished;
+//! A [`Store`] is the one writer: it stores all changes of a batch of commands or none, with the durability that the
+//! batch demands. A [`Reader`] serves history beside it. Memory holds what is unfinished;
 //! finished tasks and the event log live here, so that a start takes as long as there is unfinished work,
 //! whatever the history.
 //!
 //! The event log is a journal: a keyed chain that is written in the same commit as the rows ([`journal`]).
 //!
-//! What happens when a commit fails is the engine's business; where the anchors go is the daemon's.
+//! The engine handles a failed commit; the daemon places the anchors.
 #![forbid(unsafe_code)]
 
 mod artifacts;
@@ -34,7 +34,7 @@ use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, S
 
 pub use artifacts::Artifacts;
 pub use job_logs::{JobLogs, LogPart};
-pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
+pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 #[doc(hidden)]
 pub use memory::{Kept, MemoryControl, MemoryStore};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
@@ -366,12 +366,10 @@ pub struct Options {
 }
 
 /// What to do about a store whose newest history is missing.
-const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` goes on with what is left, \
-                       and `provost restore --empty` with nothing, both with numbers that were never given";
+const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` continues with the rest, and `provost restore --empty` with an empty store, both with numbers that were never issued";
 
 /// What to do about a store in which something is wrong, so that it cannot be gone on with as it is.
-const WAYS_BACK: &str = ". `provost restore FILE` brings a backup back; `provost restore --empty` goes on with nothing, with \
-                         numbers that were never given, and keeps what is there beside it";
+const WAYS_BACK: &str = ". `provost restore FILE` brings a backup back; `provost restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]

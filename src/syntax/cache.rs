@@ -1,7 +1,7 @@
 //! Readings that are kept: one per content, shared by all who ask.
 //!
-//! Who asks for what nobody has read yet reads it, on its own thread and without holding the lock; who asks for the
-//! same meanwhile waits for that one, and only for it. What is used least recently goes first.
+//! The first thread that asks for a content parses it itself, without holding the lock; another one that asks for the
+//! same content waits for that thread alone. The least recently used reading is dropped first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

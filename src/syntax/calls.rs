@@ -1,4 +1,4 @@
-//! Calls: who calls whom within a file, and what is called that is not in it.
+//! Calls: callers and callees within a file, and calls out of it.
 
 use std::collections::HashSet;
 

@@ -1,9 +1,9 @@
-//! Reading code: the bytes of a file in, facts about it out.
+//! Parsing: takes the bytes of a file and returns facts about it.
 //!
-//! What is defined where ([`Symbol`]), with which contract ([`Signature`]), who calls whom ([`Call`]), and what comes
-//! from and goes to other files ([`Import`], [`Export`]). Nothing here opens a file or looks at another one: paths,
-//! and what an import leads to, are others' business. A file that cannot be read whole is read as far as is sound, and
-//! the [`Reading`] says what is missing ([`Trouble`]).
+//! The facts are definitions ([`Symbol`]) with their contracts ([`Signature`]), calls ([`Call`]), and ties to other
+//! files ([`Import`], [`Export`]). This module opens no file; other modules resolve paths and imports. If a file
+//! cannot be read completely, the module reads its sound part, and the [`Reading`] says what is missing
+//! ([`Trouble`]).
 //!
 //! One parse by tree-sitter, one walk over its tree, no recursion. `lang/` knows what a node of a language means;
 //! everything else knows none. To add a language, write `lang/<name>.rs` and its line in `language.rs`.

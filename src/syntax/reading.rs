@@ -1,4 +1,4 @@
-//! A reading: all facts about one file, and what is asked of them by name.
+//! A reading: all facts about one file, and queries by name.
 
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};

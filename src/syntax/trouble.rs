@@ -1,4 +1,4 @@
-//! What keeps a file from being read whole, and how long reading may take.
+//! The reasons why a file cannot be read completely, and the time limit for reading.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! How old what is kept is, by time that was seen to pass: a clock that is set ahead makes nothing old.
+//! The age of kept files, by time that the daemon has seen pass: a clock that is set ahead makes no file old.
 //!
-//! A file says how much time has passed so far, and at which moment that was written: by the machine's own time since its
-//! start, which cannot be set, and by the system's clock. Within one start of the machine the first counts. Over a start of
-//! the machine the second does, for a day at most. What is kept is young from the moment at which it is first seen.
+//! A file records the time that has passed so far, and the moment of that record: by the machine's time since its
+//! boot, which cannot be set, and by the system's clock. Within one boot the first counts. Over a reboot the second
+//! counts, for a day at most. A file's age begins when the daemon first sees it.
 
 use std::collections::BTreeMap;
 use std::fs;

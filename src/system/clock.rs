@@ -1,4 +1,4 @@
-//! What clocks show: the time of day, which can be set, and the time since the machine was started, which cannot.
+//! The clocks: the time of day, which can be set, and the time since the machine was started, which cannot.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
-//! Who may do what with a file of Windows, read off the text of its security descriptor. Compiled everywhere, since
-//! nothing about it needs Windows.
+//! The permissions of a file on Windows, read from the text of its security descriptor. Compiled everywhere, since it
+//! does not need Windows.
 //!
-//! Fails closed: an entry that is not understood counts as one that lets others in.
+//! Fails closed: an unknown entry counts as one that admits others.
 #![forbid(unsafe_code)]
 
 /// Who is no other: the system, administrators, whoever owns the file (which is checked), whoever makes one in it.
@@ -44,7 +44,7 @@ pub fn trusted(text: &str, user: &str) -> Result<(), String> {
 /// The first one who is let in and should not be.
 fn others(text: &str, user: &str, harmless: impl Fn(&str) -> bool) -> Option<String> {
     let Some(list) = part(text, "D:").filter(|list| !list.contains("NO_ACCESS_CONTROL")) else {
-        return Some("everybody (it has no access list)".into());
+        return Some("every account (it has no access list)".into());
     };
     let entries = list.split('(').skip(1).map(|entry| entry.trim_end_matches(')'));
     entries.filter_map(|entry| entry_for_others(entry, user, &harmless)).next()

@@ -1,5 +1,5 @@
-//! Whether a daemon can run at all with the limits that this process was started with. Without enough threads or address
-//! space, libraries give up in the middle of something, where there is nobody to tell.
+//! Whether a daemon can run at all with the limits that this process was started with. Without enough threads or
+//! address space, libraries fail in the middle of an operation, where no error can be reported.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;

@@ -1,5 +1,5 @@
-//! Files and folders by one name inside of a folder that is held open. A link is looked at before it would be followed,
-//! and what is held open is left by none.
+//! Files and folders by one name inside of a folder that is held open. The code checks for a link before it would
+//! follow one, and no link leads out of the held folder.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
-//! SYSTEMS: what operating systems do differently, under one name for each thing.
+//! Differences between operating systems, under one name for each function.
 //!
-//! Promises: a function means the same everywhere, so that nobody else has to ask which system this is; where a
-//! system has no such thing, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
+//! Promises: a function has the same meaning everywhere, so that no other module has to ask which system this is; if
+//! a system lacks the feature, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
 //! peers to `auth` and confinement to `jail`.
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
@@ -18,6 +18,7 @@ mod inside;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
+mod ways;
 
 #[cfg(unix)]
 mod unix;
@@ -39,6 +40,7 @@ pub use inside::{
 };
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
+pub use ways::Ways;
 
 /// The name of this user, as far as the environment knows it; otherwise the number.
 pub fn user_name() -> String {
@@ -72,6 +74,23 @@ pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     let mut text = String::new();
     file.take(most).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// The beginning of a plain file, so many bytes of it at most, and whether that is all; read without waiting.
+///
+/// # Errors
+/// What the system says, or that it is no plain file.
+pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
+    use std::io::Read as _;
+    let file =
+        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other("is no plain file"));
+    }
+    let mut begin = Vec::new();
+    file.take(most).read_to_end(&mut begin)?;
+    Ok((begin, meta.len() <= most))
 }
 
 /// Whether a file is one that is run by itself: it may be executed, or names its interpreter. One that cannot be read may be.

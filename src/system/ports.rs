@@ -1,4 +1,4 @@
-//! Who listens at a port of this machine, as far as the kernel's tables show it. Blocking.
+//! The process that listens at a port of this machine, as far as the kernel's tables show it. Blocking.
 
 use std::fs;
 

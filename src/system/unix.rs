@@ -109,6 +109,21 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
+/// The same for a path that is the same to every process: links such as `/proc/self/cwd` lead the daemon to a place of its own, and
+/// are refused.
+///
+/// # Errors
+/// What the system says.
+pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)?;
+    }
+    real_path(path)
+}
+
 /// Whether only we can read and write it. A link is judged itself, and is open to others.
 ///
 /// # Errors
@@ -153,7 +168,7 @@ pub fn owned(path: &Path) -> Result<(), String> {
 }
 
 fn known(meta: io::Result<Metadata>) -> Result<Metadata, String> {
-    meta.map_err(|e| format!("cannot be looked at: {e}"))
+    meta.map_err(|e| format!("cannot be examined: {e}"))
 }
 
 /// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,

@@ -186,6 +186,14 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     Ok(plain.map_or(real.clone(), PathBuf::from))
 }
 
+/// The same for a path that is the same to every process, as all paths are here.
+///
+/// # Errors
+/// What the system says.
+pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
+    real_path(path)
+}
+
 /// What tells one state of a file from the next: when it was made and written, and how long it is.
 pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

@@ -1,6 +1,6 @@
-//! The accept loop: nothing that peers do ends it.
+//! The accept loop, which no peer can end.
 //!
-//! When there are too many connections, or descriptors run out, room is made; see `connections`.
+//! When there are too many connections, or descriptors run out, it closes some; see `connections`.
 
 use std::future::Future;
 use std::io;

@@ -1,9 +1,9 @@
 //! The connections of one door: counted, in all and by process, and some of them closed to make room for others.
 //!
 //! When there are too many, the one that has been idle longest is closed: of peers that keep a proven connection, those
-//! that have proved nothing; of peers that ask and are answered, those that ask nothing. A crowd of silent connections
-//! costs strangers, never those who are at work. Where it is known which process has which connections, the process that
-//! has most of them gives way, and nobody else; see [`Guard::makes_room`].
+//! that have proved nothing; of peers that ask and are answered, those that ask nothing. A crowd of silent
+//! connections costs strangers, never working clients. If the daemon knows which process has which connections, only
+//! the process with the most connections loses some; see [`Guard::makes_room`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -51,8 +51,8 @@ impl AllDoors {
         self.max
     }
 
-    /// Whether there is room for one more. If not, the door that has most of them closes one that is idle, or the next one;
-    /// several, where doors have let some in at the same moment.
+    /// Whether there is room for one more. If not, the door that has most of them closes one that is idle, or the
+    /// next one; several, where doors have let some in at the same moment.
     fn have_room(&self) -> bool {
         let doors: Vec<Arc<Connections>> = {
             let mut doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl AllDoors {
         }
     }
 
-    /// Waits for those that were told to close, but not for long: whoever does not will be closed with the door.
+    /// Waits for those that were told to close, but not for long: the others are closed with the door.
     async fn settled(&self) {
         let until = Instant::now() + SETTLE_MAX;
         loop {
@@ -130,11 +130,11 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     Unknown,
-    /// Whoever holds this socket.
+    /// The holder of this socket.
     Socket(u32),
     /// This process; 0 for those that cannot be found, together.
     Process(i32),
-    /// Somebody who is not let in.
+    /// A peer that is not admitted.
     Stranger,
 }
 
@@ -160,7 +160,7 @@ struct Connection {
     busy: usize,
 }
 
-/// One connection's place among those of its door; held by whoever serves it.
+/// One connection's place among those of its door; held by the task that serves it.
 #[derive(Clone, Debug)]
 pub struct Guard {
     id: u64,
@@ -236,8 +236,8 @@ impl Guard {
         }
     }
 
-    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the accept loop lets in,
-    /// for those who arrive, and those who are refused. Whoever is not let in gives way first;
+    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the accept loop
+    /// lets in, for those who arrive, and those who are refused. A peer that is not admitted gives way first;
     /// then the process that has most of them loses those that have been idle longest, up to `spare` more than needed, so
     /// that room is not made for each newcomer anew. One that has all of its connections in use may have no further one;
     /// for anybody else's it loses its oldest. Those of others are never touched.

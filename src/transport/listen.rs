@@ -1,7 +1,7 @@
-//! Unix sockets: made so that nobody else can connect, taken over only when nobody listens, removed only when
-//! they are still ours.
+//! Unix sockets: only this user can connect; they are taken over only if no process listens, and removed only if they
+//! are still the daemon's.
 //!
-//! A socket is bound inside a folder that only we can enter, and moved to its place when it has its mode. All
+//! A socket is bound inside a folder that only this user can enter, and moved to its place when it has its mode. All
 //! names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an
 //! address.
 
@@ -27,7 +27,7 @@ const TURN_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 pub enum Place {
     /// A folder of our own: made if missing (0700), refused if others can enter it.
     Ours,
-    /// A folder somebody named, perhaps one that all users share. It must be there.
+    /// A folder a caller named, perhaps one that all users share. It must be there.
     Given,
 }
 

@@ -30,7 +30,7 @@ pub struct Loopback {
 pub struct Accepted {
     /// The connection; what is written goes out at once.
     pub stream: TcpStream,
-    /// Whoever has connected.
+    /// A peer that has connected.
     pub peer: SocketAddr,
     /// The door.
     pub us: SocketAddr,
@@ -41,7 +41,7 @@ pub struct Accepted {
 /// Listens at a port; 0 means any that is free. Must be called within the runtime.
 ///
 /// # Errors
-/// What the system says; `AddrInUse` when somebody listens there at one of the addresses.
+/// What the system says; `AddrInUse` when another process listens there at one of the addresses.
 pub fn bind(port: u16) -> io::Result<Loopback> {
     let mut tries = if port == 0 { FREE_TRIES } else { 1 };
     loop {

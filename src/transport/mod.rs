@@ -1,8 +1,8 @@
-//! PIPES: bytes in and out, within bounds.
+//! Input and output of bytes, within bounds.
 //!
-//! Promises: no peer can make us hold more than was allowed, wait longer than was allowed, or stop listening;
-//! sockets are ours alone from their first instant, and nothing is removed that is not ours. Leaves who the
-//! peer is to `auth` and what the bytes mean to the doors.
+//! Promises: no peer can make the daemon hold more or wait longer than permitted, or stop listening; sockets are
+//! private from their first instant, and only the daemon's own files are removed. `auth` identifies the peer, and the
+//! doors interpret the bytes.
 #![forbid(unsafe_code)]
 
 pub mod accept;

@@ -1,4 +1,4 @@
-//! Writing to peers that may never read: what takes too long ends the connection.
+//! Writes to peers that may never read: a write that takes too long ends the connection.
 
 use std::io;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
-//! Named pipes of Windows: what `listen` and `stream` are elsewhere.
+//! Named pipes of Windows, in the place of `listen` and `stream`.
 //!
-//! A pipe's descriptor names the current user and nobody else, so that no process of another user, none across the
-//! network and none with a restricted token can open it. The first instance must be ours: a name that somebody
-//! else holds is refused, never joined. Nothing lies in a file system, so there is nothing to clean up.
+//! A pipe's descriptor admits the current user alone, so that no process of another user, none across the network and
+//! none with a restricted token can open it. The first instance must be the daemon's: it refuses a name that another
+//! process holds, and never joins it. Nothing lies in a file system, so there is nothing to clean up.
 #![forbid(unsafe_code)]
 
 use std::future::poll_fn;
@@ -40,7 +40,8 @@ const NO_DATA: i32 = 232;
 /// How long what was written last may wait to be read after we have closed.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Flags of `CreateFileW`: for asynchronous use; and whoever serves the pipe learns who we are and no more.
+/// Flags of `CreateFileW`: for asynchronous use; and the server of the pipe learns this client's identity and no
+/// more.
 const OVERLAPPED: u32 = 0x4000_0000;
 const IDENTIFICATION: u32 = 0x0001_0000;
 
@@ -52,7 +53,7 @@ const INBOUND_BYTES: u32 = 64 << 10;
 pub enum Place {
     /// One of our own.
     Ours,
-    /// One that somebody named.
+    /// One that a caller named.
     Given,
 }
 
@@ -60,7 +61,7 @@ pub enum Place {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Someone listens there, or has made it to be in our way.
-    #[error("{}: somebody else has this pipe; stop that daemon or choose another name", .0.display())]
+    #[error("{}: another process has this pipe; stop that daemon or choose another name", .0.display())]
     InUse(PathBuf),
     /// Not the name of a pipe.
     #[error(r"{}: is not the name of a pipe; write \\.\pipe\NAME", .0.display())]
@@ -108,7 +109,7 @@ pub fn bind(path: &Path, _place: Place) -> Result<Bound, BindError> {
         .output_buffer_size_hint(0)
         .create_tokio_duplex::<Bytes>()
         .map_err(|e| match e.kind() {
-            // The first instance is asked for, and somebody has one.
+            // The first instance is demanded, and another process has one.
             ErrorKind::PermissionDenied => BindError::InUse(path.to_owned()),
             _ => io(e),
         })?;

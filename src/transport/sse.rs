@@ -1,20 +1,21 @@
 //! Streams of events to readers over HTTP: each with a queue of its own, bounded in events and in bytes.
 //!
-//! A reader that does not keep up is cut off, and resumes where its protocol lets it; nobody ever waits for it. Frames
-//! are shared: a thousand readers of an event hold it once.
+//! A reader that does not keep up is disconnected, and resumes if its protocol permits it; no other reader waits for
+//! it. Frames are shared: a thousand readers of an event hold it once.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::Bytes;
+use hyper::body::{Body, Bytes, Frame};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX};
+use crate::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
 
 /// What is sent to a reader that has heard nothing for a while: a comment, which readers ignore.
 const COMMENT: &[u8] = b":\n\n";
@@ -37,7 +38,7 @@ impl Readers {
     pub fn enter(&self, comments: Option<Duration>) -> Option<(EventSender, EventStream)> {
         let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
         let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
-        let waiting = Arc::new(AtomicUsize::new(0));
+        let waiting = Arc::new(Waiting::default());
         let stream =
             EventStream { queue, waiting: Arc::clone(&waiting), comments, timer: None, _place: place };
         Some((EventSender { queue: sender, waiting }, stream))
@@ -53,12 +54,19 @@ pub enum CutOff {
     TooSlow,
 }
 
+/// What waits in the queue of one reader.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    /// Told when there are fewer.
+    room: Notify,
+}
+
 /// Puts events into the queue of one reader. When it is dropped, the stream ends after what is in the queue.
 #[derive(Debug)]
 pub struct EventSender {
     queue: mpsc::Sender<Bytes>,
-    /// Bytes in the queue.
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
 }
 
 impl EventSender {
@@ -68,7 +76,7 @@ impl EventSender {
     /// [`CutOff`]: nothing can be sent from now on, and this sender should be dropped.
     pub fn send(&self, frame: Bytes) -> Result<(), CutOff> {
         let len = frame.len();
-        let before = self.waiting.fetch_add(len, Ordering::Relaxed);
+        let before = self.waiting.bytes.fetch_add(len, Ordering::Relaxed);
         // One alone may be of any size that an event can have.
         if before > 0 && before + len > STREAM_BYTES_MAX {
             return Err(CutOff::TooSlow);
@@ -85,7 +93,20 @@ impl EventSender {
     /// [`CutOff::Gone`].
     pub async fn send_in_turn(&self, frame: Bytes) -> Result<(), CutOff> {
         let place = self.queue.reserve().await.map_err(|_| CutOff::Gone)?;
-        self.waiting.fetch_add(frame.len(), Ordering::Relaxed);
+        loop {
+            let room = self.waiting.room.notified();
+            let mut room = std::pin::pin!(room);
+            room.as_mut().enable();
+            let before = self.waiting.bytes.load(Ordering::Relaxed);
+            if before == 0 || before + frame.len() <= STREAM_TURN_BYTES_MAX {
+                break;
+            }
+            tokio::select! {
+                () = room => {}
+                () = self.queue.closed() => return Err(CutOff::Gone),
+            }
+        }
+        self.waiting.bytes.fetch_add(frame.len(), Ordering::Relaxed);
         place.send(frame);
         Ok(())
     }
@@ -100,11 +121,23 @@ impl EventSender {
 #[derive(Debug)]
 pub struct EventStream {
     queue: mpsc::Receiver<Bytes>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     comments: Option<Duration>,
     /// Runs since the last event.
     timer: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
+}
+
+impl Body for EventStream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.poll_next(cx).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
+    }
 }
 
 impl EventStream {
@@ -121,7 +154,8 @@ impl EventStream {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(next) = self.queue.poll_recv(cx) {
             let Some(frame) = next else { return Poll::Ready(None) };
-            self.waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+            self.waiting.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
+            self.waiting.room.notify_one();
             self.rewind();
             return Poll::Ready(Some(frame));
         }

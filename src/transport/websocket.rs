@@ -1,9 +1,9 @@
-//! WebSocket connections from the server's side, as clients need them that were written by hand. RFC 6455.
+//! WebSocket connections from the server's side, for hand-written clients. RFC 6455.
 //!
 //! Promises: a message of ours is one text frame, whole and without a mask; nothing is sent before it is asked for, no
-//! pings, no extensions. A peer's message may come in frames with control frames between; however long it says that a
-//! frame is, nothing is held for it but what has come. What has begun has to be over in time; a connection on which
-//! nothing has begun may stay. Leaves what messages say to the door.
+//! pings, no extensions. A peer's message may come in frames with control frames between; memory is allocated only
+//! for received bytes, regardless of the announced length. A message that has begun has to end in time; an idle
+//! connection may stay. The door interprets the messages.
 
 mod frame;
 mod outbox;

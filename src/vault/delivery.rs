@@ -19,7 +19,7 @@ pub enum BadDelivery {
     Host(#[from] BadAuthority),
     /// `http://` to somewhere else.
     #[error(
-        "an upstream without TLS can only be a loopback address; anybody on the way would read the secret"
+        "an upstream without TLS can only be a loopback address; every machine on the way could read the secret"
     )]
     NoTls,
     /// Not the name of a header that carries a key.

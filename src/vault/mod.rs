@@ -1,16 +1,16 @@
-//! KEEPING: secrets that workers may be given, and how.
+//! The store of secrets that workers may get, and the form in which they get them.
 //!
 //! A folder (0700) of the user's configuration with one file per secret (0600): its value, and how it reaches a
-//! worker. Files that somebody else could read or write are refused with the command that mends it. A value is never
-//! printed, and leaves as a [`Secret`] only.
+//! worker. The vault refuses files that another user could read or write, with the command that repairs it. It never
+//! prints a value, and returns it as a [`Secret`] only.
 //!
 //! ```text
 //! proxy   the daemon adds it to requests for one host; the worker has a token of its run and a base URL
 //! file    a copy of it lies in the worker's private home
 //! env     a variable of the worker holds it
 //! ```
-//! Left to others: which worker names which secret (`config`), whether it may have it so (`policy`), and the way
-//! there (`egress`, `jail`).
+//! Left to others: which worker names which secret (`config`), whether it may have it in this form (`policy`), and
+//! the transport (`egress`, `jail`).
 #![forbid(unsafe_code)]
 
 mod delivery;

@@ -236,7 +236,11 @@ fn a_selection_without_a_place_is_refused_before_anybody_works() {
     let (_daemon, mut socket) = desk.start();
     let missing = desk.world.repo().join("new.py").to_string_lossy().into_owned();
     for (code, file, expected) in [
-        ("x = 1", file.as_str(), "The selection occurs 2 times in calc.py; select more of what is around it"),
+        (
+            "x = 1",
+            file.as_str(),
+            "The selection occurs 2 times in calc.py; select more of the text around it",
+        ),
         ("z = 3", &file, "The selection is not in calc.py on disk; save the buffer first"),
         ("z = 3", &missing, "The selection is not in new.py on disk; save the buffer first"),
         ("KEY=1", &env, ".env: the configuration keeps this file from being written (a6s.deny)"),
@@ -381,7 +385,7 @@ fn somebody_is_asked_who_takes_such_questions_and_works() {
     let two = [agent("d", ""), agent("e", "")];
     assert_eq!(with("code_agent = \"e\"", &two), "e");
     let why = with("code_agent = \"nobody\"", &two);
-    assert_eq!(why, "a6s.code_agent names nobody: nobody. Configured: d, e");
+    assert_eq!(why, "a6s.code_agent names no agent: nobody. Configured: d, e");
 }
 
 #[test]

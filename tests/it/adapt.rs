@@ -152,7 +152,7 @@ fn the_section_follows_what_happens_through_every_door() {
     // Somebody changes what is claimed.
     let event = json!({ "agent_id": "cursor-9", "action": "resource.modified", "resource": "mine.ts" });
     assert_eq!(http.post("/events", &event).status, 201);
-    adapter.waits_for("`\"mine.ts\"` was claimed by `\"claude-code-1\"` when somebody else changed it");
+    adapter.waits_for("`\"mine.ts\"` was claimed by `\"claude-code-1\"` when another program changed it");
     http.post("/resources/release", &json!({ "agent_id": "cursor-9", "path": "src/a.ts" }));
     adapter.waits("the release", |text| !text.contains("src/a.ts"));
     assert!(adapter.text().starts_with(before));
@@ -374,16 +374,14 @@ fn a_damaged_section_is_left_to_its_owner_and_written_again_when_it_is_mended() 
         fs::write(&file, &text).unwrap();
         for way in ["--once", "--remove"] {
             let said = refused(&world, &["adapt", "claude", way]);
-            assert!(said.contains("line") && said.contains("remove what is left of the section"), "{said}");
+            assert!(said.contains("line") && said.contains("remove the rest of the section"), "{said}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
     fs::remove_file(&file).unwrap();
     let adapter = Adapter::start(&world, "claude", "CLAUDE.md");
     fs::write(&file, format!("mine\n{begin}")).unwrap();
-    eventually("a word about it", || {
-        fs::read_to_string(&adapter.said).unwrap().contains("remove what is left")
-    });
+    eventually("a word about it", || fs::read_to_string(&adapter.said).unwrap().contains("remove the rest"));
     assert_eq!(adapter.text(), format!("mine\n{begin}"));
     fs::write(&file, "mended\n").unwrap();
     adapter.waits("the section", |text| text.starts_with("mended\n") && text.contains("provost:end claude"));

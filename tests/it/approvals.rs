@@ -224,8 +224,7 @@ fn a_worker_that_became_another_one_is_not_what_was_approved() {
     broken.workers.get_mut(&named("cli")).unwrap().broken = Some("no binary".into());
     let mut gone = settings();
     gone.workers.clear();
-    for (settings, why) in
-        [(changed, "what was approved"), (broken, "no binary"), (gone, "what was approved")]
+    for (settings, why) in [(changed, "approved request"), (broken, "no binary"), (gone, "approved request")]
     {
         let (_, approval) = s.ask(&client("ada"), "ask", "cli");
         s.core.set_settings(settings);

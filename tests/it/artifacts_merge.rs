@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use provost::base::later::RunsOutside;
 use provost::base::{Digest, TaskId};
 use provost::domain::artifact::artifact_id;
 use provost::domain::{Answer, Artifact, Gathered, Harvest};
@@ -71,7 +72,12 @@ impl World {
             Versions::open(&state).unwrap(),
             Applying::open(
                 &state,
-                ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
+                ApplyRules {
+                    deny: &[],
+                    unknown: true,
+                    settings: false,
+                    held: Box::new(|_| Ok(RunsOutside::default())),
+                },
             )
             .unwrap(),
         );

@@ -95,7 +95,7 @@ fn the_commands_say_what_was_done() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     };
-    assert_eq!(run(&["applies"]).2.trim(), "nothing was written for anybody");
+    assert_eq!(run(&["applies"]).2.trim(), "no apply has been made");
     desk.apply(&json!([file("a", "new"), file("b", "new")]));
     let (code, out, _) = run(&["applies"]);
     assert!(code == 0 && out.contains("~a +b") && out.contains("ed"), "{out}");

@@ -162,11 +162,11 @@ fn the_first_instructions_say_what_a_commit_tells() {
         (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
     };
     let (text, note) = block(&world);
-    assert!(text.contains("A commit tells nobody anything here"), "{text}");
+    assert!(text.contains("A commit is not reported to other agents here"), "{text}");
     assert!(note.contains("provost git install"), "{note}");
     run(&world, &["git", "install"]);
     let (text, note) = block(&world);
-    assert!(text.contains("tells the others by itself that you have committed"), "{text}");
+    assert!(text.contains("tells the others by itself of your commit"), "{text}");
     assert!(!note.contains("provost git install"), "{note}");
     // Done is what only the agent knows.
     assert_eq!(commands(&text).len(), 5);
@@ -213,12 +213,12 @@ fn the_first_instructions_say_as_whose_a_commit_is_told() {
     assert_eq!(told_as(), ["feat-auth"]);
     // and where it has none, of the one whose work a commit here would be taken for.
     let text = block("db", "feat/new");
-    assert!(text.contains("called like you, feat-new, tells"), "{text}");
-    assert!(text.contains("in this work tree is told as one of feat-db, and not as yours"), "{text}");
+    assert!(text.contains("with your name, feat-new, tells"), "{text}");
+    assert!(text.contains("in this work tree is reported as feat-db's, and not as yours"), "{text}");
     commit("db");
     assert!(told_as().contains(&"feat-db".to_owned()) && !told_as().contains(&"feat-new".to_owned()));
     let text = block("repo", "feat/new");
-    assert!(text.contains("in this work tree, as it is now, tells nobody anything"), "{text}");
+    assert!(text.contains("in this work tree is not reported to other agents at present"), "{text}");
     commit("repo");
     assert_eq!(told_as().len(), 2, "nobody is called main");
     // A marker goes before the branch.
@@ -341,7 +341,7 @@ fn git_paws_configuration_counts_once_it_is_allowed() {
         (told, notes)
     };
     let (before, notes) = told(&world);
-    assert!(before == 1 && notes.contains("nobody has allowed it"), "{before} {notes}");
+    assert!(before == 1 && notes.contains("it has not been allowed"), "{before} {notes}");
     run(&world, &["allow", ".git-paw/config.toml", "--yes"]);
     let daemon = world.start();
     let broker = Http::broker(&world);

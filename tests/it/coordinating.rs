@@ -1,21 +1,23 @@
 //! Locks, intents and contracts by script: every rule, with the time turned by hand.
 
+mod contracts;
+mod intents;
+
 use std::sync::Arc;
 
-use provost::base::limits::{INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
-use provost::base::{
-    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, TaskId, Ticket, Ttl, encloses,
-};
+use provost::base::limits::{LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
+use provost::base::{AgentId, Fence, RepoPath, Span, SymbolPath, TaskId, Ticket, Ttl, encloses};
 use provost::domain::command::{
-    AcquireLock, AnswerContract, Conflict, DeclareIntent, Declared, FollowContracts, FreshSpans,
-    IntendedFile, Known, Leave, LeaveQueue, Locked, NameAgent, ProposeContract, ReapLocks, RefreshIntents,
-    ReleaseLock, SymbolFacts, UpdateIntent, Warning, WithdrawContract,
+    AcquireLock, AnswerContract, Known, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock,
+    SymbolFacts, Warning,
 };
-use provost::domain::{
-    Answer, Change, Contract, ContractStatus, EventKind, Intent, IntentStatus, Lock, Refusal, Reply,
-};
+use provost::domain::{Answer, Change, EventKind, Lock, Refusal, Reply};
 
 use crate::script::{Script, client, host, named, person};
+
+use contracts::contract_id;
+pub(crate) use contracts::propose;
+pub(crate) use intents::intent;
 
 pub(crate) fn at(text: &str) -> SymbolPath {
     SymbolPath::parse(text).unwrap()
@@ -349,225 +351,6 @@ fn a_name_is_given_once_and_numbered() {
     s.register(&client("ada"));
     let nick = s.core.state().agents.get(&named("ada")).unwrap().nick.clone();
     assert_eq!(nick.map(|it| it.number), Some(1), "registering elsewhere keeps the name");
-}
-
-pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&str]) -> DeclareIntent {
-    let file = |(file, spans): &(&str, &[(u32, u32)])| IntendedFile {
-        path: path(file),
-        asked: (*file).into(),
-        spans: spans.iter().map(|(start, end)| Span { start: *start, end: *end }).collect(),
-        names: Vec::new(),
-    };
-    DeclareIntent {
-        id: IntentId::parse(&format!("i-{number}")).unwrap(),
-        description: "change it".into(),
-        files: files.iter().map(file).collect(),
-        symbols: symbols.iter().map(|it| (*it).into()).collect(),
-        ttl: None,
-        calls: Vec::new(),
-        callers: Vec::new(),
-        fresh: Vec::new(),
-        gaps: Vec::new(),
-        grants: Vec::new(),
-    }
-}
-
-fn declared(said: Result<Answer<Reply>, Refusal>) -> (Arc<Intent>, Vec<Conflict>) {
-    match said.unwrap() {
-        Answer::Done(Reply::Declared(Declared { intent, conflicts, .. })) => (intent, conflicts),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn overlaps(conflicts: &[Conflict]) -> Vec<&str> {
-    let overlap = |it: &Conflict| match it {
-        Conflict::Overlap(intent) => Some(intent.id.as_str().to_owned().leak() as &str),
-        _ => None,
-    };
-    conflicts.iter().filter_map(overlap).collect()
-}
-
-#[test]
-fn intents_collide_where_they_meet_and_nowhere_else() {
-    let mut s = Script::new();
-    let (ada, bob, eve) = (client("ada"), client("bob"), client("eve"));
-    declared(s.say(&ada, intent(1, &[("a.ts", &[(0, 10)]), ("b.ts", &[(50, 60)])], &["f"])));
-    let apart = intent(2, &[("a.ts", &[(10, 20)]), ("b.ts", &[(60, 70)])], &["g"]);
-    assert!(overlaps(&declared(s.say(&bob, apart)).1).is_empty(), "half-open, and file by file");
-    let whole = intent(3, &[("b.ts", &[])], &[]);
-    assert_eq!(overlaps(&declared(s.say(&eve, whole)).1), ["i-1", "i-2"]);
-    assert!(
-        overlaps(&declared(s.say(&ada, intent(4, &[("a.ts", &[(0, 10)])], &["f"]))).1).is_empty(),
-        "own ones"
-    );
-    s.say(&bob, UpdateIntent { id: IntentId::parse("i-2").unwrap(), to: IntentStatus::Active }).unwrap();
-    let (_, conflicts) = declared(s.say(&client("zoe"), intent(5, &[("a.ts", &[]), ("b.ts", &[])], &[])));
-    assert_eq!(overlaps(&conflicts), ["i-2", "i-1", "i-3", "i-4"], "active ones first, then the oldest");
-}
-
-#[test]
-fn what_has_moved_in_a_file_is_compared_where_it_is_now() {
-    let mut s = Script::new();
-    let (ada, bob) = (client("ada"), client("bob"));
-    declared(s.say(&ada, intent(1, &[("a.ts", &[(0, 10)])], &["f"])));
-    let moved = FreshSpans {
-        intent: IntentId::parse("i-1").unwrap(),
-        file: path("a.ts"),
-        spans: vec![Span { start: 100, end: 110 }],
-    };
-    let mut verb = intent(2, &[("a.ts", &[(0, 10)])], &["g"]);
-    verb.fresh = vec![moved.clone()];
-    assert!(overlaps(&declared(s.say(&bob, verb)).1).is_empty());
-    let known = |s: &Script| s.core.state().intents.get(&moved.intent).unwrap().reach().unwrap();
-    assert_eq!(known(&s), Span { start: 100, end: 110 });
-    let back = FreshSpans { spans: vec![Span { start: 5, end: 9 }], ..moved.clone() };
-    s.say(&host(), RefreshIntents { spans: vec![back] }).unwrap();
-    assert_eq!(known(&s), Span { start: 5, end: 9 });
-    assert!(matches!(s.say(&bob, RefreshIntents { spans: vec![] }), Err(Refusal::OutOfScope { .. })));
-}
-
-#[test]
-fn locks_of_others_on_what_is_intended_are_told_in_the_documented_order() {
-    let mut s = Script::new();
-    let (ada, bob) = (client("ada"), client("bob"));
-    held(s.say(&ada, acquire("a.ts:check")));
-    held(s.say(&ada, also_named("a.ts:run", &["Base.run"])));
-    held(s.say(&bob, acquire("a.ts:own")));
-    let mut verb = intent(1, &[("a.ts", &[])], &["check", "login", "Base.run", "own", "Base"]);
-    verb.calls = vec![(at("a.ts:login"), at("a.ts:check")), (at("a.ts:login"), at("a.ts:free"))];
-    let (_, conflicts) = declared(s.say(&bob, verb));
-    match &conflicts[..] {
-        [
-            Conflict::Locked { symbol: a, .. },
-            Conflict::Locked { symbol: b, lock },
-            Conflict::Chain { symbol: c, lock: callee },
-        ] => {
-            assert_eq!((a, b, c), (&at("a.ts:check"), &at("a.ts:Base.run"), &at("a.ts:login")));
-            assert_eq!((&lock.at, &callee.at), (&at("a.ts:run"), &at("a.ts:check")));
-        }
-        other => panic!("{other:?}"),
-    }
-    let (_, conflicts) = declared(s.say(&bob, intent(2, &[("a.ts", &[])], &["Base"])));
-    assert!(matches!(&conflicts[..], [Conflict::Within(lock)] if lock.at == at("a.ts:run")), "{conflicts:?}");
-    let (_, conflicts) = declared(s.say(&bob, intent(3, &[("a.ts", &[])], &[])));
-    assert_eq!(conflicts.len(), 2, "a whole file sees every lock in it: {conflicts:?}");
-}
-
-#[test]
-fn an_intent_goes_forward_only_by_its_owner_only_and_lapses() {
-    let mut s = Script::new();
-    let (ada, bob) = (client("ada"), client("bob"));
-    let to = |number: u64, to| UpdateIntent { id: IntentId::parse(&format!("i-{number}")).unwrap(), to };
-    use IntentStatus::{Abandoned, Active, Declared, Resolved};
-    for (number, steps) in [(1, [Active, Resolved]), (2, [Active, Abandoned])] {
-        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
-        for step in steps {
-            assert!(matches!(s.say(&bob, to(number, step)), Err(Refusal::IntentNotOwned { .. })));
-            s.say(&ada, to(number, step)).unwrap();
-            let again = s.say(&ada, to(number, step));
-            assert!(matches!(again, Err(Refusal::IntentCannot { .. })), "{again:?}");
-        }
-        assert!(matches!(s.say(&ada, to(number, Declared)), Err(Refusal::IntentCannot { .. })));
-    }
-    assert!(matches!(s.say(&ada, to(99, Active)), Err(Refusal::IntentNotFound)));
-    let mut short = intent(3, &[("a.ts", &[])], &[]);
-    short.ttl = Some(Ttl::minutes(1));
-    declared(s.say(&ada, short));
-    declared(s.say(&ada, intent(4, &[("a.ts", &[])], &[])));
-    s.pass(Ttl::minutes(1));
-    assert_eq!(s.core.state().intents.get(&IntentId::parse("i-3").unwrap()).unwrap().status, Abandoned);
-    assert_eq!(s.core.state().intents.live(), 1);
-    s.pass(Ttl::seconds_clamped(u64::MAX));
-    assert_eq!(s.core.state().intents.live(), 0, "none outlives a week in which nobody touches it");
-}
-
-#[test]
-fn settled_intents_are_kept_up_to_a_bound() {
-    let mut s = Script::new();
-    let ada = client("ada");
-    for number in 0..2_000 {
-        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
-    }
-    s.say(&ada, Leave { intents: true }).unwrap();
-    for number in 2_000..2_010 {
-        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
-        let id = IntentId::parse(&format!("i-{number}")).unwrap();
-        s.say(&ada, UpdateIntent { id, to: IntentStatus::Resolved }).unwrap();
-    }
-    assert!(s.core.state().intents.iter().count() <= INTENTS_SETTLED_MAX);
-    assert!(s.core.state().intents.get(&IntentId::parse("i-2009").unwrap()).is_some(), "the newest stay");
-}
-
-pub(crate) fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract {
-    ProposeContract {
-        id: contract_id(number),
-        at: at(symbol),
-        asked: symbol.into(),
-        signature: canon.into(),
-        canon: canon.into(),
-    }
-}
-
-fn contract_id(number: u64) -> ContractId {
-    ContractId::parse(&format!("c-{number}")).unwrap()
-}
-
-fn in_force(s: &Script, file: &str) -> Vec<Arc<Contract>> {
-    s.core.state().contracts.in_force_on(&path(file)).cloned().collect()
-}
-
-fn status(s: &Script, number: u64) -> ContractStatus {
-    s.core.state().contracts.get(&contract_id(number)).unwrap().status
-}
-
-#[test]
-fn a_contract_takes_two_and_binds_both() {
-    let mut s = Script::new();
-    let (ada, bob) = (client("ada"), client("bob"));
-    let answer = |number, accept| AnswerContract { id: contract_id(number), accept };
-    s.say(&ada, propose(1, "a.ts:f", "(a)")).unwrap();
-    assert!(in_force(&s, "a.ts").is_empty(), "an offer binds nobody");
-    assert!(matches!(s.say(&ada, answer(1, true)), Err(Refusal::ContractOwn)));
-    assert!(matches!(s.say(&ada, answer(1, false)), Err(Refusal::ContractOwn)));
-    assert!(matches!(s.say(&bob, answer(9, true)), Err(Refusal::ContractNotFound)));
-    s.say(&bob, answer(1, true)).unwrap();
-    assert_eq!(in_force(&s, "a.ts").len(), 1);
-    for who in [&ada, &bob] {
-        let settled = s.say(who, answer(1, false));
-        assert!(matches!(settled, Err(Refusal::ContractSettled { status: ContractStatus::Accepted })));
-        let alone = s.say(who, WithdrawContract { id: contract_id(1) });
-        assert!(alone.is_err(), "neither takes it back alone: {alone:?}");
-    }
-    s.say(&bob, propose(2, "a.ts:f", "(a, b)")).unwrap();
-    assert_eq!(status(&s, 1), ContractStatus::Accepted, "an offer replaces nothing");
-    s.say(&ada, answer(2, true)).unwrap();
-    assert_eq!((status(&s, 1), in_force(&s, "a.ts").len()), (ContractStatus::Superseded, 1));
-    s.say(&person("owner"), WithdrawContract { id: contract_id(2) }).unwrap();
-    assert!(in_force(&s, "a.ts").is_empty());
-    s.say(&ada, propose(3, "a.ts:f", "()")).unwrap();
-    assert!(matches!(
-        s.say(&bob, WithdrawContract { id: contract_id(3) }),
-        Err(Refusal::ContractNotYours { .. })
-    ));
-    s.say(&ada, WithdrawContract { id: contract_id(3) }).unwrap();
-    s.say(&ada, propose(4, "a.ts:f", "()")).unwrap();
-    s.say(&bob, answer(4, false)).unwrap();
-    assert_eq!((status(&s, 3), status(&s, 4)), (ContractStatus::Withdrawn, ContractStatus::Rejected));
-}
-
-#[test]
-fn a_contract_follows_its_symbol_to_another_file_and_stays_in_force_in_the_first() {
-    let mut s = Script::new();
-    let (ada, bob) = (client("ada"), client("bob"));
-    s.say(&ada, propose(1, "a.ts:f", "(a)")).unwrap();
-    let follow = FollowContracts { moves: vec![(contract_id(1), path("b.ts"))] };
-    s.say(&host(), follow.clone()).unwrap();
-    assert!(in_force(&s, "b.ts").is_empty(), "what is not in force does not move");
-    s.say(&bob, AnswerContract { id: contract_id(1), accept: true }).unwrap();
-    s.say(&host(), follow.clone()).unwrap();
-    s.say(&host(), follow).unwrap();
-    assert_eq!((in_force(&s, "a.ts").len(), in_force(&s, "b.ts").len()), (1, 1));
-    assert_eq!(in_force(&s, "b.ts")[0].also, [path("b.ts")]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost::auth::testing::caller;
+use provost::base::later::RunsOutside;
 use provost::base::limits::SOURCE_BYTES_MAX;
 use provost::base::{AgentId, ContractId, IntentId, Span, Ttl};
 use provost::domain::command::{Conflict, Warning};
@@ -53,7 +54,12 @@ impl World {
             Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
         let applying = Applying::open(
             &dir.path().join(".state"),
-            ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
+            ApplyRules {
+                deny: &[],
+                unknown: true,
+                settings: false,
+                held: Box::new(|_| Ok(RunsOutside::default())),
+            },
         )
         .unwrap();
         let kept = (versions, applying);

@@ -388,3 +388,60 @@ fn a_backup_of_a_store_that_another_program_holds_ends_with_a_sentence() {
     assert!(ended.is_some_and(|it| !it.success()) && text.contains("another program"), "{ended:?} {text}");
     assert!(!copy.exists());
 }
+
+#[test]
+fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_events() {
+    let world = world();
+    let daemon = world.start();
+    fence(&world, "f");
+    let copy = world.path("copy.db");
+    does(&world, &["backup", copy.to_str().unwrap()]);
+    fence(&world, "g");
+    daemon.stop();
+    let lost = does(&world, &["journal", "head"]);
+    let lines = |world: &World| does(world, &["journal", "export"]).lines().count() as u64;
+    let verified = |world: &World| -> Value {
+        serde_json::from_str(&does(world, &["journal", "verify", "--json"])).unwrap()
+    };
+    assert_eq!(verified(&world)["passed_over"], json!([]));
+    let restored: Value =
+        serde_json::from_str(&does(&world, &["restore", copy.to_str().unwrap(), "--json"])).unwrap();
+    let kept = restored["kept_to"].as_u64().unwrap();
+    let daemon = world.start();
+    fence(&world, "h");
+    let it = verified(&world);
+    assert_eq!(it["events"].as_u64(), Some(lines(&world)), "{it}");
+    let leap = &it["passed_over"][0];
+    assert_eq!((&leap["kept_to"], &leap["from"]), (&json!(kept), &json!(kept + 1)), "{it}");
+    assert_eq!(leap["with"], "from a backup", "{it}");
+    // The event of the restore is the one behind them.
+    let mark = leap["restored_by_event"].as_u64().unwrap();
+    assert_eq!(leap["to"].as_u64(), Some(mark - 1), "{it}");
+    let exported = does(&world, &["journal", "export"]);
+    let event = exported.lines().find(|it| it.contains(&format!("\"seq\":{mark},"))).unwrap();
+    assert!(event.contains("store.restored") && event.contains(leap["at"].as_str().unwrap()), "{event}");
+    let said = does(&world, &["journal", "verify"]);
+    let counted = format!("nothing wrong in {} events", it["events"]);
+    let passed =
+        format!("no event has a number from {} to {}: `provost restore` (from a backup)", kept + 1, mark - 1);
+    assert!(said.contains(&counted) && said.contains(&passed), "{said}");
+    let (_, doctor) = says(&world, &["doctor"]);
+    assert!(doctor.contains(&format!("{} events, unchanged", it["events"])), "{doctor}");
+    // What was given up is not called a missing end.
+    let (good, said) = says(&world, &["journal", "verify", "--anchor", lost.trim()]);
+    assert!(
+        !good && said.contains("given up") && said.contains(&format!("event {kept} was the last")),
+        "{said}"
+    );
+    assert!(!said.contains("the end of the journal is missing"), "{said}");
+    daemon.stop();
+    // A second restore passes more of them over, and one with nothing all.
+    does(&world, &["restore", copy.to_str().unwrap()]);
+    does(&world, &["restore", "--as-it-is"]);
+    let it = verified(&world);
+    assert_eq!(it["passed_over"].as_array().unwrap().len(), 2, "{it}");
+    assert_eq!(it["events"].as_u64(), Some(lines(&world)), "{it}");
+    does(&world, &["restore", "--empty"]);
+    let it = verified(&world);
+    assert_eq!((&it["events"], &it["passed_over"][0]["from"]), (&json!(1), &json!(1)), "{it}");
+}

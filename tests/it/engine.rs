@@ -1,22 +1,19 @@
 //! Order: what the engine answers, when, and what happens when its store or its callers go away.
 
+mod following;
+mod owed;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use provost::base::limits::ENGINE_QUEUE_MAX;
 use provost::base::{Digest, EffectId, EventSeq, Json, TaskId, Timestamp};
-use provost::domain::command::{
-    BeginRun, CancelTask, CollectMail, Collected, Delegate, Delegated, EndRun, Record, SettleMail, Status,
-};
+use provost::domain::command::{BeginRun, CollectMail, Collected, Delegate, Delegated, Record, SettleMail};
 use provost::domain::view::{HasMail, LiveTask, LiveTasks};
-use provost::domain::{
-    Answer, Command, Decision, Effect, Event, EventKind, Facts, Judge, Owed, Principal, Refusal, Report,
-    TaskState,
-};
+use provost::domain::{Answer, Command, Decision, Effect, EventKind, Facts, Judge, Owed, Principal, Refusal};
 use provost::engine::{Clock, Engine, Lost, Started, start};
-use provost::store::{MemoryControl, MemoryStore, Options, Retention, Store, Verdict, open};
-use tempfile::TempDir;
+use provost::store::{MemoryControl, MemoryStore, Retention, Store, Verdict};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
@@ -450,165 +447,4 @@ async fn deadlines_come_without_anybody_asking() {
 
 // The feed.
 
-async fn follow(engine: &Engine, after: u64, most: usize) -> Vec<Arc<Event>> {
-    let mut feed = engine.feed(EventSeq(after));
-    let mut seen = Vec::new();
-    while seen.len() < most {
-        seen.push(timeout(PATIENCE, feed.next()).await.unwrap().unwrap());
-    }
-    seen
-}
-
-#[tokio::test]
-async fn a_slow_subscriber_misses_nothing() {
-    const MANY: u64 = 6_000;
-    let dir = TempDir::new().unwrap();
-    let ran = run(open(dir.path(), Options::default()).unwrap());
-    ran.engine.submit(&host(), record(0)).await.unwrap();
-    let mut feed = ran.engine.feed(EventSeq(0));
-    assert_eq!(feed.next().await.unwrap().seq, EventSeq(1));
-    // Live now, and then asleep for longer than the channel remembers.
-    ran.engine.submit(&host(), record(1)).await.unwrap();
-    assert_eq!(feed.next().await.unwrap().seq, EventSeq(2));
-    let mut crowd = tokio::task::JoinSet::new();
-    for part in 0..20 {
-        let engine = ran.engine.clone();
-        crowd.spawn(async move {
-            for n in 0..MANY / 20 {
-                engine.submit(&host(), record(part * 1_000 + n)).await.unwrap();
-            }
-        });
-    }
-    crowd.join_all().await;
-    for seq in 3..=MANY + 2 {
-        let event = timeout(PATIENCE, feed.next()).await.unwrap().unwrap();
-        assert_eq!(event.seq, EventSeq(seq));
-    }
-    let late = follow(&ran.engine, MANY, 2).await;
-    assert_eq!(late.iter().map(|it| it.seq.0).collect::<Vec<_>>(), [MANY + 1, MANY + 2]);
-}
-
-#[tokio::test]
-async fn pruned_events_are_passed_over() {
-    let dir = TempDir::new().unwrap();
-    let mut store = open(dir.path(), Options::default()).unwrap();
-    store.load(settings()).unwrap();
-    store.close().unwrap();
-    drop(store);
-    let ran = run(open(dir.path(), Options::default()).unwrap());
-    for n in 0..1_200 {
-        ran.engine.submit(&host(), record(n)).await.unwrap();
-    }
-    ran.engine.stop();
-    ran.thread.join().unwrap();
-    let mut store = open(dir.path(), Options::default()).unwrap();
-    store.load(settings()).unwrap();
-    let soon = Timestamp(ran.clock.now().0 + 60_000);
-    let keep = Retention { tasks: Duration::ZERO, tasks_most: u32::MAX, events: Duration::ZERO };
-    assert_eq!(store.prune(soon, &keep, 1_100).unwrap().events, 1_100);
-    store.close().unwrap();
-    drop(store);
-    let ran = run(open(dir.path(), Options::default()).unwrap());
-    let seen = follow(&ran.engine, 0, 100).await;
-    assert_eq!(seen.iter().map(|it| it.seq.0).collect::<Vec<_>>(), (1_101..=1_200).collect::<Vec<_>>());
-    let mut feed = ran.engine.feed(EventSeq(1_200));
-    ran.engine.submit(&host(), record(0)).await.unwrap();
-    assert_eq!(timeout(PATIENCE, feed.next()).await.unwrap().unwrap().seq, EventSeq(1_201));
-}
-
 // Effects, stop and start.
-
-#[tokio::test]
-async fn effects_come_once_and_in_order() {
-    const MANY: u64 = 60;
-    let (mut ran, _) = memory();
-    let mut crowd = tokio::task::JoinSet::new();
-    for n in 0..MANY {
-        let engine = ran.engine.clone();
-        crowd.spawn(async move {
-            let who = client(["ada", "bob", "eve"][usize::try_from(n % 3).unwrap()]);
-            engine.submit_judged(&who, ordered(n, "do", "cli"), Facts::default()).await.unwrap();
-            engine.submit(&who, CancelTask { task: id(n), reason: "enough".into() }).await.unwrap();
-        });
-    }
-    crowd.join_all().await;
-    let (mut last, mut started, mut stopped) = (EffectId(0), Vec::new(), Vec::new());
-    for _ in 0..2 * MANY {
-        let (number, effect) = ran.next_effect().await;
-        assert_eq!(number, last.next());
-        last = number;
-        match effect {
-            Effect::SpawnWorker { task } => started.push(task),
-            Effect::StopWorker { task, .. } => {
-                assert!(started.contains(&task) && !stopped.contains(&task));
-                stopped.push(task);
-            }
-            other => panic!("{other:?} without a hook and without a picture"),
-        }
-    }
-    assert_eq!((started.len(), stopped.len()), (60, 60));
-    assert!(ran.effects.try_recv().is_err());
-}
-
-#[tokio::test]
-async fn a_stop_finishes_what_is_queued_and_is_noted() {
-    let dir = TempDir::new().unwrap();
-    let ran = run(open(dir.path(), Options::default()).unwrap());
-    assert!(ran.clean, "a new store has no crash behind it");
-    let engine = ran.engine.clone();
-    let queued = ran
-        .behind_a_gate(|engine| {
-            let say = |n| {
-                let engine = engine.clone();
-                tokio::spawn(async move { engine.submit(&host(), record(n)).await })
-            };
-            (0..50).map(say).collect()
-        })
-        .await;
-    engine.stop();
-    for task in queued {
-        task.await.unwrap().expect("what was queued before the stop is carried out");
-    }
-    ran.thread.join().unwrap();
-    let late = engine.submit(&host(), record(99)).await;
-    assert!(matches!(late, Err(Refusal::Unavailable { .. })), "{late:?}");
-    drop(ran.effects);
-
-    let ran = run(open(dir.path(), Options::default()).unwrap());
-    assert!(ran.clean, "a stop in order leaves a clean store");
-    assert!(ran.engine.journal_head().await.unwrap().seq.0 >= 50);
-}
-
-#[tokio::test]
-async fn what_is_owed_comes_back_after_a_start() {
-    let store = MemoryStore::new();
-    let control = store.control();
-    let mut ran = run(Box::new(store));
-    for n in 1..=3 {
-        ran.delegate("ada", n, "do", "cli").await.unwrap();
-    }
-    let first = ran.next_effect().await.0;
-    let second = ran.next_effect().await.0;
-    let until = Timestamp(ran.clock.now().0 + 1_000_000);
-    ran.engine.submit(&host(), BeginRun { effect: first, task: id(1), until }).await.unwrap();
-    ran.engine.submit(&host(), BeginRun { effect: second, task: id(2), until }).await.unwrap();
-    let report = Report { summary: "done".into(), ..Report::default() };
-    let end = EndRun {
-        effect: second,
-        task: id(2),
-        status: Status::Completed,
-        report,
-        failure: None,
-        model_used: None,
-    };
-    ran.engine.submit(&host(), end).await.unwrap();
-    ran.engine.stop();
-    ran.thread.join().unwrap();
-
-    let ran = run(Box::new(control.reopen()));
-    let owed: Vec<_> = ran.owed.iter().map(|it| (it.effect.clone(), it.started)).collect();
-    let spawn = |n| Effect::SpawnWorker { task: id(n) };
-    assert_eq!(owed, [(spawn(1), true), (spawn(3), false)]);
-    let task = ran.engine.view(LiveTask(id(1))).await.unwrap().unwrap();
-    assert!(matches!(task.state, TaskState::Running { .. }));
-}

@@ -37,6 +37,14 @@ pub(crate) fn recorded(world: &World, name: &str) -> Value {
     serde_json::from_str(&text.replace("$REPO", world.repo().to_str().unwrap())).unwrap()
 }
 
+/// What Claude Code tells its hook before it runs a command in the top folder.
+fn told(world: &World, command: &str) -> Value {
+    let mut told = recorded(world, "claude/bash");
+    told["cwd"] = json!(world.repo());
+    told["tool_input"]["command"] = json!(command);
+    told
+}
+
 /// The command that stands in a host's configuration for an event.
 fn command_of(world: &World, host: &str, event: &str) -> String {
     let (_, file) = HOSTS.iter().find(|it| it.0 == host).unwrap();

@@ -80,7 +80,7 @@ fn start_after(dir: &Path, sql: &str) -> Result<(), StoreError> {
 
 fn head(dir: &Path) -> Anchor {
     match verify(dir, None) {
-        Verdict::Ok { events, head } => {
+        Verdict::Ok { events, head, .. } => {
             assert_eq!(events, head.seq.0);
             head
         }
@@ -183,7 +183,10 @@ fn a_cut_end_is_found_back_to_the_last_anchor_and_no_further() {
         assert_eq!(shorter.seq.0, keep, "an honest limit: without an anchor nothing shows");
         assert_eq!(verify(copy.path(), Some(anchor)), Verdict::Truncated { anchor, head: shorter });
     }
-    assert_eq!(verify(dir.path(), Some(anchor)), Verdict::Ok { events: EVENTS, head: anchor });
+    assert_eq!(
+        verify(dir.path(), Some(anchor)),
+        Verdict::Ok { events: EVENTS, head: anchor, leaps: Vec::new() }
+    );
     let careless = "DELETE FROM event WHERE seq > 150; DELETE FROM checkpoint";
     let found = verdict_after(dir.path(), careless);
     assert!(matches!(found, Verdict::Tampered { first_bad_seq: EventSeq(151), .. }), "{found:?}");
@@ -473,7 +476,7 @@ fn the_journal_in_memory_is_a_chain_too() {
     assert!(events.iter().all(|it| it.actor == agent("host")));
     let (anchor, mut reader) = (store.journal_head(), store.reader().expect("a reader"));
     let verdict = reader.verify(Some(anchor)).expect("a verdict");
-    assert_eq!(verdict, Verdict::Ok { events: CHECKPOINT_EVERY + 5, head: anchor });
+    assert_eq!(verdict, Verdict::Ok { events: CHECKPOINT_EVERY + 5, head: anchor, leaps: Vec::new() });
     let ahead = Anchor { seq: anchor.seq.next(), ..anchor };
     assert!(matches!(reader.verify(Some(ahead)).expect("a verdict"), Verdict::Truncated { .. }));
 }

@@ -119,7 +119,7 @@ fn an_entry_says_itself_where_its_worker_works() {
         ("committer", "in the directory itself", false),
         ("plain", "in the directory itself", false),
         ("kept", "in a private copy", false),
-        ("thrown", "in a copy, which is thrown away", false),
+        ("thrown", "in a copy, which is deleted", false),
         ("shell", "in the directory itself", false),
     ] {
         let said = explained(worker);

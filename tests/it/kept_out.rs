@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::handoff::{OPEN, THIN};
-use crate::repositories::{committed, ended, findings, well, write};
+use crate::repositories::{committed, ended, findings, in_copies, well, write};
 use crate::support::World;
 
 /// The command that a refusal names.
@@ -79,12 +79,7 @@ fn an_index_or_configuration_that_a_worker_has_spoilt_is_named_with_the_command_
 #[test]
 fn files_that_are_too_large_for_a_copy_are_named_with_the_command_that_puts_it_right() {
     let world = World::new();
-    let entry = |name: &str, copy: &str| {
-        format!(
-            "[workers.{name}]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\ncopy = {copy}\n"
-        )
-    };
-    world.configure(&[entry("kept", "\"kept\""), entry("thrown", "true")].concat());
+    world.configure(&in_copies());
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("auth", &["base", "domain", "system"]),
     ("store", &["base", "domain", "system"]),
     ("engine", &["base", "domain", "store", "system"]),
+    ("api", &["base"]),
     ("syntax", &["base"]),
     ("graph", &["base", "syntax"]),
     ("index", &["base", "graph", "syntax", "system"]),
@@ -22,11 +23,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("config", &["base", "system"]),
     ("service", &["base", "domain", "engine", "graph", "index", "jail", "store", "syntax", "system"]),
     ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport", "system"]),
-    ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
-    // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
-    ("client", &["base", "auth", "transport", "system"]),
-    ("mcp", &["base", "auth", "domain", "client", "jail", "protocols", "transport"]),
-    ("cli", &["base", "client", "mcp", "config", "policy", "jail", "store", "system", "vault"]),
+    ("protocols", &["api", "base", "domain", "auth", "engine", "service", "transport", "config"]),
+    ("client", &["api", "base", "auth", "transport", "system"]),
+    ("mcp", &["api", "base", "auth", "domain", "client", "jail", "protocols", "transport"]),
+    ("cli", &["api", "base", "client", "mcp", "config", "policy", "jail", "store", "system", "vault"]),
 ];
 
 const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];
@@ -87,12 +87,10 @@ fn offences(source: &Source) -> Vec<String> {
         else {
             continue;
         };
-        let wire_of_a_door =
-            layer == "client" && used == "protocols" && path.get(2).is_some_and(|part| part == "wire");
         let fine = if is_wire {
             used == "base" || path.starts_with(&module)
         } else {
-            used == layer || allowed.contains(&used.as_str()) || wire_of_a_door
+            used == layer || allowed.contains(&used.as_str())
         };
         if !fine {
             let user = if is_wire { "a wire.rs" } else { layer };
@@ -233,13 +231,14 @@ fn an_allowed_direction_passes() {
 }
 
 #[test]
-fn wire_types_use_base_alone_and_are_open_to_the_client() {
+fn wire_types_use_base_alone_and_the_client_uses_no_door() {
     assert_eq!(count("src/protocols/devit/wire.rs", "use crate::base::Json;"), 0);
     assert_eq!(count("src/protocols/devit/wire.rs", "use crate::domain::Command;"), 1);
     assert_eq!(count("src/protocols/devit/wire.rs", "use super::map::fault;"), 1);
-    assert_eq!(count("src/client.rs", "use crate::protocols::own::wire::Hello;"), 0);
+    assert_eq!(count("src/client.rs", "use crate::api::wire::Hello;"), 0);
     assert_eq!(count("src/client.rs", "use crate::protocols::own::map;"), 1);
-    assert_eq!(count("src/cli/up.rs", "use crate::protocols::own::wire::Hello;"), 1);
+    assert_eq!(count("src/cli/up.rs", "use crate::protocols::devit::wire::Hello;"), 1);
+    assert_eq!(count("src/api/wire.rs", "use crate::domain::Command;"), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::repositories::{BARE, committed, ended, findings, git, well, write};
+use crate::repositories::{BARE, committed, ended, findings, git, in_copies, well, write};
 use crate::support::{UP, World, eventually};
 
 #[test]
@@ -234,12 +234,7 @@ fn what_lay_in_a_repository_that_was_set_aside_is_none_that_is_in_force() {
 #[test]
 fn a_file_that_a_worker_has_shut_keeps_no_later_one_from_a_copy() {
     let world = World::new();
-    let entry = |name: &str, copy: &str| {
-        format!(
-            "[workers.{name}]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\ncopy = {copy}\n"
-        )
-    };
-    world.configure(&[entry("kept", "\"kept\""), entry("thrown", "true")].concat());
+    world.configure(&in_copies());
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");

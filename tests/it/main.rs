@@ -27,6 +27,7 @@ mod adapt;
 mod agent_protocol;
 mod agent_protocol_vectors;
 mod agents;
+mod applies_outside;
 mod applying;
 mod approvals;
 mod artifacts;
@@ -70,9 +71,11 @@ mod devit_shell;
 mod devitd_form;
 mod docs;
 mod doors_agree;
+mod endpoints;
 mod engine;
 mod engine_live;
 mod errands;
+mod event_stream;
 #[cfg(target_os = "linux")]
 mod faults;
 mod frames;
@@ -141,12 +144,16 @@ mod mcp_workers;
 mod memory;
 mod named_commands;
 mod names;
+#[cfg(target_os = "linux")]
+mod names_crossed;
 mod nested_repositories;
 mod network;
 mod one_truth;
 #[cfg(target_os = "linux")]
 mod origins;
 mod own_answers;
+#[cfg(unix)]
+mod paths_behind_links;
 mod peers;
 mod permissions;
 mod pipes;
@@ -177,6 +184,8 @@ mod shared_files;
 mod shares;
 #[cfg(target_os = "linux")]
 mod shares_at_doors;
+#[cfg(target_os = "linux")]
+mod shares_of_hosts;
 mod sim;
 mod slow;
 mod source;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use provost::auth::keys::KeyRing;
 use provost::auth::names::Names;
+use provost::base::later::RunsOutside;
 use provost::base::limits::CONNECTIONS_MAX;
 use provost::client::Client;
 use provost::engine::SystemClock;
@@ -71,7 +72,12 @@ fn provost(dir: &Path) -> Provost {
         Versions::open(&state).unwrap(),
         Applying::open(
             &state,
-            ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
+            ApplyRules {
+                deny: &[],
+                unknown: true,
+                settings: false,
+                held: Box::new(|_| Ok(RunsOutside::default())),
+            },
         )
         .unwrap(),
     );

@@ -63,7 +63,7 @@ fn a_small_picture_is_shown_and_the_whole_one_is_a_file() {
     }
     std::fs::write(path, b"something else").unwrap();
     let swapped = one.does("screenshot", json!({ "task_id": task }));
-    assert!(swapped["not_shown"].as_str().unwrap().contains("not what was taken"), "{swapped}");
+    assert!(swapped["not_shown"].as_str().unwrap().contains("no longer the picture"), "{swapped}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp_host::{ALLOW, ASK, Host};
+use crate::mcp_host::{ALLOW, ASK, EVERY, Host};
 use crate::support::World;
 
 fn text(result: &Value) -> &str {
@@ -238,5 +238,42 @@ fn what_has_an_id_is_named_in_one_way_by_all_tools() {
     }
     for other in ["id", "approval", "contract", "handoff", "number"] {
         assert!(!found.iter().any(|it| it == other), "{other} is named otherwise");
+    }
+}
+
+#[test]
+fn a_refusal_for_a_missing_right_does_not_have_the_model_wait_for_anybody() {
+    let world = World::new();
+    let may_mint = "[[rule]]\nid = \"t\"\ndecision = \"allow\"\nreason = \"t\"\nwhen.action = [\"token\"]\n";
+    world.rule(&format!("{ASK}{may_mint}"));
+    let _daemon = world.start();
+    let mint = |name: &str, scopes: &str| {
+        let minted = world.command(&["token", "mint", name, "--scopes", scopes]).output().unwrap();
+        assert!(minted.status.success(), "{minted:?}");
+        String::from_utf8(minted.stdout).unwrap().trim().to_owned()
+    };
+    let with = |name: &str, token: &str| {
+        let mut command = world.command(&["mcp", "--as", name, "--tools", EVERY]);
+        command.env("PROVOST_TOKEN", token);
+        Host::of(command).greeting(json!({}))
+    };
+    let mut reader = with("ada", &mint("ada", "read"));
+    let refused = reader.fails("lock_acquire", json!({ "symbol": "a.py:parse" }));
+    assert!(refused.contains("the right to coordinate"), "{refused}");
+    assert!(refused.contains("nothing waits") && refused.contains("scopes"), "{refused}");
+    let delegated = reader.fails("delegate", json!({ "goal": "true", "worker": "shell" }));
+    assert!(
+        delegated.contains("the right to delegate") && delegated.contains("nothing waits"),
+        "{delegated}"
+    );
+    // A question that somebody has to answer is there, and does wait.
+    let mut asker = with("eve", &mint("eve", "read,join,coordinate,delegate"));
+    asker.does("delegate", json!({ "goal": "true", "worker": "shell", "task_id": "t1" }));
+    let waiting = asker.does("approvals_list", json!({}))["approvals"][0].clone();
+    let yes = json!({ "approval_id": waiting["approval_id"], "grant": true, "digest": waiting["digest"] });
+    let own = asker.fails("approval_decide", yes);
+    assert!(own.contains("a person answers that") && !own.contains("nothing waits"), "{own}");
+    for said in [refused, delegated, own] {
+        assert!(!said.contains("go on waiting") && !said.contains("provost "), "{said}");
     }
 }

@@ -1,10 +1,11 @@
 //! Whose name is whose: one check, before any handler of any door, for reading as for writing, in every spelling.
 
+mod inboxes;
+mod spellings;
+
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::time::Duration;
 
 use provost::domain::Door;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::a6s_client::{OPEN, Socket, handshake};
 use crate::loopback_client::Http;
-use crate::mcp_host::{ASK, Host};
+use crate::mcp_host::ASK;
 use crate::support::{Daemon, Reply, World, eventually};
 use crate::wit_client::{self, Wit};
 
@@ -59,23 +60,10 @@ fn is_kept_out((status, body): &(u16, Value)) -> bool {
     *status == 403 && body["error"] == "reserved"
 }
 
-/// Every route of the own API, as the source has them.
-fn routes() -> BTreeSet<(&'static str, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/protocols/own");
-    let mut found = BTreeSet::new();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        for part in text.split(".route(\"").skip(1) {
-            let (route, rest) = part.split_once("\",").unwrap();
-            let made = rest.trim_start();
-            let made = &made[..made.find(['\n', ';']).unwrap_or(made.len())];
-            let methods = [("GET", "get("), ("POST", "post(")];
-            let of: Vec<_> = methods.iter().filter(|(_, word)| made.contains(word)).collect();
-            assert!(!of.is_empty(), "{}: {route} is made with {made}", path.display());
-            found.extend(of.iter().map(|(method, _)| (*method, route.to_owned())));
-        }
-    }
+/// Every route of the own API that answers and is done. Its stream is tried in `event_stream`.
+fn routes() -> BTreeSet<(String, String)> {
+    let of = |row: &provost::api::Row| (row.which.method().to_string(), row.path.to_owned());
+    let found: BTreeSet<_> = provost::api::ENDPOINTS.iter().map(of).collect();
     assert!(found.len() > 60, "{found:?}");
     found
 }
@@ -98,7 +86,7 @@ fn no_route_of_the_own_api_is_had_under_a_name_whose_proof_was_not_shown() {
     ];
     let mut open = Vec::new();
     for (method, path) in routes() {
-        let ask = |headers: &[(&str, &str)]| own(&world, (method, &path), headers, &json!({}));
+        let ask = |headers: &[(&str, &str)]| own(&world, (&method, &path), headers, &json!({}));
         for name in others {
             let answer = ask(&[("x-provost-agent", name)]);
             if !is_kept_out(&answer) {
@@ -320,305 +308,6 @@ fn a_host_speaks_for_nobody_whose_token_it_does_not_show() {
     }
     let answer = own(&world, ("POST", "/host-answer"), &[("authorization", &bearer)], &yes);
     assert_eq!(answer.0, 200, "{answer:?}");
-}
-
-#[test]
-fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
-    let (world, daemon) = open_world();
-    // Zero-width and other characters that show nothing, a letter of another script, one of full width, a mark that
-    // changes the letter before it, a space that is none, a text turned round.
-    let unclear = [
-        "feat-\u{200b}free",
-        "feat-free\u{feff}",
-        "feat-fr\u{ad}ee",
-        "feat-fr\u{435}e",
-        "f\u{435}\u{430}t",
-        "\u{441}\u{43e}\u{440}\u{435}",
-        "feat\u{2010}free",
-        "\u{ff46}eat-free",
-        "feat-fre\u{301}e",
-        "feat\u{a0}free",
-        "feat-\u{202e}eerf",
-        "\u{1d41a}da",
-        "feat-free\u{fe0f}",
-        "feat-free\u{e0041}",
-        "\u{3164}",
-        "\u{fa30}\u{90ce}",
-        "\u{1112}\u{1161}\u{11ab}",
-        "\u{ff76}\u{ff85}",
-        // Letters of scripts that few know: Coptic, Lisu, Cherokee, Hebrew, Devanagari, Latin of dialects.
-        "c\u{2c9f}dex",
-        "\u{a4d0}ob",
-        "\u{abaf}odex",
-        "c\u{5e1}dex",
-        "c\u{966}dex",
-        "c\u{ab3d}dex",
-        "\u{441}\u{2c9f}\u{501}\u{435}\u{445}",
-        // Greek within Cyrillic.
-        "\u{410}\u{43d}\u{3b4}\u{440}\u{435}\u{439}",
-    ];
-    let mut open = Vec::new();
-    for name in unclear {
-        for door in [Door::Devit, Door::Wit, Door::AgentProtocol, Door::Broker] {
-            let tried = catch_unwind(AssertUnwindSafe(|| tried_at(door, &world, &daemon, name)));
-            // A reset is a no as well.
-            let Ok(tried) = tried else { continue };
-            open.extend(
-                tried.iter().filter(|it| it.1).map(|it| format!("{}: {} as {name:?}", door.name(), it.0)),
-            );
-        }
-        let (fine, text) = said(&world, &["intend", "--as", name, "--file", "README.md", "x"]);
-        if fine || !text.contains("U+") {
-            open.push(format!("own: {name:?}: {text}"));
-        }
-        let answer = Http::mcp(&world).get(&format!("/mcp?agent={}", encoded(name)));
-        if answer.status != 400 || !String::from_utf8_lossy(&answer.body).contains("U+") {
-            open.push(format!("mcp: {name:?}: {answer:?}"));
-        }
-    }
-    assert!(open.is_empty(), "{open:#?}");
-    // Nor is anything on record under such a name, and none gets a key or a token.
-    let log = ok(&world, &["log", "--json"]);
-    assert!(unclear.iter().all(|name| !log.contains(&format!("\"actor\":\"{name}\""))), "{log}");
-    for args in [["token", "mint"], ["key", "add"]] {
-        assert!(!said(&world, &[args[0], args[1], "\u{430}da"]).0);
-    }
-    // What is read as a name of the daemon's or of people is theirs.
-    for name in ["pr0vost", "0rchestrator", "h0st", "Pr0v0st", "hurnan", "user:me"] {
-        assert!(!said(&world, &["intend", "--as", name, "--file", "README.md", "x"]).0, "{name}");
-    }
-    // Names of other scripts are names.
-    for name in [
-        "zo\u{eb}",
-        "\u{421}\u{435}\u{440}\u{433}\u{435}\u{439}",
-        "\u{30b5}\u{30fc}\u{30d0}\u{30fc}",
-        "M\u{fc}ller",
-        "k\u{e6}mper",
-        "agent-\u{592a}\u{90ce}",
-        "\u{645}\u{62d}\u{645}\u{62f}",
-        "\u{0391}\u{03b8}\u{03b7}\u{03bd}\u{03ac}",
-    ] {
-        ok(&world, &["intend", "--as", name, "--file", "README.md", "x"]);
-    }
-}
-
-fn encoded(name: &str) -> String {
-    name.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-#[test]
-fn one_name_has_one_spelling_for_as_long_as_it_is_somebodys() {
-    let world = World::new();
-    std::fs::write(world.repo().join("README.md"), "x\n").unwrap();
-    let _daemon = world.start();
-    let token = ok(&world, &["token", "mint", "agent-b"]);
-    let (fine, text) = said(&world, &["token", "mint", "Agent-B"]);
-    assert!(!fine && text.contains("agent-b"), "{text}");
-    let as_b = |name: &str| {
-        let mut command = world.command(&["intend", "--as", name, "--file", "README.md", "x"]);
-        command.env("PROVOST_TOKEN", &token).status().unwrap().success()
-    };
-    assert!(as_b("agent-b") && as_b("Agent-B"), "a token is for all spellings of its name");
-    assert!(!as_b("agent-c"));
-    let log = ok(&world, &["log", "--json"]);
-    assert!(!log.contains("Agent-B"), "{log}");
-    ok(&world, &["key", "add", "boss"]);
-    let (fine, text) = said(&world, &["key", "add", "Boss"]);
-    assert!(!fine && text.contains("`boss` has a key"), "{text}");
-    let freed = crate::support::apart(&world.command(&["token", "revoke", "--of", "AGENT-B"]));
-    assert!(freed.status.success(), "{freed:?}");
-    assert!(said(&world, &["intend", "--as", "agent-b", "--file", "README.md", "x"]).0);
-}
-
-#[test]
-fn of_two_spellings_that_differ_by_case_alone_the_one_in_use_is_had_at_every_door() {
-    let (world, daemon) = open_world();
-    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "x"]);
-    let other = "Feat-Used";
-    let (fine, text) = said(&world, &["intend", "--as", other, "--file", "README.md", "x"]);
-    assert!(!fine && text.contains("feat-used is in use here"), "{text}");
-    let mut told = Vec::new();
-    let Reply::Message(it) = world.client(&daemon, other).say("REGISTER", json!({ "caps": [], "pid": 1 }))
-    else {
-        panic!("no answer")
-    };
-    told.push(("devit", it.to_string()));
-    let called = Wit::of(&world).call("register", Some(&json!({ "sessionId": other, "name": "x" })));
-    told.push(("wit", called.to_string()));
-    let body = |answer: crate::wit_client::Answer| String::from_utf8_lossy(&answer.body).into_owned();
-    let announced =
-        Http::agent_protocol(&world).post("/agents/announce", &json!({ "id": other, "tool": "x" }));
-    told.push(("agent_protocol", body(announced)));
-    // The broker's protocol has one case, and says so by itself.
-    let payload = json!({ "status": "working", "modified_files": [] });
-    let status = json!({ "type": "agent.status", "agent_id": other, "payload": payload });
-    let published = body(Http::broker(&world).post("/publish", &status));
-    assert!(published.contains("lowercase"), "{published}");
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "lock_acquire", "arguments": { "symbol": "README.md" }, "_meta": meta } });
-    let headers = [
-        ("Accept", "application/json, text/event-stream"),
-        ("Content-Type", "application/json"),
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "lock_acquire"),
-        ("x-provost-agent", other),
-    ];
-    told.push(("mcp", body(Http::mcp(&world).send("POST /mcp", &headers, call.to_string().as_bytes()))));
-    for (door, text) in &told {
-        assert!(text.contains("feat-used is in use here"), "{door}: {text}");
-    }
-    // The spelling in use is had.
-    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "y"]);
-    let agents = ok(&world, &["agents", "--json"]);
-    assert!(!agents.contains(other), "{agents}");
-}
-
-#[test]
-fn what_people_are_shown_as_a_name_at_the_wit_door_can_be_told_from_others() {
-    let (world, _daemon) = open_world();
-    for (nth, name) in
-        ["Ad\u{200b}a", "\u{202e}adA", "\u{410}da", "Ada\u{301}", "\u{ff21}da"].iter().enumerate()
-    {
-        let called =
-            Wit::of(&world).call("register", Some(&json!({ "sessionId": format!("s{nth}"), "name": name })));
-        assert!(called["error"].to_string().contains("U+"), "{name:?}: {called}");
-    }
-    for (nth, name) in ["Ada", "José", "Ада Б.", "田中", "Ada 🚀"].iter().enumerate() {
-        let called =
-            Wit::of(&world).call("register", Some(&json!({ "sessionId": format!("t{nth}"), "name": name })));
-        assert!(called["error"].is_null(), "{name:?}: {called}");
-    }
-}
-
-/// Names of which a spelling in letters of ASCII would leave nothing, or the same.
-const FOREIGN: [&str; 9] = [
-    "\u{592a}\u{90ce}",
-    "\u{82b1}\u{5b50}",
-    "---",
-    "!!",
-    "\u{2026}",
-    "\u{1f916}",
-    "feat-\u{1f47e}",
-    "feat/\u{65e5}\u{672c}",
-    "feat",
-];
-
-#[test]
-fn names_without_letters_of_ascii_have_each_an_inbox_and_tokens_of_their_own() {
-    let world = World::new();
-    let _daemon = world.start();
-    let as_name = |name: &str, route: (&str, &str), body: Value| {
-        own(&world, route, &[("x-provost-agent", name)], &body)
-    };
-    for name in FOREIGN.into_iter().chain(["agent"]) {
-        let letter = json!({ "to": name, "kind": "message", "text": format!("for {name} alone") });
-        assert_eq!(as_name("friend", ("POST", "/send-message"), letter).0, 200, "{name}");
-    }
-    let texts = |name: &str| {
-        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
-        assert_eq!(read.0, 200, "{name}: {read:?}");
-        let entries = read.1["entries"].as_array().unwrap().clone();
-        entries.iter().filter_map(|it| Some(it["text"].as_str()?.to_owned())).collect::<Vec<_>>()
-    };
-    for name in FOREIGN.into_iter().chain(["agent"]) {
-        assert_eq!(texts(name), [format!("for {name} alone")], "{name}");
-    }
-    // A token keeps its own name alone, in all its spellings.
-    ok(&world, &["token", "mint", "\u{c9}lan"]);
-    ok(&world, &["token", "mint", "\u{592a}\u{90ce}"]);
-    for name in ["\u{c9}lan", "\u{e9}LAN", "\u{592a}\u{90ce}", "\u{592a}\u{90ce}!", "-\u{592a}\u{90ce}"] {
-        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
-        assert!(is_kept_out(&read), "{name}: {read:?}");
-    }
-    for name in ["\u{82b1}\u{5b50}", "---", "agent", "lan", "\u{592a}"] {
-        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
-        assert_eq!(read.0, 200, "{name}: {read:?}");
-    }
-    // Each has a key of its own, too.
-    ok(&world, &["key", "add", "\u{6b21}\u{90ce}"]);
-    ok(&world, &["key", "add", "\u{4e09}\u{90ce}"]);
-}
-
-#[test]
-fn an_inbox_at_the_broker_door_is_nobodys_because_its_name_has_dashes_alone() {
-    let world = World::new();
-    world.configure(OPEN);
-    let _daemon = world.start();
-    ok(&world, &["token", "mint", "agent"]);
-    let http = Http::broker(&world);
-    assert_eq!(http.get("/messages/agent").status, 403);
-    assert_eq!(http.get("/messages/---").status, 200);
-    // What git-paw's clients would call `agent` gets no instructions in that name.
-    let (fine, text) = said(&world, &["broker", "boot-block", "\u{592a}\u{90ce}"]);
-    assert!(!fine && text.contains("neither a letter"), "{text}");
-    assert!(ok(&world, &["broker", "boot-block", "feat/\u{592a}\u{90ce}-1"]).contains("You are feat-1"));
-}
-
-/// Names that differ in signs of ASCII, each of which an agent may have; git-paw's clients would make one of them.
-const ALIKE: [&str; 4] = ["fix-1.2", "fix-1-2", "fix-1:2", "fix-1+2"];
-
-#[test]
-fn names_that_differ_in_more_than_case_slashes_and_dashes_read_no_letters_of_each_other() {
-    let (world, _daemon) = open_world();
-    let broker = Http::broker(&world);
-    // At the broker door a letter is for the name that git-paw's clients have.
-    let feedback = json!({ "from": "supervisor", "errors": ["by the broker to fix-1-2"] });
-    let letter = json!({ "type": "agent.feedback", "agent_id": "fix/1-2", "payload": feedback });
-    assert_eq!(broker.post("/publish", &letter).status, 202);
-    for to in ALIKE {
-        let letter = json!({ "to": to, "kind": "message", "text": format!("by the own API to {to}") });
-        let sent = own(&world, ("POST", "/send-message"), &[("x-provost-agent", "friend")], &letter);
-        assert_eq!(sent.0, 200, "{sent:?}");
-    }
-    let others = |read: &str, mine: &str| -> Vec<&str> {
-        ALIKE.into_iter().filter(|it| *it != mine && read.contains(&format!("to {it}\""))).collect()
-    };
-    for mine in ALIKE {
-        let read =
-            own(&world, ("POST", "/read-inbox"), &[("x-provost-agent", mine)], &json!({})).1.to_string();
-        assert!(read.contains(&format!("by the own API to {mine}\"")), "{mine}: {read}");
-        assert_eq!(others(&read, mine), [""; 0], "{mine} at the own API: {read}");
-        let posts = format!("/posts?inbox={}", mine.replace(':', "%3A").replace('+', "%2B"));
-        let read = own(&world, ("GET", &posts), &[("x-provost-agent", mine)], &json!({})).1.to_string();
-        assert_eq!(others(&read, mine), [""; 0], "{mine} among the posts: {read}");
-    }
-    for mine in ALIKE {
-        let read = Host::old(&world, mine).does("inbox_read", json!({})).to_string();
-        assert_eq!(others(&read, mine), [""; 0], "{mine} by MCP: {read}");
-    }
-    // Both spellings that clients of the broker have are one agent, and no other has its letters.
-    for name in ["fix-1-2", "fix/1-2", "fix--1-2"] {
-        let path = format!("/messages/{}", name.replace('/', "%2F"));
-        let read = broker.get(&path);
-        let text = String::from_utf8_lossy(&read.body).into_owned();
-        assert!(read.status == 200 && text.contains("by the broker to fix-1-2"), "{name}: {read:?}");
-        assert_eq!(others(&text, "fix-1-2"), [""; 0], "{name}: {text}");
-    }
-    for name in ["fix-1.2", "fix-1%2B2", "fix-1%3A2"] {
-        assert_eq!(broker.get(&format!("/messages/{name}")).status, 400, "{name}");
-    }
-    // Of a name that is an owner's, the others are free for nobody, and are not the owner's either.
-    let bearer = format!("Bearer {}", ok(&world, &["token", "mint", "fix-1.2"]));
-    let as_other = own(
-        &world,
-        ("POST", "/read-inbox"),
-        &[("x-provost-agent", "fix-1-2"), ("authorization", &bearer)],
-        &json!({}),
-    );
-    assert_eq!(as_other.0, 403, "{as_other:?}");
-    assert!(is_kept_out(&own(
-        &world,
-        ("POST", "/read-inbox"),
-        &[("x-provost-agent", "fix-1-2")],
-        &json!({})
-    )));
-    assert_eq!(broker.get("/messages/fix-1-2").status, 403);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::handoff::{OPEN, THIN};
 use crate::repositories::{committed, ended, findings};
 use crate::support::{World, eventually};
 
@@ -130,4 +131,73 @@ fn no_pipe_keeps_a_run_a_copy_or_an_apply_waiting() {
     assert!(answer.to_string().contains("error") && began.elapsed() < Duration::from_secs(10), "{answer}");
     assert!(is_pipe(&repo.join("src/x.rs")));
     eventually("the end", || world.command(&["status"]).output().unwrap().status.success());
+}
+
+/// What the user's git, editor or agent opens is no pipe for longer than a moment, in either tier, and the report names it.
+#[test]
+fn a_pipe_that_a_worker_makes_is_put_aside_while_it_runs() {
+    for worker in ["shell", "thin"] {
+        let world = World::new();
+        world.configure(&format!("{OPEN}{THIN}"));
+        let repo = committed(&world);
+        std::fs::write(repo.join(".gitignore"), "*.o\n").unwrap();
+        pipe(&repo.join("mine"));
+        let daemon = world.start();
+        let client = world.client(&daemon, "orch:a");
+        let mut places =
+            vec![".gitignore", "src/.gitattributes", "AGENTS.md", "new/deep/Makefile", "sub/.envrc"];
+        if worker == "thin" {
+            places.push(".git/packed-refs");
+        }
+        let all = places.join(" ");
+        let goal = format!(
+            "mkdir -p new/deep sub; sleep 1; for f in {all} free; do rm -f $f; mkfifo $f; done; touch made; sleep 8; \
+             mkfifo .gitignore CLAUDE.md; sleep 1; true"
+        );
+        let (task, reply) = client.delegate(worker, &goal, json!({ "timeout": 60 }));
+        reply.ack();
+        eventually("the pipes", || repo.join("made").exists());
+        let began = Instant::now();
+        eventually("they are aside", || places.iter().all(|it| !is_pipe(&repo.join(it))));
+        let done = Command::new("timeout")
+            .args(["5", "git", "status", "--short"])
+            .current_dir(&repo)
+            .status()
+            .unwrap();
+        assert!(done.success() && began.elapsed() < Duration::from_secs(7), "{worker}: {done}");
+        assert!(is_pipe(&repo.join("free")) && is_pipe(&repo.join("mine")), "{worker}");
+        let result = client.result_of(&task);
+        assert_eq!(result["status"], "completed", "{worker}: {result}");
+        let found = findings(&result);
+        for place in places.iter().chain(&["CLAUDE.md"]) {
+            let named = found.iter().filter(|it| it.ends_with(&format!(" socket {place}"))).count();
+            assert_eq!(named, 1, "{worker}: {place}: {found:?}");
+        }
+        let left =
+            Command::new("find").args([".", "-name", "*set-aside*"]).current_dir(&repo).output().unwrap();
+        assert_eq!(String::from_utf8(left.stdout).unwrap(), "", "{worker}");
+        assert!(is_pipe(&repo.join("mine")), "{worker}");
+    }
+}
+
+/// Who waits at one already goes on when it is put aside.
+#[test]
+fn who_waits_at_a_workers_pipe_goes_on() {
+    let world = World::new();
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate(
+        "shell",
+        "touch ready; sleep 2; mkfifo AGENTS.md; sleep 20",
+        json!({ "timeout": 60 }),
+    );
+    reply.ack();
+    eventually("the worker", || repo.join("ready").exists());
+    // Tries from before it is there, so that it waits at the pipe itself.
+    let reads = "while ! [ -p AGENTS.md ]; do :; done; exec cat AGENTS.md";
+    let read = Command::new("timeout").args(["10", "sh", "-c", reads]).current_dir(&repo).status().unwrap();
+    assert_ne!(read.code(), Some(124), "it waits");
+    client.say("CANCEL_TASK", json!({ "task_id": task, "reason": "done" }));
+    client.result_of(&task);
 }

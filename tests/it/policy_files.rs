@@ -49,7 +49,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
             with("").replace("\"allow\"", "\"alow\""),
             "p.toml:4: `decision`: `alow` is not one of allow, approve, deny; did you mean `allow`?",
         ),
-        (with("").replace("reason = \"r\"", ""), "p.toml:2: `reason`: is missing; say why"),
+        (with("").replace("reason = \"r\"", ""), "p.toml:2: `reason`: is missing; give a reason"),
         (with("").replace("\"r\"", "\" \""), "p.toml:5: `reason`: is empty"),
         (
             with("[[rule]]\nid = \"it\"\ndecision = \"deny\"\nreason = \"r\"\nwhen.any = true"),
@@ -206,7 +206,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
         ),
         (
             ask("approve.by = [\"host\", \"human\"]\napprove.auth = \"terminal\""),
-            "p.toml:8: `approve.auth`: \"terminal\" is no proof of whoever sits at a host, and `approve.by` names `host`",
+            "p.toml:8: `approve.auth`: \"terminal\" does not prove which person sits at a host, and `approve.by` names `host`",
         ),
         (
             ask("approve.by = [\"human\"]\napprove.auth = \"keys\""),

@@ -40,6 +40,16 @@ pub(crate) fn ended(client: &Client, worker: &str, goal: &str) -> Value {
     client.result_of(&task)
 }
 
+/// Two workers that are shells in a copy: `kept`, whose changes are kept, and `thrown`, whose copy is deleted.
+pub(crate) fn in_copies() -> String {
+    let entry = |name: &str, copy: &str| {
+        format!(
+            "[workers.{name}]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\ncopy = {copy}\n"
+        )
+    };
+    [entry("kept", "\"kept\""), entry("thrown", "true")].concat()
+}
+
 pub(crate) fn findings(result: &Value) -> Vec<String> {
     let all = result["artifacts"]["metadata"]["handoff"]["findings"].as_array().cloned().unwrap_or_default();
     let word = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
@@ -403,11 +413,11 @@ fn a_plan_says_which_way_its_worker_works() {
         String::from_utf8(said.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let shell = said("shell");
-    assert!(shell.contains("in the directory itself: what it changes is there at once"), "{shell}");
+    assert!(shell.contains("in the directory itself: its changes take effect at once"), "{shell}");
     assert!(
         shell.contains("git read-only; so is every other one, and making one more ends the run"),
         "{shell}"
     );
     assert!(said("writer").contains("git may be written, hooks and settings excepted"), "{}", said("writer"));
-    assert!(said("apart").contains("in a copy, which is thrown away afterwards"), "{}", said("apart"));
+    assert!(said("apart").contains("in a copy, which is deleted afterwards"), "{}", said("apart"));
 }

@@ -7,22 +7,22 @@ use crate::repositories::{committed, ended, findings, well, write};
 use crate::support::World;
 
 /// One way of naming programs.
-struct Way {
+pub(crate) struct Way {
     /// Git's setting with its value, or a line for `[hooks.notify]`, or a file with its text.
-    by: By,
+    pub(crate) by: By,
     /// What is there.
-    there: &'static [(&'static str, &'static str)],
+    pub(crate) there: &'static [(&'static str, &'static str)],
     /// What no worker may change or make.
-    held: &'static [&'static str],
+    pub(crate) held: &'static [&'static str],
 }
 
-enum By {
+pub(crate) enum By {
     Git(&'static str, &'static str),
     Notify(&'static str),
     File(&'static str, &'static str),
 }
 
-const SH: &str = "#!/bin/sh\ntrue\n";
+pub(crate) const SH: &str = "#!/bin/sh\ntrue\n";
 
 fn git_ways() -> Vec<Way> {
     let way = |key, value, there, held| Way { by: By::Git(key, value), there, held };
@@ -165,7 +165,7 @@ fn notify_ways() -> Vec<Way> {
     ]
 }
 
-fn file_ways() -> Vec<Way> {
+pub(crate) fn file_ways() -> Vec<Way> {
     let way = |file, text, there, held| Way { by: By::File(file, text), there, held };
     vec![
         way(
@@ -202,7 +202,7 @@ fn file_ways() -> Vec<Way> {
             ".envrc",
             "source tools/env.sh\nPATH_add tools/bin\n",
             &[("tools/env.sh", ""), ("tools/bin/x", SH)],
-            &["tools/env.sh"],
+            &["tools/env.sh", "tools/bin/x", "tools/bin/git"],
         ),
         way(
             ".git/hooks/post-checkout",
@@ -239,10 +239,60 @@ fn file_ways() -> Vec<Way> {
             &[("tools/u.py", "")],
             &["tools/u.py"],
         ),
+        way(".husky/post-merge", "bash -e tools/lint\n", &[("tools/lint", "")], &["tools/lint"]),
+        way(".husky/post-rewrite", "python3 -E tools/x.py\n", &[("tools/x.py", "")], &["tools/x.py"]),
     ]
 }
 
-fn put(repo: &Path, path: &str, text: &str) {
+/// Ways in which hosts start servers, as they stand in many repositories.
+pub(crate) fn server_ways() -> Vec<Way> {
+    let way = |text, there, held| Way { by: By::File(".mcp.json", text), there, held };
+    vec![
+        way(
+            "{\"mcpServers\":{\"a\":{\"command\":\"node\",\"args\":[\"--import\",\"./tools/x.mjs\",\"./tools/server\"]},\
+             \"b\":{\"command\":\"node\",\"args\":[\"--import=./tools/y.mjs\",\"-r\",\"./tools/z\",\"tools/other.js\"]}}}",
+            &[
+                ("tools/x.mjs", ""),
+                ("tools/server.js", ""),
+                ("tools/y.mjs", ""),
+                ("tools/z.cjs", ""),
+                ("tools/other.js", ""),
+            ],
+            &["tools/x.mjs", "tools/server.js", "tools/y.mjs", "tools/z.cjs", "tools/other.js"],
+        ),
+        way(
+            "{\"mcpServers\":{\"a\":{\"command\":\"npx\",\"args\":[\"./tools/run\"]},\
+             \"b\":{\"command\":\"npx -y tsx tools/x.ts\"},\"c\":{\"command\":\"deno\",\"args\":[\"run\",\"-A\",\"tools/d.ts\"]},\
+             \"d\":{\"command\":\"bun\",\"args\":[\"run\",\"tools/b.ts\"]}}}",
+            &[("tools/run", SH), ("tools/x.ts", ""), ("tools/d.ts", ""), ("tools/b.ts", "")],
+            &["tools/run", "tools/x.ts", "tools/d.ts", "tools/b.ts"],
+        ),
+        way(
+            "{\"mcpServers\":{\"a\":{\"command\":\"uv\",\"args\":[\"--directory\",\"tools\",\"run\",\"server.py\"]},\
+             \"b\":{\"command\":\"uv\",\"args\":[\"run\",\"--with\",\"mcp\",\"tools/w.py\"]},\
+             \"c\":{\"command\":\"pipenv\",\"args\":[\"run\",\"tools/p.py\"]},\
+             \"d\":{\"command\":\"uv\",\"args\":[\"run\",\"python\",\"-m\",\"pkg.server\"]}}}",
+            &[("tools/server.py", ""), ("tools/w.py", ""), ("tools/p.py", ""), ("pkg/server.py", "")],
+            &["tools/server.py", "tools/w.py", "tools/p.py", "pkg/server.py"],
+        ),
+        way(
+            "{\"mcpServers\":{\"a\":{\"command\":\"${workspaceFolder}/tools/a b\",\"args\":[]},\
+             \"b\":{\"command\":\"sh\",\"args\":[\"-c\",\"cd \\\"$CLAUDE_PROJECT_DIR/tools\\\" && exec ./b\"]},\
+             \"c\":{\"command\":\"env\",\"args\":[\"A=1\",\"${HERE:-.}/tools/c.sh\"]},\
+             \"d\":{\"args\":[\"tools/d.py\"],\"command\":\"python3\"}}}",
+            &[("tools/a b", SH), ("tools/b", SH), ("tools/c.sh", SH), ("tools/d.py", "")],
+            &["tools/a b", "tools/b", "tools/c.sh", "tools/d.py"],
+        ),
+        way(
+            "{\"mcpServers\":{\"a\":{\"command\":\"node\",\"args\":[\"/usr/lib/x.js\"],\
+             \"env\":{\"NODE_OPTIONS\":\"--require ./tools/first.js\",\"PATH\":\"tools/bin:/usr/bin\"}}}}",
+            &[("tools/first.js", ""), ("tools/bin/x", SH)],
+            &["tools/first.js", "tools/bin/x", "tools/bin/node"],
+        ),
+    ]
+}
+
+pub(crate) fn put(repo: &Path, path: &str, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     write(repo.join(path), text);
     if text.starts_with("#!") {
@@ -333,6 +383,96 @@ fn what_a_notification_hook_runs_is_changed_and_brought_by_no_worker() {
 fn what_settings_of_hosts_run_is_changed_by_no_worker() {
     let failed = failures(file_ways());
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn what_servers_of_hosts_are_started_by_is_changed_by_no_worker() {
+    let failed = failures(server_ways());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Lines and scripts that are longer than what used to be looked at of them.
+#[test]
+fn what_a_long_line_names_is_held_and_no_line_is_dropped_silently() {
+    let world = World::new();
+    let repo = committed(&world);
+    put(&repo, "tools/last.sh", SH);
+    put(&repo, "tools/late.sh", SH);
+    (0..100).for_each(|number| write(repo.join(format!("folders/f{number}/x")), ""));
+    let folders: String = (0..100).map(|number| format!("ls folders/f{number}; ")).collect();
+    put(&repo, "folders/f99/there", SH);
+    let words = "echo a b c d e f g h\n".repeat(1_000);
+    write(repo.join(".husky/pre-commit"), &format!("{words}./tools/last.sh\n"));
+    write(repo.join(".husky/pre-push"), &format!("{folders}\ncd folders/f99; ./there\n"));
+    // Not everybody's comments are UTF-8.
+    std::fs::write(repo.join("tools/latin"), b"# caf\xe9\n./tools/latin.sh\n").unwrap();
+    put(&repo, "tools/latin.sh", SH);
+    write(repo.join(".husky/pre-rebase"), "sh tools/latin\n");
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    ended(
+        &client,
+        "shell",
+        "echo bad > tools/last.sh; echo bad > tools/latin.sh; echo bad > folders/f99/there; true",
+    );
+    assert_eq!(std::fs::read_to_string(repo.join("tools/last.sh")).unwrap(), SH);
+    assert_eq!(std::fs::read_to_string(repo.join("tools/latin.sh")).unwrap(), SH);
+    assert_eq!(std::fs::read_to_string(repo.join("folders/f99/there")).unwrap(), SH);
+    // What is longer still keeps workers out, and is named.
+    let more = [
+        ("words", "a ".repeat(70_000)),
+        ("folders", (0..300).map(|number| format!("ls more/m{number}; ")).collect()),
+        ("a script", format!("{}\n./tools/late.sh\n", "# a comment\n".repeat(30_000))),
+        ("shells in shells", (0..10).fold("tools/late.sh".to_owned(), |line, _| format!("$({line})"))),
+    ];
+    (0..300).for_each(|number| write(repo.join(format!("more/m{number}/x")), ""));
+    // A large file of settings is read.
+    let filler = "\"x\": \"y\",\n".repeat(40_000);
+    write(repo.join("sub/.mcp.json"), &format!("{{{filler}\"command\": \"./tools/in.sh\"}}"));
+    put(&repo, "tools/in.sh", SH);
+    ended(&client, "shell", "echo bad > tools/in.sh; true");
+    assert_eq!(std::fs::read_to_string(repo.join("tools/in.sh")).unwrap(), SH);
+    write(repo.join("sub/.mcp.json"), &filler.repeat(6));
+    let result = ended(&client, "shell", "touch ran; true");
+    assert!(result["artifacts"]["summary"].to_string().contains("sub/.mcp.json"), "{result}");
+    std::fs::remove_file(repo.join("sub/.mcp.json")).unwrap();
+    for (what, text) in more {
+        write(repo.join("tools/long.sh"), &text);
+        write(repo.join(".husky/pre-push"), "sh tools/long.sh\n");
+        let result = ended(&client, "shell", "echo bad > tools/late.sh; true");
+        assert_eq!(std::fs::read_to_string(repo.join("tools/late.sh")).unwrap(), SH, "{what}");
+        assert!(result["artifacts"]["summary"].to_string().contains("tools/long.sh"), "{what}: {result}");
+    }
+}
+
+#[test]
+fn settings_and_repositories_around_a_tasks_folder_hold_what_they_name_in_it() {
+    let world = World::new();
+    let repo = committed(&world);
+    for path in ["part/server.sh", "part/hook.sh", "part/other.sh"] {
+        put(&repo, path, SH);
+    }
+    // Settings may be links.
+    put(&repo, "conf/mcp", "{\"mcpServers\":{\"a\":{\"command\":\"./part/server.sh\"}}}");
+    std::os::unix::fs::symlink("conf/mcp", repo.join(".mcp.json")).unwrap();
+    put(
+        &repo,
+        "beside/.claude/settings.json",
+        "{\"hooks\":[{\"command\":\"$CLAUDE_PROJECT_DIR/part/hook.sh\"}]}",
+    );
+    well(&repo, &["init", "-q", "beside/nested"]);
+    well(&repo.join("beside/nested"), &["config", "core.fsmonitor", "../../part/other.sh"]);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for f in server hook other; do echo bad > $f.sh; done; echo free > free; true";
+    let (task, reply) = client.delegate("shell", goal, serde_json::json!({ "working_dir": "part" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert!(repo.join("part/free").exists(), "{result}");
+    for name in ["server", "hook", "other"] {
+        let text = std::fs::read_to_string(repo.join(format!("part/{name}.sh"))).unwrap();
+        assert_eq!(text, SH, "{name}: {result}");
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn a_selection_that_has_no_place_or_several_is_refused() {
     }
     assert_eq!(
         NoPlace::Several(3).says("a.py"),
-        "The selection occurs 3 times in a.py; select more of what is around it"
+        "The selection occurs 3 times in a.py; select more of the text around it"
     );
     assert_eq!(NoPlace::Nowhere.says("a.py"), "The selection is not in a.py on disk; save the buffer first");
     // However often something is there, it is told at once.

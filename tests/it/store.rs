@@ -296,7 +296,10 @@ fn pruning_takes_bounded_bites_and_keeps_counts_and_chain() {
         let page = reader.events_after(EventSeq(0), 60_000).expect("a page");
         assert_eq!(page.len() as u64, head.seq.0, "events are never forgotten");
         assert!(page.iter().all(|it| it.body.is_none() == (it.at.0 < cutoff)));
-        assert_eq!(reader.verify(None).expect("a verdict"), Verdict::Ok { events: head.seq.0, head });
+        assert_eq!(
+            reader.verify(None).expect("a verdict"),
+            Verdict::Ok { events: head.seq.0, head, leaps: Vec::new() }
+        );
         store.close().expect("a stop");
         drop(store);
         let (_, loaded) = backend.start();

@@ -25,7 +25,7 @@ pub(crate) fn revoke_of(world: &World, agent: &str) {
     assert_eq!(code, 0, "{err}");
 }
 
-fn mint(world: &World, agent: &str) -> String {
+pub(crate) fn mint(world: &World, agent: &str) -> String {
     let (code, out, err) = run(world, &["token", "mint", agent]);
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("pvst_") && out.len() == 69, "{out}");

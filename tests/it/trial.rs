@@ -116,7 +116,7 @@ fn a_worker_that_cannot_be_shown_is_an_error_that_says_why() {
         ("codr", "did you mean coder?"),
         ("xyzzy", "the configuration has coder, light, missing, remote, shell"),
         ("missing", "there is no executable 'no-such-program'"),
-        ("remote", "no jail binds it"),
+        ("remote", "no jail confines it"),
     ] {
         let (_, err) = run(&world, &["jail", "explain", worker], 1);
         assert!(err.contains(why) && err.contains("try:"), "{worker}: {err}");

@@ -154,7 +154,7 @@ fn check_private(path: &Path, stat: &Stat, command: &str) -> Result<(), KeyError
     }
     if stat.st_mode & 0o077 != 0 {
         let remedy =
-            format!("`{command} {}` if nobody else has seen it, otherwise remove it", path.display());
+            format!("`{command} {}` if no other user has seen it, otherwise remove it", path.display());
         return refuse("is open to other users", remedy);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The key ring's folder on Windows, where its access list, which its files inherit, keeps others out.
+//! The key ring's folder on Windows; its files inherit its access list, which excludes other users.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! Bounds of agents that editors ask: of their configuration, their prompts, their answers and what they change.
+//! Bounds of agents that editors ask: of their configuration, their prompts, their answers and their changes.
 
 /// Agents of a configuration; a person must be able to keep an eye on them.
 pub const AGENTS_CONFIGURED_MAX: usize = 64;

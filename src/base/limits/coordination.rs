@@ -1,4 +1,4 @@
-//! Of locks, intents and contracts. What one tree of processes may have under all its names is a quarter of what there is.
+//! Bounds of locks, intents and contracts. One tree of processes may have a quarter of them, under all its names.
 
 /// Locks held at once. A lock is for a symbol that somebody edits at this moment; there are never many.
 pub const LOCKS_MAX: usize = 20_000;

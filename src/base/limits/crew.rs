@@ -75,9 +75,6 @@ pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;
 /// patience usually is.
 pub const TIMELINE_WAIT_S_MAX: u64 = 25;
 
-/// Entries, ready to be sent, that a reader of the stream may be behind before it is brought up to date from the store.
-pub const TIMELINE_FRAMES_MAX: usize = 2_048;
-
 /// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on the way
 /// takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;

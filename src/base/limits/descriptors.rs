@@ -1,4 +1,4 @@
-//! How the descriptors of a daemon are divided, and what else it cannot do without.
+//! The division of a daemon's descriptors, and its other necessary resources.
 
 /// Descriptors that one connection takes: its socket, and a handle of the process at its other end.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 2;

@@ -1,4 +1,4 @@
-//! What of a workspace is kept from a worker that works in it, and what is said of the rest.
+//! Bounds of the files of a workspace that a worker cannot write, and of the report on the others.
 
 /// Settings that are held in one workspace besides those at its top, each by a mount and one for every folder above it.
 /// The hand-off report names changes of all of them. A large repository of many packages has some dozens.

@@ -1,4 +1,4 @@
-//! Bounds of what editors ask for. A6s.
+//! Bounds of editors' requests. A6s.
 
 /// Jobs that are not over.
 pub const JOBS_LIVE_MAX: usize = 1_000;

@@ -45,6 +45,31 @@ pub const LOOPBACK_ARRIVING_MAX: usize = 64;
 /// those that gives way. Events that wait are held once for all readers.
 pub const STREAM_READERS_MAX: usize = super::CONNECTIONS_MAX;
 
+/// Longest wait of a request to the own API that waits for news, in milliseconds; the caller asks again.
+pub const OWN_WAIT_MS_MAX: u64 = 30_000;
+
+/// How long the body of a request to the own API may take, in milliseconds.
+pub const OWN_BODY_MS_MAX: u64 = 10_000;
+
+/// Large bodies that the own API holds at once; further ones wait for their turn.
+pub const OWN_LARGE_BODIES_MAX: usize = 4;
+
+/// Seconds after which a reader of the own API's stream is sent a comment, so that both ends know that the other is there.
+pub const OWN_COMMENT_EVERY_S: u64 = 15;
+
+/// Events of one page that a reader which is behind reads from the store, and bytes of them beyond the first: each such reader
+/// holds one page.
+pub const FOLLOWER_PAGE_MAX: u16 = 64;
+/// Bytes of one such page.
+pub const FOLLOWER_PAGE_BYTES_MAX: usize = 128 << 10;
+
+/// Bytes that wait for one reader that is sent events at its own pace, but for a single event.
+pub const STREAM_TURN_BYTES_MAX: usize = 256 << 10;
+
+/// Written events that are kept for readers of one encoder; a reader that is further behind finds them in the store. Those
+/// of `LARGE_EVENT_BYTES_MIN` and more are bounded by their bytes as well.
+pub const STREAM_FRAMES_MAX: usize = 2_048;
+
 /// Events that wait for one reader of a stream; one that is further behind is cut off.
 pub const STREAM_EVENTS_MAX: usize = 1_000;
 

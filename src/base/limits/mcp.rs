@@ -1,4 +1,4 @@
-//! Bounds of what agents' hosts are answered over MCP.
+//! Bounds of answers to agents' hosts over MCP.
 
 /// The longest that one call of a tool waits, in seconds: hosts give up after sixty.
 pub const MCP_WAIT_S_MAX: u64 = 45;
@@ -24,15 +24,6 @@ pub const MCP_POLL_MS: u64 = 2_000;
 
 /// Tasks on which one server process keeps an eye for its host, so as to tell it of changes; a host polls besides.
 pub const MCP_WATCHED_MAX: usize = 64;
-
-/// What a host may say to a hook, in bytes: a whole file as an argument, and what JSON makes of it.
-pub const HOOK_INPUT_BYTES_MAX: usize = 16 << 20;
-
-/// Files of one tool call that are asked about. A command that removes more is nobody's edit.
-pub const HOOK_FILES_MAX: usize = 2_000;
-
-/// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it thirty seconds.
-pub const HOOK_MS_MAX: u64 = 20_000;
 
 /// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and what
 /// packs worst has about two bytes to each.

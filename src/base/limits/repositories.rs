@@ -1,4 +1,4 @@
-//! Bounds of what is done about git repositories in a workspace.
+//! Bounds of the handling of git repositories in a workspace.
 
 /// Repositories in one workspace, submodules and work trees among them: each is protected by a mount and asked for its
 /// configuration. Where there are more, no worker works in it.

@@ -79,7 +79,7 @@ pub(super) enum FileError {
     #[error("{0}")]
     Damaged(#[from] Damage),
     /// Others change it all the time.
-    #[error("it changes all the time")]
+    #[error("it keeps changing")]
     Restless,
     /// The system says no.
     #[error("{0}")]
@@ -91,12 +91,12 @@ impl FileError {
     pub(super) fn complaint(&self, shown: &Path) -> Complaint {
         let complaint = Complaint::refusal(format!("{} stays as it is", shown.display())).because(self);
         complaint.next(match self {
-            FileError::Unfit(_) => "mend that, or name another file with --file".to_owned(),
+            FileError::Unfit(_) => "fix that, or name another file with --file".to_owned(),
             FileError::Damaged(_) => {
-                "remove what is left of the section, the lines with `provost:begin` and `provost:end` too; it is written anew"
+                "remove the rest of the section, including the lines with `provost:begin` and `provost:end`; it is written again"
                     .to_owned()
             }
-            FileError::Restless => "look which program writes it, and try again".to_owned(),
+            FileError::Restless => "find the program that writes it, and try again".to_owned(),
             FileError::Broken(_) => format!("make {} and its folder writable for you", shown.display()),
         })
     }
@@ -390,7 +390,10 @@ impl HostFile {
         // Two edits in that moment: the later one stays, the other one is kept.
         system::exchange(folder, &beside, &self.name)?;
         folder.rename(&beside, folder, self.kept())?;
-        let why = format!("somebody has edited it twice in one moment; the other edit is in {}", self.kept());
+        let why = format!(
+            "another program has edited it twice in one moment; the other edit is in {}",
+            self.kept()
+        );
         Err(FileError::Unfit(why))
     }
 

@@ -1,4 +1,4 @@
-//! Hosts: programs with an agent in them, and the file in which each looks for what it should know.
+//! Hosts: programs with an agent in them, and the file from which each reads its instructions.
 
 use clap::ValueEnum;
 
@@ -11,7 +11,7 @@ pub(super) enum Host {
     Cursor,
     /// Codex: AGENTS.md
     Codex,
-    /// Whatever else reads AGENTS.md
+    /// Any other program that reads AGENTS.md
     AgentsMd,
 }
 
@@ -35,7 +35,7 @@ impl Host {
         }
     }
 
-    /// What its agent is called when nobody says; the first two as the published adapters do.
+    /// The default name of its agent; the first two as the published adapters name them.
     pub(super) fn agent(self) -> &'static str {
         match self {
             Host::Claude => "claude-code-1",
@@ -45,7 +45,7 @@ impl Host {
         }
     }
 
-    /// Whether commands in its shells know by themselves as whom they speak.
+    /// Whether commands in its shells know their agent's name by themselves.
     pub(super) fn names_shells(self) -> bool {
         matches!(self, Host::Claude | Host::Codex)
     }
@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// The part that its agent asks for; as the published adapters do.
+    /// The role that its agent asks for, as the published adapters do.
     pub(super) fn role(self) -> &'static str {
         match self {
             Host::Claude => "lead",
@@ -68,7 +68,7 @@ impl Host {
         }
     }
 
-    /// What its agent says that it can do.
+    /// The capabilities that its agent announces.
     pub(super) fn capabilities(self) -> &'static [&'static str] {
         match self {
             Host::Claude => &["code", "review", "test", "refactor"],
@@ -77,7 +77,7 @@ impl Host {
         }
     }
 
-    /// How a file begins that we make. Cursor reads a rule in every chat only if its head says so.
+    /// The first lines of a new file. Cursor reads a rule in every chat only if its head says so.
     pub(super) fn head(self) -> &'static str {
         match self {
             Host::Cursor => {

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::changes::ask;
+use crate::api::wire;
 use crate::cli::{Complaint, Here};
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 
 /// git-paw's marker in a git folder.
 const MARKER: &str = "paw-agent-id";

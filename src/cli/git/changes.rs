@@ -23,7 +23,7 @@ pub(super) struct Change {
 }
 
 pub(super) fn broken(what: impl std::fmt::Display) -> Complaint {
-    Complaint::of("git does not say what is to be checked").because(what)
+    Complaint::of("git does not list the changes to check").because(what)
 }
 
 /// Ends with whoever waits for it.

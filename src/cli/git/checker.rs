@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::changes::{Blobs, Change, changes};
 use super::merge::Merge;
+use crate::api::wire;
 use crate::base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use crate::cli::{Complaint, Here, out};
-use crate::client::{Client, wire};
+use crate::client::Client;
 
 /// Bytes of paths asked about at once; their spelling takes at most as much again.
 const PATHS_AT_ONCE_BYTES: usize = FRAME_LEN_MAX / 4;

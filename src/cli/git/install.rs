@@ -74,7 +74,7 @@ fn before(hook: &Path) -> PathBuf {
 fn failed(path: &Path, err: impl std::fmt::Display) -> Complaint {
     Complaint::of(format!("{} cannot be changed", path.display()))
         .because(err)
-        .next("make the folder of the hooks writable for you; then once more")
+        .next("make the folder of the hooks writable for you, then run this again")
 }
 
 fn exists(path: &Path) -> bool {
@@ -113,7 +113,7 @@ fn put(path: &Path, script: &str) -> Result<(), Complaint> {
         Some(_) if exists(&kept) => {
             return Err(Complaint::refusal(format!("there are two hooks to keep: {}", path.display()))
                 .because(format!("{} is another one, from before", kept.display()))
-                .next(format!("merge them into the first, remove {}, then once more", kept.display())));
+                .next(format!("merge them into the first, remove {}, then run this again", kept.display())));
         }
         Some(_) => fs::rename(path, &kept).map_err(|err| failed(path, err))?,
         None => {}
@@ -147,7 +147,7 @@ pub(in crate::cli) fn uninstall(here: &Here) -> Result<u8, Complaint> {
             }
             Ok(text) if is_ours(&text) => fs::remove_file(&path).map_err(|err| failed(&path, err))?,
             Ok(_) if exists(&kept) => {
-                out::note(format!("{} is not ours, so {} stays, too", path.display(), kept.display()));
+                out::note(format!("{} is not Provost's, so {} stays, too", path.display(), kept.display()));
             }
             _ => {}
         }
@@ -183,10 +183,10 @@ pub(in crate::cli) fn status(here: &Here) -> Result<u8, Complaint> {
         return out::json(&all).map(|()| DONE);
     }
     for it in &all {
-        let chained = if it.chained { ", after the one that was there before" } else { "" };
+        let chained = if it.chained { ", after the earlier hook" } else { "" };
         let more = match it.state {
             "outdated" => "; provost git install",
-            "other" => ", not ours; provost git install lets it have the first word",
+            "other" => ", not Provost's; provost git install keeps it and lets it run first",
             _ => "",
         };
         out::line(out::one_line(&format!("{}: {}{chained}{more}", it.hook, it.state), 400))?;

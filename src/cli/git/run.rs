@@ -1,4 +1,4 @@
-//! What the hooks do: within their deadline, and never in silence when they could not.
+//! The checks of the hooks. They end within their deadline, and say so if a check was impossible.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -10,49 +10,50 @@ use clap::{Args, Subcommand};
 use super::agent::{self, Marker};
 use super::changes::{ask, changes};
 use super::checker::{Checker, say_violations};
+use crate::api::wire;
 use crate::cli::complaint::{DONE, FAILED};
 use crate::cli::guard::held;
 use crate::cli::here::wait_for;
 use crate::cli::speaker::Speaker;
 use crate::cli::{Complaint, Here, out};
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 use crate::config::{Enforce, GitSettings, Unchecked};
 
-/// Refs of a push that are looked at; more is a mirror, and is said to be unchecked.
+/// Refs of a push that are checked; a push of more is a mirror, and the hook says that it is unchecked.
 const REFS_MAX: usize = 1_000;
 
-/// Remote branches among which the common past of a new branch is looked for, newest first.
+/// Remote branches that are searched for the common ancestor of a new branch, newest first.
 const REMOTE_REFS: &str = "--count=500";
 
 /// `provost git run`.
 #[derive(Subcommand, Debug)]
 pub(in crate::cli) enum Run {
-    /// Hold what is staged against contracts and locks
+    /// Check staged changes against contracts and locks
     PreCommit,
     /// Add trailers that name the intents of the commit
     PrepareCommitMsg(Message),
     /// Tell the other agents of a commit
     PostCommit,
-    /// Hold what is pushed against contracts
+    /// Check pushed commits against contracts
     PrePush(Push),
 }
 
-/// What git tells `prepare-commit-msg`.
+/// The arguments that git gives `prepare-commit-msg`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Message {
     file: PathBuf,
-    /// Where the message comes from
+    /// The source of the message
     source: Option<String>,
     /// The commit that is amended
     commit: Option<String>,
 }
 
-/// What git tells `pre-push`.
+/// The arguments that git gives `pre-push`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Push {
     /// The remote's name
     remote: String,
-    /// And its address
+    /// The remote's address
     address: Option<String>,
 }
 
@@ -62,7 +63,7 @@ enum Checked {
     Refused,
 }
 
-/// What was set, as far as that can be read.
+/// The settings, as far as they can be read.
 struct Settings {
     here: Here,
     enforce: Enforce,
@@ -75,7 +76,7 @@ impl Settings {
         Ok(Self { here, enforce: config.coordination.enforce, git: config.git })
     }
 
-    /// The daemon; started if that is wanted.
+    /// The daemon; the hook starts it if the settings permit.
     async fn client(&self) -> Result<Client, Complaint> {
         let agent = Speaker::named(&self.here, None)?;
         let client = self.here.client().speaking_as(agent);
@@ -88,7 +89,7 @@ impl Settings {
     }
 }
 
-/// A daemon outlives the hook, and must not take what git says to hooks for its own.
+/// A daemon outlives the hook, and must not inherit git's variables for hooks.
 async fn start() -> Result<(), Complaint> {
     let mut up = tokio::process::Command::new(crate::system::this_program());
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
@@ -119,7 +120,7 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
         Ok(settings) => settings,
         // Whoever wrote a configuration that cannot be used may have wanted commits to be blocked.
         Err(complaint) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
-            return Err(complaint.because("so nothing was checked; `git commit --no-verify` goes on without"));
+            return Err(complaint.because("so nothing was checked; `git commit --no-verify` skips the check"));
         }
         Err(complaint) => return Ok(no_trailers(&complaint)),
     };
@@ -146,7 +147,7 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
         }
         (Err(complaint), Unchecked::Block) => {
             out::note(format!("provost: not checked, so the {what} is refused: {}", complaint.in_short()));
-            out::note(format!("  try: provost up, then once more; or git {what} --no-verify"));
+            out::note(format!("  try: provost up, then again; or git {what} --no-verify"));
             Ok(FAILED)
         }
     }
@@ -157,7 +158,7 @@ fn no_trailers(complaint: &Complaint) -> u8 {
     DONE
 }
 
-/// A commit is made, whatever becomes of telling it.
+/// The commit is already made, so a failure to announce it never fails the hook.
 fn told(settings: &Settings) -> u8 {
     let work = async {
         let client = settings.client().await?;
@@ -173,7 +174,7 @@ fn told(settings: &Settings) -> u8 {
     DONE
 }
 
-/// An agent commits to its own branch, if git-paw wants it so.
+/// An agent commits to its own branch, if git-paw's settings demand that.
 async fn on_its_branch() -> Checked {
     let (Some(marker), Some(branch)) = (Marker::read().await, agent::branch().await) else {
         return Checked::Fine;
@@ -185,7 +186,7 @@ async fn on_its_branch() -> Checked {
         ),
         400,
     ));
-    out::note(out::one_line(&format!("  try: git switch {wanted}, then once more"), 400));
+    out::note(out::one_line(&format!("  try: git switch {wanted}, then again"), 400));
     Checked::Refused
 }
 
@@ -232,7 +233,7 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
     Ok(if broken || denied { Checked::Refused } else { Checked::Fine })
 }
 
-/// What is pushed is held against contracts alone: locks are about who edits, and these edits are made.
+/// Pushed commits are checked against contracts alone: locks concern editing, and these edits are made.
 async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, Complaint> {
     if agent::is_agents().await {
         out::note("error: git-paw agents must not push. The supervisor handles merges.");
@@ -265,9 +266,9 @@ struct Pushed {
     remote: String,
 }
 
-/// What git says on standard input: `name id remote-name remote-id`, a line for each. A deletion changes no file.
+/// Git's standard input: a line `name id remote-name remote-id` for each ref. A deletion changes no file.
 fn pushed() -> Result<Vec<Pushed>, Complaint> {
-    let unreadable = |why: String| Complaint::of("git does not say what is pushed").because(why);
+    let unreadable = |why: String| Complaint::of("git does not list the pushed refs").because(why);
     let mut text = String::new();
     let most = (REFS_MAX as u64) << 12;
     std::io::stdin()
@@ -293,8 +294,8 @@ fn is_none(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// What the remote has already: its ref where we know that commit, else what the pushed one has in common with the
-/// remote's other branches; the empty tree when there is nothing.
+/// The part that the remote already has: its ref if that commit is known here, else the common ancestor of the pushed
+/// commit and the remote's other branches; the empty tree if there is none.
 async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, Complaint> {
     let known = format!("{remote_id}^{{commit}}");
     if !is_none(remote_id) && ask(&["cat-file", "-e", &known]).await.is_ok() {

@@ -9,11 +9,8 @@ use serde_json::Value;
 use super::patch::{self, Change};
 use super::shell::{self, Written};
 use super::wide::{Wide, bounded};
-use crate::base::limits::{HOOK_FILES_MAX, SOURCE_BYTES_MAX};
+use crate::base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 use crate::cli::Here;
-
-/// Links that are followed one after the other.
-const LINKS_MAX: usize = 16;
 
 /// What a host tells a hook.
 pub(super) struct Told(Value);
@@ -337,7 +334,7 @@ pub(super) fn names_in(here: &Here, path: &Path) -> Vec<String> {
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
     let mut there = path.to_owned();
     // A link to what is not there yet is written through all the same.
-    for _ in 0..LINKS_MAX {
+    for _ in 0..HOOK_LINKS_MAX {
         let Ok(to) = std::fs::read_link(&there) else { break };
         there = there.parent()?.join(to);
     }

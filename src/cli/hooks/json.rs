@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-/// Nesting that is followed.
-const DEPTH_MAX: usize = 64;
+use crate::base::limits::HOOK_JSON_DEPTH_MAX;
 
 /// Indentation where the file shows none of its own.
 const INDENT: &str = "  ";
@@ -119,7 +118,7 @@ impl Reader<'_> {
     }
 
     fn node(&mut self, depth: usize) -> Result<Node, String> {
-        if depth > DEPTH_MAX {
+        if depth > HOOK_JSON_DEPTH_MAX {
             return Err("it is nested too deeply".into());
         }
         self.skip()?;

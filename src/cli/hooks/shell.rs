@@ -6,7 +6,7 @@
 //! what others have; it holds no agent that wants to get around it. What costs more than the bounds of a search is not
 //! known to write nothing: then it may write anything. `words` reads the lines, `spans` finds where what is open in them ends, `values` knows variables, `found` has what
 //! comes of it and the bounds, `programs` what programs write, `copies`, `git`, `searches`, `scripts` and `patches` more of
-//! some of them, `code` what stands in a line for an interpreter, and `wrappers` which program is run in the end.
+//! some of them, `code` what stands in a line for an interpreter, `sources` which scripts of the repository are read, and `wrappers` which program is run in the end.
 
 mod code;
 mod copies;
@@ -17,6 +17,7 @@ mod programs;
 mod projects;
 mod scripts;
 mod searches;
+mod sources;
 mod spans;
 mod values;
 mod words;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::wide::Between;
+use crate::base::limits::{SHELL_FUNCTIONS_MAX, SHELL_PLACES_MAX};
 use code::Language;
 use found::Found;
 use values::Values;
@@ -45,12 +47,6 @@ pub(super) enum Written {
     /// Whatever there is: to work it out costs more than it may.
     Anything,
 }
-
-/// Functions that a line defines.
-const FUNCTIONS_MAX: usize = 100;
-
-/// Folders that a line goes into and has to come back from.
-const PLACES_MAX: usize = 1_000;
 
 /// What a command writes that is run in a folder, as far as its words say so, and as can be told until then.
 pub(super) fn written(command: &str, folder: &Path, until: Instant) -> Vec<Written> {
@@ -108,16 +104,25 @@ impl<'a> Reader<'a> {
 
     /// Has something read with what is found so far, deeper in.
     fn deeper(&mut self, search: impl FnOnce(&mut Reader<'_>)) {
-        let values = std::mem::take(&mut self.values);
-        let mut values = Some(values);
-        let back = &mut values;
-        self.found.deeper(|found| {
-            let mut reader =
-                Reader { found, values: back.take().unwrap_or_default(), said: None, said_more: false };
-            search(&mut reader);
-            *back = Some(reader.values);
+        let mut values = std::mem::take(&mut self.values);
+        self.found.deeper(|found| values = Reader::with(found, std::mem::take(&mut values), search));
+        self.values = values;
+    }
+
+    /// The same with a script that a command starts, as far as that goes.
+    fn script(&mut self, text: &str, folder: &Path) {
+        let mut values = std::mem::take(&mut self.values);
+        self.found.as_far_as_it_goes(|found| {
+            values = Reader::with(found, std::mem::take(&mut values), |it| it.line(text, folder));
         });
-        self.values = values.unwrap_or_default();
+        self.values = values;
+    }
+
+    /// Has something read with these values of variables; answers those that hold behind it.
+    fn with(found: &mut Found, values: Values, search: impl FnOnce(&mut Reader<'_>)) -> Values {
+        let mut reader = Reader { found, values, said: None, said_more: false };
+        search(&mut reader);
+        reader.values
     }
 
     fn line(&mut self, command: &str, folder: &Path) {
@@ -133,7 +138,7 @@ impl<'a> Reader<'a> {
                 return;
             }
             match part {
-                Part::Open if place.here.len() > PLACES_MAX => return self.found.give_up(),
+                Part::Open if place.here.len() > SHELL_PLACES_MAX => return self.found.give_up(),
                 Part::Open => place.here.push(place.here()),
                 Part::Close if place.here.len() > 1 => drop(place.here.pop()),
                 Part::Close => {}
@@ -165,7 +170,7 @@ impl<'a> Reader<'a> {
             };
             functions.extend(named.and_then(programs::text));
         }
-        if functions.len() > FUNCTIONS_MAX {
+        if functions.len() > SHELL_FUNCTIONS_MAX {
             return self.found.give_up();
         }
         for part in parts.iter().filter(|_| !functions.is_empty()) {
@@ -280,6 +285,8 @@ impl<'a> Reader<'a> {
             programs::of_one(plain, &folder, self.found);
         } else if let Some((folder, line)) = projects::script(plain, &folder) {
             self.deeper(|it| it.line(&line, &folder));
+        } else if let Some(text) = sources::started(plain, &folder) {
+            self.script(&text, &folder);
         } else {
             programs::of_one(plain, &folder, self.found);
         }
@@ -313,12 +320,17 @@ impl<'a> Reader<'a> {
                 let from = place.here().unwrap_or_default().join(from);
                 self.found.push(Written::Patched(from, at, strip));
             }
+            (Some(Takes::Shell(at, words)), Some(from)) => {
+                if let Some(text) = sources::read(&from, &place.here().unwrap_or_default()) {
+                    self.script(&wrappers::read_by(&words, &text), &at);
+                }
+            }
             (Some(takes), None) => {
                 let before = place.takes.replace(takes);
                 self.without_text(before);
             }
-            // Files of commands and of code are not read.
-            (Some(_), Some(_)) | (None, _) => {}
+            // Files of code are not read.
+            (Some(Takes::Code(..)), Some(_)) | (None, _) => {}
         }
     }
 }

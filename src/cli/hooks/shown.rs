@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::base::limits::HOOK_SHOWN_FILES_MAX;
 use crate::base::{AgentId, Digest};
 use crate::config::Places;
 use crate::system;
 
 /// How often is looked whether it is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// Files that are looked through at a session's end; there is one for each question that waits.
-const FILES_MAX: usize = 1_000;
 
 /// The file of a question that waits.
 pub(super) struct Shown(Option<PathBuf>);
@@ -61,7 +59,7 @@ impl Shown {
     pub(super) fn take_all_away(places: &Places, agent: &AgentId) {
         let ours = format!("{}-", of_agent(agent));
         let entries = std::fs::read_dir(places.runtime.join("asked")).into_iter().flatten().flatten();
-        for entry in entries.take(FILES_MAX) {
+        for entry in entries.take(HOOK_SHOWN_FILES_MAX) {
             if entry.file_name().as_encoded_bytes().starts_with(ours.as_bytes()) {
                 let _not_there = std::fs::remove_file(entry.path());
             }

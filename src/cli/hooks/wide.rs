@@ -9,13 +9,7 @@ use std::time::Instant;
 
 use super::call::real;
 use crate::base::WatchPatterns;
-
-/// Length of what git says that is read, in bytes.
-const SAID_BYTES_MAX: usize = 1 << 20;
-
-/// Writes to many files that are looked at one by one, those of git for themselves: each of these asks it.
-const WIDE_MAX: usize = 500;
-const CHANGED_MAX: usize = 24;
+use crate::base::limits::{HOOK_CHANGED_MAX, HOOK_GIT_BYTES_MAX, HOOK_WIDE_MAX};
 
 /// A write to many files.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -45,7 +39,7 @@ impl<'a> Known<'a> {
 pub(super) fn bounded(wide: Vec<Wide>) -> Vec<Wide> {
     let all: HashSet<Wide> = wide.into_iter().collect();
     let asking = all.iter().filter(|it| matches!(it, Wide::Changed(..))).count();
-    match all.len() > WIDE_MAX || asking > CHANGED_MAX {
+    match all.len() > HOOK_WIDE_MAX || asking > HOOK_CHANGED_MAX {
         true => vec![Wide::Anything],
         false => all.into_iter().collect(),
     }
@@ -176,12 +170,12 @@ pub(super) fn said_by_git(folder: &Path, words: &[&str], until: Instant) -> Opti
     let (give, take) = mpsc::channel();
     let reads = std::thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
-        let read = said.take(SAID_BYTES_MAX as u64 + 1).read_to_end(&mut text);
+        let read = said.take(HOOK_GIT_BYTES_MAX as u64 + 1).read_to_end(&mut text);
         let _unheard = give.send(read.map(|_| text));
     });
     let left = until.saturating_duration_since(Instant::now());
     let text = reads.ok().and_then(|_| take.recv_timeout(left).ok()).and_then(Result::ok);
-    let text = text.filter(|it| it.len() <= SAID_BYTES_MAX);
+    let text = text.filter(|it| it.len() <= HOOK_GIT_BYTES_MAX);
     if text.is_none() {
         let _gone = git.kill();
     }

@@ -1,6 +1,5 @@
-//! `provost jail try`: the command's standard streams are ours, as far as a jail allows. It reads what we are
-//! given and its output comes out here, byte for byte where a program reads and harmless where a terminal shows it;
-//! it never holds our terminal itself.
+//! `provost jail try`: the command gets this process's standard input through a pipe. Its output is passed on, byte
+//! for byte to a program, and without control characters to a terminal; the command never holds the terminal itself.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -30,19 +29,19 @@ const SIGNALLED: i32 = 128;
 /// `provost jail try`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Try {
-    /// In whose jail
+    /// The worker whose jail the command runs in
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// In another tier than the configuration says
+    /// A tier other than the configured one
     #[arg(long, value_enum)]
     tier: Option<InTier>,
-    /// Where; without it, where the worker works by itself, else here
+    /// The directory; by default the worker's own, else the current one
     #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// End it after this long, such as 30s or 10m; without it, after the worker's own time
+    /// End the command after this time, such as 30s or 10m; by default after the worker's time
     #[arg(long, visible_alias = "time-out", value_parser = duration)]
     timeout: Option<Ttl>,
-    /// Show its output to the letter on a terminal, too
+    /// Show the output unchanged on a terminal, too
     #[arg(long)]
     raw: bool,
     /// The command and its arguments
@@ -228,8 +227,7 @@ fn code(exit: Exit, limits: &Limits) -> u8 {
             killed("a protected file was replaced from outside; look at the settings in the workspace".into())
         }
         ExitReason::RepositoryMade => killed(
-            "it made a git repository in the workspace, which git would run programs of; remove its `.git`, or look \
-             at that first"
+            "it made a git repository in the workspace, whose programs git would run; remove its `.git`, or examine it first"
                 .into(),
         ),
         ExitReason::SupervisorLost => killed("its supervisor died".into()),

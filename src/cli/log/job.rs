@@ -1,9 +1,10 @@
 //! `provost log JOB`: what a job's workers have said.
 
+use crate::api::wire;
 use crate::cli::complaint::{DONE, INTERRUPTED};
 use crate::cli::here::wait_for;
 use crate::cli::{Complaint, Here, out};
-use crate::client::{Client, wire};
+use crate::client::Client;
 
 /// How long one question waits for more, in milliseconds.
 const WAIT_MS: u64 = 20_000;

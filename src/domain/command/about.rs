@@ -1,4 +1,4 @@
-//! What is to be known of a command before it is decided.
+//! The properties of a command that the decision needs.
 
 use super::Command;
 use crate::base::TaskId;

@@ -1,4 +1,4 @@
-//! Verbs about files that the daemon writes for somebody.
+//! Verbs about files that the daemon writes for an agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,7 +41,7 @@ impl ApplyFiles {
 pub struct ApplyBegun {
     /// Its number.
     pub apply: ApplyId,
-    /// Whether somebody has allowed exactly this.
+    /// Whether an approval exists for exactly this.
     pub granted: bool,
 }
 

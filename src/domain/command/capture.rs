@@ -1,4 +1,4 @@
-//! What the daemon's hands say of pictures of the screen.
+//! Reports of the effects about pictures of the screen.
 
 use serde::{Deserialize, Serialize};
 

@@ -30,10 +30,11 @@ pub struct AcquireLock {
     pub asked: Box<str>,
     /// For how long, from now.
     pub ttl: Ttl,
-    /// Whether a refresh never ends before the lock would have: the caller has named no time of its own, or wants no less.
+    /// Whether a refresh never ends before the lock would have: the caller has named no time of its own, or wants no
+    /// less.
     #[serde(default)]
     pub keeps_longer: bool,
-    /// How long to wait for it when somebody else has it; `None` to be refused at once.
+    /// How long to wait for it when another agent has it; `None` to be refused at once.
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
@@ -97,7 +98,7 @@ pub enum Locked {
         /// Warnings beyond those.
         more: usize,
     },
-    /// Somebody else has it; the caller waits, and asks again with this ticket when something has changed.
+    /// Another agent has it; the caller waits, and asks again with this ticket when something has changed.
     Queued {
         /// Its place.
         ticket: Ticket,
@@ -111,7 +112,7 @@ pub enum Locked {
 /// Something that the holder of a lock should know. None of them is a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Warning {
-    /// Somebody else has locked a symbol that calls this one.
+    /// Another agent has locked a symbol that calls this one.
     CallerLocked {
         /// The caller.
         caller: SymbolPath,
@@ -127,13 +128,13 @@ pub enum Warning {
     },
     /// Callers and callees may be missing from the warnings, for this reason.
     Incomplete(Box<str>),
-    /// Somebody else has locked what this symbol is part of.
+    /// Another agent has locked what this symbol is part of.
     Inside(Arc<Lock>),
-    /// Somebody else has locked a part of this symbol.
+    /// Another agent has locked a part of this symbol.
     Around(Arc<Lock>),
-    /// Somebody else has said that they will change this.
+    /// Another agent has announced a change of this.
     Intended(Arc<Intent>),
-    /// Somebody else has the file, or a part of it, through another door.
+    /// Another agent has the file, or a part of it, through another door.
     Elsewhere(Arc<Stake>),
     /// There is no such file.
     NoFile,
@@ -152,7 +153,7 @@ pub struct ReleaseLock {
     pub at: SymbolPath,
     /// Only if it still is this grant.
     pub fence: Option<Fence>,
-    /// Whoever has it: takes the right to operate.
+    /// Release it for any holder; this needs the right to operate.
     pub force: bool,
 }
 
@@ -369,7 +370,7 @@ pub struct ContractProposed {
     pub contract: Arc<Contract>,
 }
 
-/// Accept or reject what somebody else has offered. wit `contract.respond`.
+/// Accept or reject what another agent has offered. wit `contract.respond`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerContract {
     /// Which.
@@ -414,7 +415,7 @@ pub struct ContractsFollowed {
     pub count: usize,
 }
 
-/// A lock in the way of a request, or somebody who waits for it already.
+/// A lock in the way of a request, or an agent that waits for it already.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rival {
     /// Whose.

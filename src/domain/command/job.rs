@@ -1,4 +1,4 @@
-//! Verbs about jobs: what editors ask for. A6s.
+//! Verbs about jobs, the requests of editors. A6s.
 
 use std::sync::Arc;
 

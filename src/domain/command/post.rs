@@ -51,7 +51,7 @@ pub struct AgentAddressed {
     pub fresh: bool,
 }
 
-/// Begin the audit log of messages anew.
+/// Restart the audit log of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeginLog;
 

@@ -1,4 +1,4 @@
-//! What happened outside of the core and is put on record.
+//! Verbs that record events outside of the core.
 
 use serde::{Deserialize, Serialize};
 

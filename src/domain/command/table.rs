@@ -1,7 +1,8 @@
-//! The table of verbs: for each its answer, the right that a caller needs, what a commit of it waits for, and either the rule that
-//! carries it out or how policy has its say.
+//! The table of verbs: for each its answer, the right that a caller needs, the durability of its commit, and either
+//! the rule that carries it out or its judgement by policy.
 //!
-//! Everything that goes by the kind of a command is made from these rows, so that a verb without a rule does not compile.
+//! Everything that depends on the kind of a command is made from these rows, so that a verb without a rule does not
+//! compile.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,9 +51,10 @@ pub enum Durability {
     Durable,
 }
 
-/// A row is `Verb => Reply, needs SCOPE, DURABILITY, by RULE;`, where the rule is an expression over the names in the head; or
-/// `Verb => Reply, needs SCOPE, DURABILITY, judged TURN;`, where the verb is [`Judged`] and its turn says what a granted command
-/// does: it `runs` at once, is `redeemed` by its asker who asks again, or `never_waits` because a rule can only allow or deny it.
+/// A row is `Verb => Reply, needs SCOPE, DURABILITY, by RULE;`, where the rule is an expression over the names in the
+/// head; or `Verb => Reply, needs SCOPE, DURABILITY, judged TURN;`, where the verb is [`Judged`] and its turn says
+/// what a granted command does: it `runs` at once, is `redeemed` by its asker who asks again, or `never_waits`
+/// because a rule can only allow or deny it.
 macro_rules! verbs {
     (
         rules($state:ident, $judge:ident, $call:ident, $it:ident, $out:ident);
@@ -207,7 +209,7 @@ verbs! {
     Republish => Republished, needs Coordinate, Commit, by Ok(state.republish(call.now, it, out));
     /// Give an agent an inbox before it has said anything.
     AddressAgent => AgentAddressed, needs Coordinate, Commit, by state.address_agent(call.now, call.who, it, out);
-    /// Begin the audit log of messages anew.
+    /// Restart the audit log of messages.
     BeginLog => LogBegun, needs Operate, Commit, by Ok(state.begin_log(it, out));
     /// Announce oneself to the crew.
     JoinCrew => CrewJoined, needs Join, Commit, by state.join_crew(call.now, call.who, it, out);
@@ -259,7 +261,7 @@ verbs! {
     TellApplied => AppliedTold, needs Host, Commit, by Ok(state.tell_applied(call.now, it, out));
     /// Say how the writing of files has ended.
     EndApply => ApplyEnded, needs Host, Durable, by Ok(state.end_apply(it, out));
-    /// Let whoever shows a token speak as an agent.
+    /// Mint a token, whose bearer speaks as an agent.
     MintToken => TokenMinted, needs Join, Durable, judged never_waits;
     /// End tokens.
     RevokeTokens => TokensRevoked, needs Join, Durable, by state.revoke_tokens(call.who, it, out);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{AgentId, Digest, Ttl};
 use crate::domain::{Scopes, Token};
 
-/// Let whoever shows a token speak as an agent. The token itself stays with its maker and its bearer.
+/// Mint a token, whose bearer speaks as an agent. The token itself stays with its maker and its bearer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MintToken {
     /// Digest of the token.

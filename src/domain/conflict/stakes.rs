@@ -1,4 +1,4 @@
-//! All stakes, by what they come from and by path.
+//! All stakes, by their source and by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! What happens in a crew, and the rows that it leaves.
+//! Events of a crew, and their rows.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ pub enum CrewEvent {
         /// Why, when it has not said so itself.
         why: Option<Box<str>>,
     },
-    /// Somebody else leads.
+    /// Another agent leads.
     LeadElected {
         /// Who.
         lead: AgentId,
         /// Why.
         why: Elected,
     },
-    /// A file is somebody's.
+    /// An agent has claimed a file.
     ClaimGranted {
         /// Which.
         file: RepoPath,
@@ -77,11 +77,11 @@ pub enum CrewEvent {
         file: RepoPath,
         /// How it was seen.
         how: Seen,
-        /// Whether somebody has asked for it before.
+        /// Whether it was claimed before.
         tracked: bool,
         /// Whose it is, if it is anybody's who is there.
         owner: Option<AgentId>,
-        /// Who has changed it, where the daemon did so for somebody.
+        /// The agent that the daemon has changed it for, if the daemon did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AgentId>,
         /// What it said before, where that is known.
@@ -89,7 +89,7 @@ pub enum CrewEvent {
         /// What it says now.
         after: Option<Content>,
     },
-    /// A file that was claimed has been changed by somebody else.
+    /// A file that was claimed has been changed by another agent.
     ConflictFound {
         /// Which.
         file: RepoPath,
@@ -195,7 +195,7 @@ pub enum Seen {
     Deleted,
 }
 
-/// Why somebody leads.
+/// Why an agent leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Elected {
@@ -255,7 +255,7 @@ pub enum CrewChange {
     PutMember(Arc<Member>),
     /// A member that is forgotten.
     DropMember(AgentId),
-    /// A file that somebody has asked for.
+    /// A file that an agent has asked for.
     PutClaim(Arc<Claim>),
     /// A file that is forgotten.
     DropClaim(RepoPath),

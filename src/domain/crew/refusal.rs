@@ -1,4 +1,4 @@
-//! What a crew does not allow.
+//! Refusals of the crew's rules.
 
 use crate::base::AgentId;
 use crate::domain::AssignmentState;
@@ -9,7 +9,7 @@ pub enum CrewRefusal {
     /// The caller, or whom it names, is not one of the crew.
     #[error("Agent not registered")]
     NotInCrew,
-    /// Somebody else works at this file.
+    /// Another agent works at this file.
     #[error("Resource claimed by {by}")]
     FileClaimed {
         /// Who.

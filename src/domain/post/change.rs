@@ -1,4 +1,4 @@
-//! What a post leaves behind besides its event.
+//! The changes of a post besides its event.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::base::{EventSeq, PostSeq, Slug, Timestamp};
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PostChange {
-    /// A post, or one that was kept for somebody, is in these inboxes. What it says is in its event alone.
+    /// A post, or one that was kept for an agent, is in these inboxes. What it says is in its event alone.
     File {
         /// Its number.
         n: PostSeq,
@@ -18,16 +18,16 @@ pub enum PostChange {
         at: Timestamp,
         /// In whose inboxes.
         to: Arc<[Slug]>,
-        /// Whether it is a post of its own, and not one that was kept for somebody.
+        /// Whether it is a post of its own, and not one that was kept for an agent.
         own: bool,
     },
-    /// The number of the newest post in somebody's inbox, as the store has it. Memory only.
+    /// The number of the newest post in an agent's inbox, as the store has it. Memory only.
     Newest(Slug, PostSeq),
-    /// Somebody has an inbox, and perhaps a row in the roster.
+    /// An agent has an inbox, and perhaps a row in the roster.
     PutCorrespondent(Arc<Correspondent>),
-    /// Somebody was forgotten, with their inbox.
+    /// An agent was forgotten, with its inbox.
     DropCorrespondent(Slug),
-    /// Which files somebody works on.
+    /// The files that an agent works on.
     PutFootprint(Arc<Footprint>),
     /// Two agents change one file.
     PutStandoff(Arc<Standoff>),
@@ -37,7 +37,7 @@ pub enum PostChange {
     PutQuestion(Arc<Question>),
     /// It is not any more.
     DropQuestion(PostSeq),
-    /// A post waits until somebody has an inbox.
+    /// A post waits until an agent has an inbox.
     Park(Slug, PostSeq, EventSeq),
     /// The oldest of these waits no longer.
     Unpark(Slug, PostSeq),

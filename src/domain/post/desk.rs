@@ -1,4 +1,4 @@
-//! Everything that is known of posts besides what they say: who has an inbox, who works where, what is open.
+//! The state of posts besides their content: inboxes, agents' work, and open questions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
 /// How long a question stays open that nobody answers.
 const OPEN_FOR: Ttl = Ttl::minutes(24 * 60);
 
-/// How long somebody is remembered who says nothing. A broken branch may rest for a weekend.
+/// How long a silent agent is remembered. A broken branch may rest for a weekend.
 const SILENT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
 /// A question that nobody has answered.
@@ -199,7 +199,7 @@ impl Desk {
             && row.is_some_and(|row| row.label == *status && row.phase == *phase)
     }
 
-    /// Somebody who has an inbox.
+    /// An agent that has an inbox.
     pub fn get(&self, slug: &Slug) -> Option<&Arc<Correspondent>> {
         self.correspondents.get(slug)
     }
@@ -224,7 +224,7 @@ impl Desk {
         self.newest.iter().map(|(slug, n)| (slug, *n))
     }
 
-    /// Which files somebody works on.
+    /// Which files an agent works on.
     pub fn print(&self, slug: &Slug) -> Option<&Arc<Footprint>> {
         self.prints.get(slug)
     }
@@ -243,7 +243,7 @@ impl Desk {
         self.standoffs.values()
     }
 
-    /// Cases in which somebody takes part.
+    /// Cases in which an agent takes part.
     pub(super) fn standoffs_of(&self, slug: &Slug) -> impl Iterator<Item = &Arc<Standoff>> {
         let keys = self.standoffs_of.get(slug).into_iter().flatten();
         keys.filter_map(|key| self.standoffs.get(key))
@@ -271,7 +271,7 @@ impl Desk {
         self.undecided.first().map(|(since, _)| since.after(window))
     }
 
-    /// How many posts wait for somebody who has not been there yet.
+    /// How many posts wait for an agent that has not been there yet.
     pub fn waiting(&self) -> usize {
         self.parked.values().map(VecDeque::len).sum()
     }
@@ -280,7 +280,7 @@ impl Desk {
         self.parked.get(slug).into_iter().flatten().copied().collect()
     }
 
-    /// How many wait for somebody, the oldest of them, and how many are waited for.
+    /// The number of posts that wait for an agent, the oldest of them, and the number of awaited agents.
     pub(super) fn parked(&self, slug: &Slug) -> (usize, Option<PostSeq>, usize) {
         let waiting = self.parked.get(slug);
         let oldest = waiting.and_then(|it| it.front()).map(|(n, _)| *n);
@@ -297,7 +297,7 @@ impl Desk {
         self.correspondents.values().filter(|it| it.share.as_ref() == Some(share)).count()
     }
 
-    /// Whoever was silent for longest, of all or of those who are counted for one, and for how long at least nobody is
+    /// The agent that was silent for longest, of all or of one share, and for how long at least no agent is
     /// forgotten for want of room.
     pub(super) fn longest_silent(
         &self,
@@ -318,8 +318,8 @@ impl Desk {
         gone.map(|it| it.slug.clone()).collect()
     }
 
-    /// The question that gives way to another one when there is no room: the oldest of those who have most, so that an agent which
-    /// asks much loses its own.
+    /// The question that gives way to another one when there is no room: the oldest of those who have most, so that
+    /// an agent which asks much loses its own.
     pub(super) fn question_to_drop(&self) -> Option<&Arc<Question>> {
         let mut counts: BTreeMap<Share, usize> = BTreeMap::new();
         for it in self.questions.values() {

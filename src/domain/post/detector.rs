@@ -7,7 +7,7 @@
 //!           |      .. but in different parts            or a word to both that this will merge
 //!           +-> they are another's, and not intended   feedback, and a question to the supervisor
 //! ```
-//! What is found is published like any other post. It is never looked at itself.
+//! A finding is published like any other post. The detector ignores its own posts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Which files an agent works on: what it announces, says, leaves behind, and was seen to change.
+//! The files that an agent works on: those that it announces, reports, commits, and was seen to change.
 //!
-//! A heartbeat says nothing about files that the daemon has seen to be changed: only what it looks at again can say
-//! that they are clean.
+//! A heartbeat does not affect files that the daemon has seen changed: only the daemon's next check can find that
+//! they are clean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl Footprint {
     pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
         let mut next = self.clone();
         match post {
-            // What somebody tells about it says nothing about its files.
+            // A report by another program about it does not concern its files.
             Post::Status { files, .. } if post.hearsay() && files.is_empty() => {}
             Post::Status { files, .. } if source == Source::Watcher => next.seen = kept(files),
             Post::Status { files, status, .. } => {

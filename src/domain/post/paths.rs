@@ -1,7 +1,7 @@
 //! Files as broker messages name them: a path, a folder with a slash at its end, or a pattern.
 //!
-//! Two spellings of one path are the same place. A path that leads out of the repository stays as it was written, and
-//! only meets itself.
+//! Two spellings of one path are the same place. A path that leads out of the repository stays unchanged, and only
+//! meets itself.
 
 use crate::base::RepoPath;
 use crate::base::limits::POST_PATTERN_LEN_MAX;

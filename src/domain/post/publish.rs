@@ -1,4 +1,4 @@
-//! From a post to everything that follows from it, in one step.
+//! Publishes a post with all its consequences, in one step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(in crate::domain) struct Round<'a> {
     share: Option<Share>,
 }
 
-/// With whom somebody shares who is not the daemon itself.
+/// The share of an agent, if it is not the daemon itself.
 fn share_of(who: &Principal) -> Option<Share> {
     (who.proof() != Proof::Internal).then(|| who.share())
 }
@@ -127,7 +127,7 @@ impl<'a> Round<'a> {
         self.put(PostChange::PutQuestion(Arc::new(question)));
     }
 
-    /// Gives somebody an inbox, with what has waited for them.
+    /// Gives an agent an inbox, with its waiting posts.
     fn open(&mut self, slug: &Slug, name: Option<&AgentId>) -> Result<(), Refusal> {
         self.make_room()?;
         let name = name.cloned().unwrap_or_else(|| AgentId::from(slug));
@@ -143,7 +143,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Somebody who was not known before, counted among those who speak now.
+    /// An agent that was not known before, counted among the present agents.
     fn newcomer(&self, slug: Slug, name: AgentId) -> Correspondent {
         Correspondent { share: self.share.clone(), ..Correspondent::new(slug, name, self.now) }
     }
@@ -189,7 +189,7 @@ impl<'a> Round<'a> {
         self.put(PostChange::Park(to.clone(), n, seq));
     }
 
-    /// Makes sure that somebody has an inbox, and says where they stand after their post.
+    /// Makes sure that an agent has an inbox, and records its status after its post.
     fn seat(&mut self, post: &Post, source: Source) -> Result<(), Refusal> {
         let slug = of(post.sender());
         if !self.has_inbox(&slug) {
@@ -202,7 +202,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// An answer to somebody closes their questions.
+    /// An answer to an agent closes its questions.
     fn answered(&mut self, agent: &AgentId) {
         let asker = of(agent);
         let open = self.state.desk.questions().filter(|it| of(&it.agent) == asker);
@@ -210,7 +210,7 @@ impl<'a> Round<'a> {
         open.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
     }
 
-    /// Somebody's work was checked or merged: it is in nobody's way any more.
+    /// An agent's work was checked or merged: it conflicts with no other agent any more.
     fn settled(&mut self, slug: &Slug) {
         let left = self.state.desk.print(slug).filter(|it| !it.left.is_empty());
         if let Some(print) = left.map(|it| it.settled()) {
@@ -292,7 +292,7 @@ impl State {
         Republished { n }
     }
 
-    /// A name is its owner's in all spellings: whoever has a token for one of them shows it.
+    /// A name is its owner's in all spellings: a token for one of them is needed for all.
     fn unimitated(&self, now: Timestamp, who: &Principal, post: &Post) -> Result<(), Refusal> {
         if !matches!(who.proof(), Proof::PeerUid) || who.may(Scope::Operate) {
             return Ok(());
@@ -328,7 +328,7 @@ impl State {
         Ok(AgentAddressed { fresh })
     }
 
-    /// The audit log begins anew.
+    /// The audit log starts again.
     pub(in crate::domain) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));

@@ -1,4 +1,4 @@
-//! Where each agent stands.
+//! The status of each agent.
 //!
 //! ```text
 //!              anything            done, verified, blocked, committed
@@ -6,8 +6,8 @@
 //!                              ^                                        |
 //!                              +----- `working`, where that is news ----+
 //! ```
-//! What is settled is not undone by a late sign of work. A commit and a block are over as soon as their agent says
-//! that it works; what is done or verified, some time later. Files that become clean say nothing.
+//! A late sign of work does not undo a settled status. A commit and a block are over as soon as their agent reports
+//! work; `done` and `verified` some time later. Files that become clean change nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Correspondent {
     pub slug: Slug,
     /// Its name as last written.
     pub name: AgentId,
-    /// The program that it runs as, if somebody said.
+    /// The program that it runs as, if known.
     pub cli: Option<Box<str>>,
     /// Where it stands, once it has said so.
     pub row: Option<Row>,
@@ -52,7 +52,7 @@ pub(super) fn is_settled(label: &str) -> bool {
     matches!(label, "done" | "verified" | "blocked" | "committed")
 }
 
-/// Words in an agent's name by which somebody else tells something about it; it has not been seen itself.
+/// Statuses in an agent's name that another program reports; the agent itself has not been seen.
 fn is_hearsay(status: &str, phase: Option<&str>) -> bool {
     let stuck =
         ["stuck-on-prompt", "stuck-stream-timeout", "context-bloat", "no-progress", "blocked-on-supervisor"];
@@ -60,7 +60,7 @@ fn is_hearsay(status: &str, phase: Option<&str>) -> bool {
 }
 
 impl Post {
-    /// Whether it was said in its sender's name by somebody who watches them.
+    /// Whether a watching program has sent it in the agent's name.
     pub(super) fn hearsay(&self) -> bool {
         matches!(self, Post::Status { status, phase, .. } if is_hearsay(status, phase.as_deref()))
     }

@@ -13,7 +13,7 @@ pub struct Standoff {
     pub b: Slug,
     /// The file, in its one spelling.
     pub file: Box<str>,
-    /// The file, as it was written by whoever came second.
+    /// The file, as it was written by the agent that came second.
     pub written: Box<str>,
     /// Since when.
     pub since: Timestamp,

@@ -1,4 +1,4 @@
-//! What somebody who is about to write files asks.
+//! Queries of a caller that is about to write files.
 
 use super::View;
 use crate::base::{AgentId, RepoPath, Timestamp};

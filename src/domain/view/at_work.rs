@@ -1,4 +1,4 @@
-//! Who works on the repository and at what, as one of its agents needs to know it.
+//! The agents that work on the repository and their work, for one of its agents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl View for AtWork {
     }
 }
 
-/// Whether it is somebody else's, through another door than claims come in by, and not over. At the broker door one
+/// Whether it is another agent's, through another door than that of claims, and not over. At the broker door one
 /// agent has several spellings.
 fn is_anothers(it: &Stake, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
     let mine = it.agent == *me || (it.kind == StakeKind::Plan && slug(it.agent.as_str()) == *my_slug);

@@ -1,4 +1,4 @@
-//! The crew and what it works by, at one moment.
+//! The crew and its settings, at one moment.
 
 use std::sync::Arc;
 
@@ -235,7 +235,7 @@ impl View for Collisions {
     }
 }
 
-/// Files that somebody has, by path; those that are in conflict, too.
+/// Files that an agent has, by path; those that are in conflict, too.
 #[derive(Clone, Debug, Default)]
 pub struct HeldFiles {
     /// Only this agent's.

@@ -1,4 +1,4 @@
-//! What a crew is shown of others: agents of other doors and delegated work, where the configuration wants it.
+//! The part of other doors that a crew sees: their agents and delegated work, if the configuration permits it.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Foreign {
     }
 }
 
-/// Whether somebody works through a door of another protocol, and is not of the crew.
+/// Whether an agent works through a door of another protocol, and is not of the crew.
 fn is_foreign(state: &State, it: &KnownAgent) -> bool {
     let others = [Door::Devit, Door::Worker, Door::Wit, Door::Broker];
     state.crew.get(&it.id).is_none() && others.iter().any(|door| it.doors.contains(door))

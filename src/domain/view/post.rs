@@ -32,7 +32,7 @@ impl View for OpenQuestions {
     }
 }
 
-/// Whether files of somebody's were seen to be changed, and not seen to be clean since.
+/// Whether an agent's files were seen changed, and not seen clean since.
 #[derive(Clone, Debug)]
 pub struct SeenFiles(pub Slug);
 

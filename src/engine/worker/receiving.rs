@@ -6,9 +6,9 @@
 //!     |                                  +--the daemon is killed--> carried out once more by the next start
 //!     +--anything else in the same step, or the store does not keep it--> [on record] --> answered
 //! ```
-//! A commit costs several times what the message costs, and agents that publish wait for nothing but its being kept. So the
-//! store keeps messages in a file first, and many are committed together: before anything is looked at or read, with any
-//! other command, and `RECEIVED_TOLD_MS_MAX` after the first of them at the latest.
+//! A commit costs several times as much as a message, and an agent that publishes only waits until the message is
+//! stored. So the store first writes messages to a file, and the engine commits many together: before any read, with
+//! any other command, and `RECEIVED_TOLD_MS_MAX` after the first of them at the latest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::kept;
 use super::{Mcp, Settings, session, stdio};
+use crate::api::wire;
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
 use crate::base::{AgentId, Digest};
-use crate::client::{Client, wire};
+use crate::client::Client;
 use crate::domain::{Door, Principal};
 use crate::protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
 use crate::transport::http::Untaken;

@@ -8,9 +8,10 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::Fault;
+use crate::api::wire;
 use crate::base::visible;
+use crate::client::Client;
 use crate::client::approvals::{facts, words};
-use crate::client::{Client, wire};
 use crate::protocols::loopback::html::{CONTENT_POLICY, escaped};
 use crate::protocols::loopback::{Answer, whole};
 

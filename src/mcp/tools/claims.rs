@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::client::{ClientError, wire};
+use crate::api::wire;
+use crate::client::ClientError;
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};

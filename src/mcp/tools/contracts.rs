@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::wire;
 use crate::base::limits::MCP_PAGE_ROWS_MAX;
-use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::tasks::{in_words, short};
 use super::workers;
+use crate::api::wire;
 use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said, done};
 use crate::mcp::{dialog, eras, handles};

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::reports::Status;
+use crate::api::wire;
 use crate::base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
-use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page::fitting;
 use crate::mcp::raw;

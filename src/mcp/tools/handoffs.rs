@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::client::wire;
+use crate::api::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};

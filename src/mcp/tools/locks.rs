@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::intents::{Told, told};
+use crate::api::wire;
 use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};

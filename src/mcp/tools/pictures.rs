@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::api::wire;
 use crate::base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
-use crate::client::{Client, ClientError, wire};
+use crate::client::{Client, ClientError};
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
 

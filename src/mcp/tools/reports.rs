@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::client::wire;
+use crate::api::wire;
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::wire;
 use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
-use crate::client::wire;
 use crate::jail::plain_text;
 use crate::mcp::beat::{Beat, Heard};
 use crate::mcp::call::Call;

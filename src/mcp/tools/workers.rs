@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::client::wire;
+use crate::api::wire;
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 use crate::mcp::words::{listed, one_line};

@@ -27,7 +27,7 @@ impl A6s {
         said.map_err(|_| Fault::new("Provost is stopping; nothing was changed"))?
     }
 
-    /// `artifacts.apply`. Goes on to its end when its editor has gone. One that somebody has to allow waits for that as
+    /// `artifacts.apply`. Goes on to its end when its editor has gone. One that needs approval waits for it as
     /// long as editors wait for an answer: Emacs' throws away what it could not apply.
     pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
         // They are there twice.
@@ -48,8 +48,7 @@ impl A6s {
                 Said::new(&Applied { applied, skipped, errors, apply: apply.map(|it| it.0) })
             }
             Answer::Parked(id) => Err(Fault::new(format!(
-                "Waits for approval {id}; nothing is written yet. Once somebody has said yes (`provost approve {id}`), \
-                 apply the same artifacts again"
+                "Waits for approval {id}; nothing is written yet. After the approval (`provost approve {id}`), apply the same artifacts again"
             ))),
             Answer::Denied(denial) => Err(Fault::new(format!(
                 "Denied by rule {}: {}. Nothing is written",
@@ -63,7 +62,7 @@ impl A6s {
         let bytes: usize = asked.artifacts.0.iter().map(|it| it.content.len() + UNIT).sum();
         self.artifact_room(bytes.div_ceil(UNIT)).ok_or_else(|| {
             let most = A6S_ARTIFACTS_BYTES_AT_ONCE_MAX >> 20;
-            Fault::new(format!("Artifacts of {most} MiB are being looked at already; ask again in a moment"))
+            Fault::new(format!("Artifacts of {most} MiB are being processed already; try again in a moment"))
         })
     }
 }

@@ -1,7 +1,7 @@
-//! Which questions about code somebody waits for. A6s 6.4.
+//! The questions about code that connections wait for. A6s 6.4.
 //!
-//! Whoever waits for an answer is not told of it a second time. Whoever was told that it takes longer is, and where
-//! nobody is there any more who asked, everybody.
+//! A connection that waits for an answer gets no event about it. A connection that got the error about the delay
+//! does, and where nobody is there any more who asked, everybody.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

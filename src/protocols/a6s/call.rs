@@ -77,7 +77,7 @@ fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, Fa
     let mut reader = serde_json::Deserializer::from_str(params);
     serde_path_to_error::deserialize(&mut reader).map_err(|err| {
         let (path, why) = (err.path().to_string(), err.inner().to_string());
-        // Where in the text it is says nothing to somebody who has not seen the text.
+        // The position in the text means nothing to a caller that has not seen the text.
         let why = why.split(" at line ").next().unwrap_or_default();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };
         Fault::new(format!("{method}: {at}{why}"))

@@ -11,7 +11,7 @@ use super::wire;
 use crate::base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::domain::Refusal;
 
-/// A sentence for whoever asked. Never empty: an empty one counts as success with some.
+/// A sentence for the asker. Never empty: an empty one counts as success with some.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault(String);
 

@@ -59,7 +59,7 @@ impl A6s {
             title: task.trim().to_owned(),
             agent: name.trim().to_owned(),
             prompt,
-            // Whoever it is: an editor's files are changed by applies alone.
+            // This holds for every agent: applies alone change an editor's files.
             by_agent: true,
             worker: meant.worker,
             working_dir: None,
@@ -74,7 +74,7 @@ impl A6s {
         Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))
     }
 
-    /// `execution.status`. Whoever asks is told from now on.
+    /// `execution.status`. The asking connection gets events from now on.
     pub(super) async fn execution_status(&self, session: &Session, id: &str) -> Result<Said, Fault> {
         let job = self.execution(id).await?;
         session.listener().inspect(|listener| self.hub().watch(*listener, &execution_id(&job.id)));
@@ -100,7 +100,7 @@ impl A6s {
             title: asked.task.as_str().trim().to_owned(),
             agent: asked.agent_type.as_str().trim().to_owned(),
             prompt: self.prompt(&meant, asked.task.as_str(), None)?,
-            // Whoever it is: an editor's files are changed by applies alone.
+            // This holds for every agent: applies alone change an editor's files.
             by_agent: true,
             worker: meant.worker,
             working_dir: None,

@@ -2,7 +2,7 @@
 //!
 //! Proof is the peer: a process of this user, which speaks as `editor`, unless it shows a token. Promises: what the
 //! public clients for Neovim, Emacs and Sublime need to the letter, down to how they misread frames and headers; every
-//! request is answered, or its connection ends; nothing is sent to somebody who has asked for nothing. Leaves who may
+//! request is answered, or its connection ends; nothing is sent to a client before its first request. Leaves who may
 //! ask at all to the shell around it, and frames to `transport::websocket`.
 #![forbid(unsafe_code)]
 
@@ -71,7 +71,7 @@ pub struct A6s(Arc<Parts>);
 pub struct Manners {
     /// Whether Neovim's plugin is answered with an object where it shows a string badly.
     pub objects_to_neovim: bool,
-    /// How long an apply waits for somebody's word.
+    /// How long an apply waits for approval.
     pub apply_wait: Duration,
 }
 
@@ -296,12 +296,12 @@ fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     words.any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
-/// The last answer on its connection: whoever wants a WebSocket makes a new one.
+/// The last answer on its connection: a client that wants a WebSocket makes a new one.
 fn says(status: StatusCode, text: &'static str) -> Answer {
     closing(whole(status, "text/plain; charset=utf-8", text))
 }
 
-/// The name is somebody's who has a token, and none was shown.
+/// The name has a token, and the request has not shown it.
 fn unproven() -> Answer {
     let text = format!(
         "The name {EDITOR} has a token: connect to /ws?token=..., or end that token with `provost token revoke`\n"

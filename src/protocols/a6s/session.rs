@@ -138,7 +138,7 @@ impl Session {
         self.door.clone().carry_out(self, call).await
     }
 
-    /// A name is somebody's for as long as its proof is good, and not for as long as a connection lasts.
+    /// A name is valid as long as its proof, and not as long as a connection.
     fn check_name(&self) -> Result<(), Fault> {
         self.still().inspect_err(|refused| {
             tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
@@ -150,7 +150,7 @@ impl Session {
         self.caller.still(&self.who).map_err(|why| match why {
             Rejected::BadToken => Fault::new("The token of this connection is not good any more"),
             _ => Fault::new(format!(
-                "The name {} is reserved; whoever speaks under it shows a token",
+                "The name {} is reserved; a connection under it has to show a token",
                 self.who.agent()
             )),
         })
@@ -232,7 +232,7 @@ impl Session {
         };
         let _settled = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), settled).await;
         self.answer_open(&stopping());
-        // Whoever waits for an end is told that it has come.
+        // A client that waits for an end gets it.
         let all_told = self.door.told().cancelled();
         let _told = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), all_told).await;
         self.outbox.close(Code::GOING_AWAY);
@@ -270,7 +270,7 @@ impl Place {
     }
 
     fn answer(self, id: &RawValue, outcome: Outcome) {
-        // Somebody may have answered in its place.
+        // The request may have been answered elsewhere.
         if self.session.requests().open.remove(&self.number).is_none() {
             return;
         }

@@ -3,11 +3,9 @@
 //! One follower renders each event once and hands it to all readers. A reader that misses some, or comes with the name
 //! of the last event that it has, is brought up to date from the store, so that it sees each event once and in order.
 
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
@@ -16,12 +14,10 @@ use super::fault::Fault;
 use super::{ids, map, wire};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
-use crate::base::limits::{
-    EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_FRAMES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX,
-};
+use crate::base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
 use crate::base::{EventSeq, RepoPath, Timestamp};
 use crate::domain::{BEAT, Event};
-use crate::engine::Listener;
+use crate::engine::{Fanout, Frame, Frames};
 use crate::protocols::proven::ended;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
@@ -131,22 +127,24 @@ fn limit(query: &Query) -> Result<usize, Fault> {
     Ok(if number < 0.0 { TIMELINE_PAGE_MAX } else { number.min(most) as usize })
 }
 
-/// An event as its readers get it.
-#[derive(Debug)]
-struct Rendered {
-    event: Arc<Event>,
+/// An event as its readers get it: without and with its name.
+pub(super) struct Rendered {
     plain: Bytes,
     named: Bytes,
 }
 
+impl Frame for Rendered {
+    fn bytes(&self) -> usize {
+        self.plain.len() + self.named.len()
+    }
+}
+
 impl Rendered {
-    fn of(event: Arc<Event>) -> Option<Self> {
-        let (plain, named) = {
-            let wire = map::event(&event)?;
-            let text = wire::json(&wire);
-            (format!("data: {text}\n\n"), format!("id: {}\ndata: {text}\n\n", wire.id))
-        };
-        Some(Self { event, plain: plain.into(), named: named.into() })
+    fn of(event: &Event) -> Option<Self> {
+        let wire = map::event(event)?;
+        let text = wire::json(&wire);
+        let (plain, named) = (format!("data: {text}\n\n"), format!("id: {}\ndata: {text}\n\n", wire.id));
+        Some(Self { plain: plain.into(), named: named.into() })
     }
 
     fn frame(&self, with_ids: bool) -> Bytes {
@@ -155,62 +153,11 @@ impl Rendered {
 }
 
 /// What renders events for all readers, from the first one on.
-#[derive(Default)]
-pub(super) struct Hub(OnceLock<broadcast::Sender<Arc<Rendered>>>);
+pub(super) struct Hub(Fanout<Rendered>);
 
-impl Hub {
-    /// Events from now on.
-    fn subscribe(&self, provost: &Provost) -> broadcast::Receiver<Arc<Rendered>> {
-        let mut fresh = None;
-        let sender = self.0.get_or_init(|| {
-            let (sender, first) = broadcast::channel(TIMELINE_FRAMES_MAX);
-            // What comes before the follower has begun is not lost: it starts where the live channel is now.
-            tokio::spawn(follow(provost.engine().subscribe(), provost.clone(), sender.clone()));
-            fresh = Some(first);
-            sender
-        });
-        fresh.unwrap_or_else(|| sender.subscribe())
-    }
-}
-
-/// Renders what is committed. What was missed because it came too fast is read from the store.
-async fn follow(mut live: Listener, provost: Provost, readers: broadcast::Sender<Arc<Rendered>>) {
-    let mut last: Option<EventSeq> = None;
-    loop {
-        match live.recv().await {
-            Ok(event) if last.is_some_and(|last| event.seq <= last) => {}
-            Ok(event) => {
-                last = Some(event.seq);
-                // Nobody may be listening.
-                Rendered::of(event).into_iter().for_each(|it| drop(readers.send(Arc::new(it))));
-            }
-            Err(RecvError::Lagged(_)) => {
-                let Some(after) = last else { continue };
-                last = Some(catch_up(&provost, after, &readers).await);
-            }
-            Err(RecvError::Closed) => return,
-        }
-    }
-}
-
-async fn catch_up(
-    provost: &Provost,
-    mut after: EventSeq,
-    readers: &broadcast::Sender<Arc<Rendered>>,
-) -> EventSeq {
-    loop {
-        let page = match provost.timeline(page_after(&Filter::default(), after)).await {
-            Ok(page) if page.is_empty() => return after,
-            Ok(page) => page,
-            Err(err) => {
-                tracing::warn!(%err, "events for readers of the stream cannot be read");
-                return after;
-            }
-        };
-        for event in page {
-            after = event.seq;
-            Rendered::of(Arc::new(event)).into_iter().for_each(|it| drop(readers.send(Arc::new(it))));
-        }
+impl Default for Hub {
+    fn default() -> Self {
+        Self(Fanout::new(Rendered::of))
     }
 }
 
@@ -267,7 +214,7 @@ impl Hub {
         stop: CancellationToken,
     ) {
         // Before the head of the answer goes out, so that its first event is the next one.
-        let frames = self.subscribe(provost);
+        let frames = self.0.subscribe(provost.engine());
         let provost = provost.clone();
         tokio::spawn(async move {
             let end = tokio::select! {
@@ -295,7 +242,7 @@ async fn send_all(
     provost: &Provost,
     reader: &Reader,
     sender: &EventSender,
-    mut frames: broadcast::Receiver<Arc<Rendered>>,
+    mut frames: Frames<Rendered>,
 ) -> End {
     let mut last = reader.after;
     if let Some(after) = reader.after {
@@ -306,15 +253,15 @@ async fn send_all(
     }
     loop {
         match frames.recv().await {
-            Ok(frame) if last.is_some_and(|last| frame.event.seq <= last) => {}
-            Ok(frame) => {
-                last = Some(frame.event.seq);
-                if !reader.filter.takes(&frame.event) {
+            Ok(it) if last.is_some_and(|last| it.event.seq <= last) => {}
+            Ok(it) => {
+                last = Some(it.event.seq);
+                if !reader.filter.takes(&it.event) {
                     continue;
                 }
                 // What has ended the token was done before this.
                 let told = reader.caller.still_proven().map_err(End::from);
-                let told = told.and_then(|()| Ok(sender.send(frame.frame(reader.with_ids))?));
+                let told = told.and_then(|()| Ok(sender.send(it.frame.frame(reader.with_ids))?));
                 if let Err(end) = told {
                     return end;
                 }
@@ -345,7 +292,7 @@ async fn replay(
         }
         for event in page {
             after = event.seq;
-            if let Some(it) = Rendered::of(Arc::new(event)) {
+            if let Some(it) = Rendered::of(&event) {
                 reader.caller.still_proven()?;
                 sender.send_in_turn(it.frame(reader.with_ids)).await?;
             }

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::domain::{CrewRefusal, Refusal};
+use crate::domain::{CrewRefusal, Refusal, RefusalKind};
 use crate::service::SettleFault;
 use crate::transport::http::Untaken;
 
@@ -78,52 +78,22 @@ impl Fault {
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         let says = refusal.to_string();
-        match refusal {
-            Refusal::Crew(refusal) => of_crew(&refusal, says),
-            Refusal::HeldElsewhere(_) => Self::new(StatusCode::CONFLICT, says),
-            Refusal::Busy { .. }
-            | Refusal::Quota { .. }
-            | Refusal::NotReady { .. }
-            | Refusal::Unavailable { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, says),
-            Refusal::NameTaken { .. }
-            | Refusal::OtherSpelling { .. }
-            | Refusal::OutOfScope { .. }
-            | Refusal::Denied { .. }
-            | Refusal::SwitchedOff { .. } => Self::forbidden(says),
-            Refusal::TooLong { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, says),
-            // These are about an id that is in use, or about verbs that this door does not have.
-            Refusal::VersionMismatch { .. }
-            | Refusal::VersionMissing { .. }
-            | Refusal::RegisterFirst { .. }
-            | Refusal::TaskExists
-            | Refusal::TaskNotFound
-            | Refusal::TaskNotYours { .. }
-            | Refusal::TaskFinished
-            | Refusal::TaskCannot { .. }
-            | Refusal::WorkerBroken { .. }
-            | Refusal::NotYoursToSwitch { .. }
-            | Refusal::ApprovalNotFound(_)
-            | Refusal::ApprovalOwn
-            | Refusal::ApprovalFromAsker { .. }
-            | Refusal::ApprovalNotYours { .. }
-            | Refusal::ApprovalChanged
-            | Refusal::TooOften { .. }
-            | Refusal::MailNotFound
-            | Refusal::AlreadyNamed { .. }
-            | Refusal::LockConflict(_)
-            | Refusal::WouldDeadlock { .. }
-            | Refusal::LockNotFound
-            | Refusal::LockNotHeld { .. }
-            | Refusal::IntentNotFound
-            | Refusal::IntentNotOwned { .. }
-            | Refusal::IntentCannot { .. }
-            | Refusal::ContractNotFound
-            | Refusal::ContractSettled { .. }
-            | Refusal::ContractOwn
-            | Refusal::ContractNotYours { .. }
-            | Refusal::TokenNotFound
-            | Refusal::Exists { .. } => Self::new(StatusCode::CONFLICT, says),
+        if let Refusal::Crew(refusal) = &refusal {
+            return of_crew(refusal, says);
         }
+        let status = match refusal.kind() {
+            RefusalKind::Full | RefusalKind::Unready => StatusCode::SERVICE_UNAVAILABLE,
+            RefusalKind::Rights | RefusalKind::Name | RefusalKind::Forbidden => StatusCode::FORBIDDEN,
+            RefusalKind::Size => StatusCode::PAYLOAD_TOO_LARGE,
+            // These are about a place or an id that is in use, or about verbs that this door does not have.
+            RefusalKind::HeldElsewhere
+            | RefusalKind::Exists
+            | RefusalKind::Delegation
+            | RefusalKind::Coordination
+            | RefusalKind::Crew
+            | RefusalKind::Token => StatusCode::CONFLICT,
+        };
+        Self::new(status, says)
     }
 }
 

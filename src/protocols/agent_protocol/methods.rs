@@ -7,6 +7,7 @@ use super::body::Members;
 use super::fault::Fault;
 use super::{AgentProtocol, foreign, ids, map, wire};
 use crate::auth::caller::Caller;
+use crate::auth::names::is_same;
 use crate::base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
 use crate::domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
@@ -44,6 +45,16 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
         return Err(reserved());
     }
     caller.speaks_as(agent.clone()).map_err(|_| reserved())
+}
+
+/// Whether the caller may act on what is meant for a name: what is meant for one that is somebody's, nobody else does.
+fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), Fault> {
+    let Some(Ok(agent)) = name.map(AgentId::parse) else { return Ok(()) };
+    caller.reads(&agent).map_err(|_| {
+        Fault::forbidden(format!(
+            "this is meant for {agent}, a name with a key or token of its own, which has to be shown"
+        ))
+    })
 }
 
 /// The crew, and behind it others where they are shown.
@@ -266,6 +277,10 @@ impl AgentProtocol {
         let expected = body.one_of("expected_status", &map::TASK_STATUSES)?;
         let who = speaks_as(caller, self.answering(body, by_page)?)?;
         let id = AssignmentId::parse(id).map_err(|_| Fault::not_found("Task not found"))?;
+        let task = self.provost().view(OneAssignment(id.clone())).await?;
+        if let Some(task) = task.filter(|it| !is_same(&it.by, who.agent())) {
+            meant_for(caller, task.to.as_deref())?;
+        }
         self.submit(&who, MoveAssignment { id, to, expected }).await?;
         ok(&json!({ "ok": true }))
     }
@@ -321,7 +336,11 @@ impl AgentProtocol {
         let who = speaks_as(caller, self.answering(body, by_page)?)?;
         let reason = if accept { Box::default() } else { body.given("reason")? };
         let answered = match TransferId::parse(id) {
-            Ok(id) => self.submit(&who, AnswerTransfer { id, accept, reason }).await?.answered,
+            Ok(id) => {
+                let offered = self.provost().view(OneTransfer(id.clone())).await?;
+                meant_for(caller, offered.and_then(|it| it.to.clone()).as_deref())?;
+                self.submit(&who, AnswerTransfer { id, accept, reason }).await?.answered
+            }
             Err(_) => false,
         };
         ok(&json!({ if accept { "accepted" } else { "rejected" }: answered }))
@@ -331,11 +350,11 @@ impl AgentProtocol {
     /// a conflict is over.
     pub(super) async fn new_event(&self, caller: &Caller, body: &Members) -> Said {
         body.require(&["agent_id", "action"], "agent_id and action are required")?;
-        let tops = self.provost().tops(None);
+        let checkouts = self.provost().checkouts(None);
         let who = speaks_as(caller, body.agent("agent_id")?)?;
         let note = Note {
             action: body.given("action")?,
-            plain: body.text("resource")?.and_then(|it| RepoPath::parse(&tops.inside(&it)).ok()),
+            plain: body.text("resource")?.and_then(|it| RepoPath::parse(&checkouts.inside(&it)).ok()),
             file: body.text("resource")?,
             assignment: body.text("task_id")?,
             before: body.text("before_hash")?,

@@ -40,7 +40,7 @@ pub(super) fn metrics(counts: &CrewCountsOut) -> String {
             counts.members,
         ),
         ("agents_active", "Those of them that are not offline.", counts.there),
-        ("resources", "Files that somebody has asked for.", counts.files),
+        ("resources", "Files that agents have asked for.", counts.files),
         ("resources_claimed", "Those of them that are claimed.", counts.claimed),
         ("resources_conflicted", "Those of them that are in conflict.", counts.conflicted),
         (

@@ -9,10 +9,10 @@ use super::wire::{
 };
 use super::{names, wire};
 use crate::auth::Rejected;
-use crate::base::{AgentId, Json, Slug, Timestamp, Tops, is_absolute};
-use crate::domain::Refusal;
+use crate::base::{AgentId, Json, Slug, Timestamp, is_absolute};
 use crate::domain::post::{Correspondent, IntendedFile, Post, Region};
-use crate::service::Letter;
+use crate::domain::{Refusal, RefusalKind};
+use crate::service::{Checkouts, Letter};
 
 /// How long an intent is for that does not say.
 const INTENT_S: u64 = 900;
@@ -80,7 +80,7 @@ impl Fault {
         )
     }
 
-    /// A name that belongs to somebody who can prove it.
+    /// A name that has a key or token.
     pub(super) fn reserved(agent: &AgentId, why: Rejected) -> Self {
         tracing::warn!(door = "broker", cause = why.cause(), "message refused");
         Self(
@@ -96,53 +96,23 @@ impl Fault {
 
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
-        let status = match &refusal {
-            Refusal::OutOfScope { .. } | Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => 403,
-            Refusal::HeldElsewhere(_) | Refusal::Exists { .. } => 409,
-            Refusal::TooLong { .. } => 413,
-            Refusal::VersionMismatch { .. }
-            | Refusal::VersionMissing { .. }
-            | Refusal::RegisterFirst { .. }
-            | Refusal::TaskExists
-            | Refusal::TaskNotFound
-            | Refusal::TaskNotYours { .. }
-            | Refusal::TaskFinished
-            | Refusal::TaskCannot { .. }
-            | Refusal::WorkerBroken { .. }
-            | Refusal::NotYoursToSwitch { .. }
-            | Refusal::ApprovalNotFound(_)
-            | Refusal::ApprovalOwn
-            | Refusal::ApprovalFromAsker { .. }
-            | Refusal::ApprovalNotYours { .. }
-            | Refusal::ApprovalChanged
-            | Refusal::Denied { .. }
-            | Refusal::SwitchedOff { .. }
-            | Refusal::TooOften { .. }
-            | Refusal::MailNotFound
-            | Refusal::AlreadyNamed { .. }
-            | Refusal::LockConflict(_)
-            | Refusal::WouldDeadlock { .. }
-            | Refusal::LockNotFound
-            | Refusal::LockNotHeld { .. }
-            | Refusal::IntentNotFound
-            | Refusal::IntentNotOwned { .. }
-            | Refusal::IntentCannot { .. }
-            | Refusal::ContractNotFound
-            | Refusal::ContractSettled { .. }
-            | Refusal::ContractOwn
-            | Refusal::ContractNotYours { .. }
-            | Refusal::Crew(_)
-            | Refusal::TokenNotFound
-            | Refusal::Busy { .. }
-            | Refusal::Quota { .. }
-            | Refusal::NotReady { .. }
-            | Refusal::Unavailable { .. } => 503,
+        let status = match refusal.kind() {
+            RefusalKind::Rights | RefusalKind::Name => 403,
+            RefusalKind::HeldElsewhere | RefusalKind::Exists => 409,
+            RefusalKind::Size => 413,
+            RefusalKind::Forbidden
+            | RefusalKind::Full
+            | RefusalKind::Unready
+            | RefusalKind::Delegation
+            | RefusalKind::Coordination
+            | RefusalKind::Crew
+            | RefusalKind::Token => 503,
         };
         Self(status, json!({ "error": refusal.to_string() }))
     }
 }
 
-/// What is sent back of a text that somebody has sent.
+/// The part of a caller's text that an answer repeats.
 fn shortened(text: &str) -> String {
     const MOST: usize = 4_096;
     match text.char_indices().nth(MOST) {
@@ -206,9 +176,9 @@ pub(super) fn names_absolute(message: &mut BrokerMessage) -> bool {
 ///
 /// # Errors
 /// For the first that is in none.
-pub(super) fn from_the_top(message: &mut BrokerMessage, tops: &Tops) -> Result<(), Fault> {
+pub(super) fn from_the_top(message: &mut BrokerMessage, checkouts: &Checkouts) -> Result<(), Fault> {
     for path in files(message).into_iter().filter(|it| is_absolute(it)) {
-        let inside = tops.inside(path).into_owned();
+        let inside = checkouts.inside(path).into_owned();
         if is_absolute(&inside) {
             return Err(Fault::outside(path));
         }
@@ -224,7 +194,7 @@ pub(super) fn from_the_top(message: &mut BrokerMessage, tops: &Tops) -> Result<(
 pub fn read(
     message: Value,
     now: Timestamp,
-    tops: &Tops,
+    checkouts: &Checkouts,
     knows: impl Fn(&Slug) -> bool,
 ) -> Result<Post, (u16, String)> {
     let text = |fault: Fault| {
@@ -233,7 +203,7 @@ pub fn read(
         (fault.0, all.join(": "))
     };
     let mut message = serde_json::from_value(message).map_err(|err| (400, err.to_string()))?;
-    from_the_top(&mut message, tops).map_err(text)?;
+    from_the_top(&mut message, checkouts).map_err(text)?;
     post(message, now, knows).map_err(text)
 }
 
@@ -572,7 +542,7 @@ pub fn entry(letter: Letter) -> Entry {
     Entry { seq: letter.n.0, timestamp_unix_secs: letter.at.seconds(), message: message(letter.post) }
 }
 
-/// Somebody's row; `None` for who has not said where they stand.
+/// An agent's row; `None` for an agent without a status.
 pub(super) fn row(it: &Correspondent, now: Timestamp) -> Option<AgentRow> {
     let row = it.row.as_ref()?;
     Some(AgentRow {

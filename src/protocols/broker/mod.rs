@@ -28,12 +28,12 @@ use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use super::proven::while_proven;
 use crate::auth::caller::Caller;
 use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
-use crate::base::{AgentId, PostSeq, Slug, Timestamp, Tops};
+use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::command::AddressAgent;
 use crate::domain::post::{slug, slug_of_branch};
 use crate::domain::view::Roster;
 use crate::domain::{Door, Principal};
-use crate::service::{Letter, Letters, Provost};
+use crate::service::{Checkouts, Letter, Letters, Provost};
 use crate::transport::http::Untaken;
 use map::Fault;
 use query::Query;
@@ -57,7 +57,7 @@ pub type Tree = (PathBuf, Option<String>);
 /// The work trees of the repository at this moment. May block.
 pub type Trees = Arc<dyn Fn() -> Vec<Tree> + Send + Sync>;
 
-/// Told of a work tree that somebody wants watched, and who works there.
+/// Receives the work trees that callers want watched, with their agents.
 pub type Watch = Box<dyn Fn(AgentId, &Path) + Send + Sync>;
 
 /// The door.
@@ -228,7 +228,7 @@ impl Broker {
         tokio::task::spawn_blocking(move || trees()).await.unwrap_or_default()
     }
 
-    /// Those of some names that are somebody's although they are single words: somebody's who has an inbox, or whose branch
+    /// Those of some names that are agents' although they are single words: of agents with an inbox, or whose branch
     /// is checked out.
     async fn known(&self, ids: Vec<Slug>) -> BTreeSet<Slug> {
         let letterboxes = self.0.provost.engine().letterboxes();
@@ -250,7 +250,7 @@ impl Broker {
         if map::names_absolute(&mut message) {
             let trees = self.trees().await.into_iter().map(|(top, _)| top);
             let root = self.0.provost.root().place().path().to_owned();
-            map::from_the_top(&mut message, &Tops::new(trees.chain([root])))?;
+            map::from_the_top(&mut message, &Checkouts::at(trees.chain([root])))?;
         }
         let post = map::post(message, (self.0.now)(), |it| known.contains(it))?;
         let who = Self::speaks_as(caller, post.sender())?;
@@ -325,7 +325,7 @@ impl Broker {
             let which = Letters::In(to, PostSeq(since));
             self.0.provost.letters_written(which, POLL_BYTES_MAX, list("messages"), write).await
         };
-        // The name may become somebody's meanwhile.
+        // The name may become reserved meanwhile.
         let (rows, last) = while_proven(read, || caller.reads(&whose))
             .await
             .map_err(|why| Fault::reserved(&whose, why))??;

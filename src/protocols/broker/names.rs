@@ -4,8 +4,8 @@ use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;
 use crate::domain::post::slug;
 
-/// Whether somebody may publish under a name: `supervisor`, or two words with a dash or a slash between them. One word
-/// alone may only be the name of somebody who is known.
+/// Whether a caller may publish under a name: `supervisor`, or two words with a dash or a slash between them. One word
+/// alone may only be the name of a known agent.
 pub(super) fn is_good(name: &str, knows: impl Fn(&Slug) -> bool) -> bool {
     if name.len() > ID_LEN_MAX {
         return false;
@@ -29,7 +29,7 @@ pub(super) fn is_good(name: &str, knows: impl Fn(&Slug) -> bool) -> bool {
     splits || knows(&slug(name))
 }
 
-/// Those of some names that are good only if somebody is known by them.
+/// Those of some names that are valid only if an agent has them.
 pub(super) fn single(names: Vec<&str>) -> Vec<Slug> {
     let single = names.into_iter().filter(|it| is_good(it, |_| true) && !is_good(it, |_| false));
     single.map(slug).collect()

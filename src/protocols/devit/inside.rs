@@ -1,8 +1,8 @@
 //! The door that is made for one run of a jailed worker: the same signed frames, of a single agent.
 //!
-//! Promises: whoever comes in is that run's worker and nobody else, with a key that is good nowhere else; it works on
-//! its own task and sees no other; a claim to be somebody or to have a right that it lacks is refused in words and
-//! put on record; however much it sends, others notice nothing. The door is there for as long as the run is.
+//! Promises: only that run's worker can connect, with a key that is valid nowhere else; it works on its own task and
+//! sees no other; a claim to be another agent or to have a right that it lacks is refused with an error and recorded;
+//! however much it sends, others notice nothing. The door is there for as long as the run is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +37,7 @@ const EVERY: Duration = Duration::from_millis(WORKER_LINE_EVERY_MS);
 /// How a worker reaches its door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// A socket in its root directory. Whoever connects must be in a jail.
+    /// A socket in its root directory. A caller that connects must be in a jail.
     Mounted,
     /// A connected socket that it was started with, and no other.
     Inherited,
@@ -161,11 +161,11 @@ impl Devit {
         }
     }
 
-    /// A frame that names another sender is refused whoever has signed it.
+    /// A frame that names another sender is refused, regardless of its signature.
     pub(super) async fn foreign(&self, frame: &Frame<'_>) -> Option<Fault> {
         let run = self.inside().filter(|run| *frame.from != *run.worker.as_str())?;
         self.refused(run, &frame.msg_type, json!({ "claimed": begin(&frame.from) })).await;
-        let text = format!("this door is for {}; nobody else speaks here", run.worker);
+        let text = format!("this door is for {} alone", run.worker);
         Some(Fault::new(Code::Forbidden, text))
     }
 

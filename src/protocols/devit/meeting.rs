@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::base::{AgentId, Fence, RepoPath, Timestamp};
 use crate::domain::{Stake, StakeKind};
 
-/// Somebody has a place through another door.
+/// An agent has a place through another door.
 pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
     let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
     let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);

@@ -120,8 +120,8 @@ impl Carried {
         if let Some(mail) = &self.mail {
             self.provost.settle(&self.who, mail, arrived).await;
         }
-        // Only now: whoever is dropped while it waits for the answer gives the message back. One that has arrived
-        // after all is not in its queue any more, and nothing comes of it.
+        // Only now: a connection that is dropped while it waits for the answer gives the message back. One that has
+        // arrived after all is not in its queue any more, and nothing comes of it.
         self.mail = None;
     }
 }
@@ -385,7 +385,7 @@ impl Talk {
         }
     }
 
-    /// Told to somebody whose name is another's by now.
+    /// The answer to a caller whose name is reserved by now.
     fn not_ones_own(&self, rejected: Rejected, agent: AgentId) -> Message {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         Message::fault(&self.door.fault(Refusal::NameTaken { agent }))

@@ -17,7 +17,7 @@ use crate::base::{AgentId, Json, Secret, Timestamp, Ttl};
 use crate::domain::command::MintToken;
 use crate::domain::{Answer, Denial, JudgedVerb, Principal, Verb};
 
-/// How long a token for the doors over HTTP is good. Whoever registers anew gets another.
+/// The lifetime of a token for the doors over HTTP. A client that registers again gets another.
 const HTTP_TOKEN_TTL: Ttl = Ttl::minutes(24 * 60);
 
 impl Devit {

@@ -24,7 +24,7 @@ impl Crowd {
             return true;
         }
         let Ok(_turn) = self.0.acquire().await else { return false };
-        // Whoever looked before may have found this one, too, and have made room.
+        // An earlier search may have found this one, too, and have made room.
         if !guard.is_among_too_many() {
             return true;
         }

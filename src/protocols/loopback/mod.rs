@@ -4,16 +4,16 @@
 //! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
 //! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
 //! from says that it is this door; a token that is shown, or demanded, is good. What does not pass is answered by
-//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door is full,
-//! the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
+//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door
+//! is full, the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
 //!
 //! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
 //! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
 //! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
 //!
-//! A request that only looks, and waits for what there is to be seen, ends with the token that it has shown, and is answered
-//! by [`LoopbackDoor::demand`].
+//! A request that only looks, and waits for what there is to be seen, ends with the token that it has shown, and is
+//! answered by [`LoopbackDoor::demand`].
 //!
 //! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
 //! be closed at any time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
@@ -117,7 +117,7 @@ pub struct Gate {
     pub provost: Provost,
     /// Whether every request has to show a token.
     pub demands_token: bool,
-    /// Whether somebody may be behind a process of this user.
+    /// Whether another user may be behind a process of this user.
     pub carriers: Carriers,
 }
 
@@ -125,7 +125,7 @@ pub struct Gate {
 const CROWDED: &str =
     "no connection is left here, and this process has most of them, all in use; close some, and try again";
 
-/// Told to whoever could not be looked at.
+/// The answer to a peer that could not be identified.
 const UNKNOWN: &str = "who asks cannot be found out at the moment, since too much is open; try again";
 
 /// Told to a process of which cannot be seen that the connection is its own.
@@ -216,7 +216,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let line: Arc<OnceCell<Arc<Line>>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
-            // Whoever has proved nothing is not kept while others wait.
+            // A caller that has proved nothing is not kept while others wait.
             let busy = matches!(peer, Peer::Admitted(_)).then(|| busy.busy());
             let (shell, promise, line) = (shell.clone(), Arc::clone(&promise), Arc::clone(&line));
             async move {
@@ -354,7 +354,7 @@ impl<D: LoopbackDoor> Shell<D> {
     }
 }
 
-/// Whether a request may speak in somebody's name; most only look.
+/// Whether a request may speak in an agent's name; most only read.
 fn speaks(door: Door, head: &Parts) -> bool {
     matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
 }
@@ -397,7 +397,7 @@ impl Carriers {
 }
 
 impl Gate {
-    /// Whether whoever has connected may ask at all, and the number of its socket. Where the system does not say who that
+    /// Whether the peer may use the door at all, and the number of its socket. Where the system does not say who that
     /// is, tokens do.
     ///
     /// Workers have no way here: their jails have no network, or one of their own. Should one find a way all the same,

@@ -1,80 +1,59 @@
 //! Artifacts and applies: one handler per path.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use hyper::StatusCode;
 
-use super::asked::{Asked, Caller};
+use super::Own;
+use super::handle::{Answered, Call, Handles};
 use super::map::{self, Fault};
-use super::routes::Answered;
-use super::{Own, wire};
+use crate::api::{endpoints, wire};
 use crate::base::{ApplyId, Digest, TaskId};
 use crate::domain::{Answer, Artifact, Seen};
 use crate::service::{Action, Applied, ApplyFault, PastApply, Previewed};
 
-pub(super) fn routes() -> Router<Own> {
-    Router::new()
-        .route("/applies", get(applies))
-        .route("/preview-artifacts", post(preview))
-        .route("/apply-artifacts", post(apply))
-        .route("/preview-task", post(preview_task))
-        .route("/apply-task", post(apply_task))
-        .route("/undo", post(undo))
+impl Handles<endpoints::PreviewArtifacts> for Own {
+    async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
+        let found = self.0.provost.preview(&call.who, artifacts(body)?).await.map_err(fault)?;
+        Ok(found.into_iter().map(previewed).collect())
+    }
 }
 
-async fn preview(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::Artifacts>,
-) -> Answered<Vec<wire::Previewed>> {
-    let found = own.0.provost.preview(&who, artifacts(body)?).await.map_err(fault)?;
-    Ok(Json(found.into_iter().map(previewed).collect()))
+impl Handles<endpoints::ApplyArtifacts> for Own {
+    async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<wire::Applied> {
+        Ok(answer(self.0.provost.apply(&call.who, artifacts(body)?).await.map_err(fault)?))
+    }
 }
 
-async fn apply(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::Artifacts>,
-) -> Answered<wire::Applied> {
-    Ok(Json(answer(own.0.provost.apply(&who, artifacts(body)?).await.map_err(fault)?)))
+impl Handles<endpoints::PreviewTask> for Own {
+    async fn handle(&self, call: &Call, body: wire::OfTask) -> Answered<Vec<wire::Previewed>> {
+        let kept = self.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
+        let found = self.0.provost.preview(&call.who, kept).await.map_err(fault)?;
+        Ok(found.into_iter().map(previewed).collect())
+    }
 }
 
-async fn preview_task(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::OfTask>,
-) -> Answered<Vec<wire::Previewed>> {
-    let kept = own.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
-    let found = own.0.provost.preview(&who, kept).await.map_err(fault)?;
-    Ok(Json(found.into_iter().map(previewed).collect()))
-}
-
-async fn apply_task(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::OfTask>,
-) -> Answered<wire::Applied> {
-    let kept = own.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
-    Ok(Json(answer(own.0.provost.apply(&who, kept).await.map_err(fault)?)))
+impl Handles<endpoints::ApplyTask> for Own {
+    async fn handle(&self, call: &Call, body: wire::OfTask) -> Answered<wire::Applied> {
+        let kept = self.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
+        Ok(answer(self.0.provost.apply(&call.who, kept).await.map_err(fault)?))
+    }
 }
 
 fn of_task(body: wire::OfTask) -> Result<TaskId, Fault> {
     TaskId::parse(&body.task).map_err(|err| Fault::invalid(format!("task: {err}")))
 }
 
-async fn undo(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::Undo>,
-) -> Answered<wire::Applied> {
-    let wire::Undo { apply, force } = body;
-    Ok(Json(answer(own.0.provost.undo(&who, ApplyId(apply), force).await.map_err(fault)?)))
+impl Handles<endpoints::Undo> for Own {
+    async fn handle(&self, call: &Call, body: wire::Undo) -> Answered<wire::Applied> {
+        let wire::Undo { apply, force } = body;
+        Ok(answer(self.0.provost.undo(&call.who, ApplyId(apply), force).await.map_err(fault)?))
+    }
 }
 
-async fn applies(State(own): State<Own>, Caller(_who): Caller) -> Answered<Vec<wire::Apply>> {
-    let past = own.0.provost.applies().await.map_err(fault)?;
-    Ok(Json(past.iter().map(row).collect()))
+impl Handles<endpoints::Applies> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Apply>> {
+        let past = self.0.provost.applies().await.map_err(fault)?;
+        Ok(past.iter().map(row).collect())
+    }
 }
 
 fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
@@ -100,7 +79,13 @@ fn previewed(it: Previewed) -> wire::Previewed {
         Action::Modify => "modify",
         Action::Skip => "skip",
     };
-    wire::Previewed { path: it.path, action: action.into(), diff: it.diff, reason: it.reason }
+    wire::Previewed {
+        path: it.path,
+        action: action.into(),
+        diff: it.diff,
+        reason: it.reason,
+        runs_later: it.runs_later,
+    }
 }
 
 fn answer(answer: Answer<Applied>) -> wire::Applied {

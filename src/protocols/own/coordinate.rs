@@ -3,56 +3,31 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use hyper::StatusCode;
 
-use super::asked::{Asked, Caller, Query};
+use super::Own;
+use super::handle::{Answered, Call, Handles};
 use super::map::coordinate as words;
 use super::map::{self, Fault};
-use super::routes::Answered;
-use super::ties::{Taken, Tied};
-use super::{Own, wire};
+use super::ties::Taken;
+use crate::api::{endpoints, wire};
 use crate::auth::peer::process_of_ours;
 use crate::base::{Fence, IntentId, is_absolute};
 use crate::domain::command::AppointLead;
 use crate::domain::view::{ClaimsOn, ContractsOn};
 use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
 
-pub(super) fn routes() -> Router<Own> {
-    Router::new()
-        .route("/lock", post(lock))
-        .route("/unlock", post(unlock))
-        .route("/end-session", post(end_session))
-        .route("/locks", get(locks))
-        .route("/leave", post(leave))
-        .route("/declare", post(declare))
-        .route("/check-conflicts", post(check_conflicts))
-        .route("/intents", get(intents))
-        .route("/update-intent", post(update_intent))
-        .route("/propose-contract", post(propose))
-        .route("/answer-contract", post(answer_contract))
-        .route("/withdraw-contract", post(withdraw_contract))
-        .route("/appoint-lead", post(appoint_lead))
-        .route("/import-events", post(import_events))
-        .route("/contracts", get(contracts))
-        .route("/concerned", post(concerned))
-        .route("/check-contracts", post(check_contracts))
-        .route("/guard", post(guard))
-}
-
-/// The caller's work tree; `None` for the daemon's own.
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
 fn from_the_top<'a>(own: &Own, base: Option<&Base>, texts: impl IntoIterator<Item = &'a mut String>) {
-    let mut tops = None;
+    let mut checkouts = None;
     for text in texts.into_iter().filter(|it| is_absolute(it)) {
-        let tops = tops.get_or_insert_with(|| own.0.provost.tops(base));
-        *text = tops.inside(text).into_owned();
+        let checkouts = checkouts.get_or_insert_with(|| own.0.provost.checkouts(base));
+        *text = checkouts.inside(text).into_owned();
     }
 }
 
+/// The caller's work tree; `None` for the daemon's own.
 async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault> {
     let Some(worktree) = worktree else { return Ok(None) };
     let (own, at) = (own.clone(), worktree.clone());
@@ -64,89 +39,87 @@ async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault
     })
 }
 
-async fn lock(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    tied: Tied,
-    Asked(mut body): Asked<wire::TakeLock>,
-) -> Answered<wire::Locked> {
-    let base = base(&own, body.worktree).await?;
-    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
-    let at = words::symbol(&body.symbol)?;
-    let process = match body.pid {
-        Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
-            let message = format!("{pid} is no running process of this user");
-            Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
-                .hint("name one that runs, or none, and give a time with --ttl")
-        })?),
-        None => tied.process(),
-    };
-    let order = LockOrder {
-        base,
-        asked: at.to_string().into(),
-        at,
-        ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
-        at_least: body.at_least,
-        wait: words::ttl(body.wait_ms.filter(|it| *it > 0), "wait_ms")?,
-        reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
-        process,
-        in_session: process.is_none() && tied.is_session(),
-    };
-    let granted = own.0.provost.lock(&who, order).await.map_err(map::fault)?;
-    let taken = Taken::Lock(granted.lock.fence);
-    match process {
-        // The core sees to that from now on.
-        Some(_) => own.untie(&taken),
-        None => own.tie(&tied, &who, taken),
+impl Handles<endpoints::Lock> for Own {
+    async fn handle(&self, call: &Call, mut body: wire::TakeLock) -> Answered<wire::Locked> {
+        let base = base(self, body.worktree).await?;
+        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        let at = words::symbol(&body.symbol)?;
+        let process = match body.pid {
+            Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
+                let message = format!("{pid} is no running process of this user");
+                Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
+                    .hint("name one that runs, or none, and give a time with --ttl")
+            })?),
+            None => call.tied.process(),
+        };
+        let order = LockOrder {
+            base,
+            asked: at.to_string().into(),
+            at,
+            ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
+            at_least: body.at_least,
+            wait: words::ttl(body.wait_ms.filter(|it| *it > 0), "wait_ms")?,
+            reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
+            process,
+            in_session: process.is_none() && call.tied.is_session(),
+        };
+        let granted = self.0.provost.lock(&call.who, order).await.map_err(map::fault)?;
+        let taken = Taken::Lock(granted.lock.fence);
+        match process {
+            // The core sees to that from now on.
+            Some(_) => self.untie(&taken),
+            None => self.tie(&call.tied, &call.who, taken),
+        }
+        Ok(words::granted(&granted))
     }
-    Ok(Json(words::granted(&granted)))
 }
 
-async fn end_session(State(own): State<Own>, _caller: Caller, tied: Tied) -> Json<wire::SessionEnded> {
-    Json(wire::SessionEnded { given_back: own.end_session(&tied).await })
+impl Handles<endpoints::EndSession> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::SessionEnded> {
+        Ok(wire::SessionEnded { given_back: self.end_session(&call.tied).await })
+    }
 }
 
-async fn unlock(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(mut body): Asked<wire::Unlock>,
-) -> Answered<wire::Lock> {
-    let base = base(&own, body.worktree).await?;
-    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
-    let at = words::symbol(&body.symbol)?;
-    let fence = words::fence(body.fence);
-    let done = own.0.provost.unlock(&who, base.as_ref(), &at, fence, body.force).await.map_err(map::fault)?;
-    Ok(Json(words::lock(&done.lock, None)))
+impl Handles<endpoints::Unlock> for Own {
+    async fn handle(&self, call: &Call, mut body: wire::Unlock) -> Answered<wire::Lock> {
+        let base = base(self, body.worktree).await?;
+        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        let at = words::symbol(&body.symbol)?;
+        let fence = words::fence(body.fence);
+        let done = self
+            .0
+            .provost
+            .unlock(&call.who, base.as_ref(), &at, fence, body.force)
+            .await
+            .map_err(map::fault)?;
+        Ok(words::lock(&done.lock, None))
+    }
 }
 
-async fn locks(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Query(mut query): Query<wire::Whose>,
-) -> Answered<wire::Locks> {
-    from_the_top(&own, None, query.file.as_mut());
-    let holder = words::whose(&query, who.agent())?;
-    let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
-    let files: Vec<_> = files.into_iter().collect();
-    // Asked together, both are answered in one step of the engine.
-    let (waiting, locks) =
-        tokio::join!(own.0.provost.lock_waiters(), own.0.provost.locks(holder.clone(), files.clone()));
-    let (waiting, (locks, _)) = (waiting.map_err(map::fault)?, locks.map_err(map::fault)?);
-    let wanted = |it: &&std::sync::Arc<crate::domain::Waiter>| {
-        holder.as_ref().is_none_or(|agent| it.agent == *agent)
-            && (files.is_empty() || files.contains(it.at.file()))
-    };
-    let waiting = waiting.iter().filter(wanted).map(|it| words::waiter(it)).collect();
-    Ok(Json(wire::Locks { locks: locks.iter().map(words::named_lock).collect(), waiting }))
+impl Handles<endpoints::Locks> for Own {
+    async fn handle(&self, call: &Call, mut query: wire::Whose) -> Answered<wire::Locks> {
+        from_the_top(self, None, query.file.as_mut());
+        let holder = words::whose(&query, call.who.agent())?;
+        let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
+        let files: Vec<_> = files.into_iter().collect();
+        // Asked together, both are answered in one step of the engine.
+        let (waiting, locks) =
+            tokio::join!(self.0.provost.lock_waiters(), self.0.provost.locks(holder.clone(), files.clone()));
+        let (waiting, (locks, _)) = (waiting.map_err(map::fault)?, locks.map_err(map::fault)?);
+        let wanted = |it: &&std::sync::Arc<crate::domain::Waiter>| {
+            holder.as_ref().is_none_or(|agent| it.agent == *agent)
+                && (files.is_empty() || files.contains(it.at.file()))
+        };
+        let waiting = waiting.iter().filter(wanted).map(|it| words::waiter(it)).collect();
+        Ok(wire::Locks { locks: locks.iter().map(words::named_lock).collect(), waiting })
+    }
 }
 
-async fn leave(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::Leave>,
-) -> Answered<wire::Left> {
-    let left = own.0.provost.leave(&who, body.intents).await.map_err(map::fault)?;
-    Ok(Json(wire::Left { locks: left.locks, intents: left.intents }))
+impl Handles<endpoints::Leave> for Own {
+    async fn handle(&self, call: &Call, body: wire::Leave) -> Answered<wire::Left> {
+        let left = self.0.provost.leave(&call.who, body.intents).await.map_err(map::fault)?;
+        Ok(wire::Left { locks: left.locks, intents: left.intents })
+    }
 }
 
 /// A change that the caller announces, or would.
@@ -172,190 +145,164 @@ async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, Fault>
     })
 }
 
-async fn declare(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    tied: Tied,
-    Asked(body): Asked<wire::Declare>,
-) -> Answered<wire::Declared> {
-    let order = order(&own, body).await?;
-    let declared = own.0.provost.declare(&who, order).await.map_err(map::fault)?;
-    own.tie(&tied, &who, Taken::Intent(declared.intent.id.clone()));
-    Ok(Json(words::declared(&declared)))
-}
-
-async fn check_conflicts(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::CheckConflicts>,
-) -> Answered<wire::Conflicts> {
-    let wire::CheckConflicts { files, symbols, worktree } = body;
-    let asked = wire::Declare {
-        description: "only asked".into(),
-        files,
-        symbols,
-        worktree,
-        ..wire::Declare::default()
-    };
-    let order = order(&own, asked).await?;
-    let (found, more) = own.0.provost.collisions(&who, order).await.map_err(map::fault)?;
-    Ok(Json(wire::Conflicts { conflicts: words::conflicts(&found), more }))
-}
-
-async fn intents(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Query(mut query): Query<wire::Whose>,
-) -> Answered<Vec<wire::Intent>> {
-    from_the_top(&own, None, query.file.as_mut());
-    let wanted = words::intents_wanted(&query, who.agent())?;
-    let found = own.0.provost.intents(wanted).await.map_err(map::fault)?;
-    Ok(Json(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect()))
-}
-
-async fn update_intent(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::UpdateIntent>,
-) -> Answered<wire::Intent> {
-    let (id, to) = (words::intent_id(&body.id)?, words::intent_status(&body.to)?);
-    let moved = own.0.provost.update_intent(&who, id, to).await.map_err(map::fault)?;
-    Ok(Json(words::intent(&moved.intent, None)))
-}
-
-async fn propose(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(mut body): Asked<wire::Propose>,
-) -> Answered<wire::Contract> {
-    let base = base(&own, body.worktree).await?;
-    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
-    let at = words::symbol(&body.symbol)?;
-    let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
-    let done = own.0.provost.propose(&who, base.as_ref(), id, &at, &at.to_string()).await;
-    Ok(Json(words::contract(&*done.map_err(words::proposed)?)))
-}
-
-async fn answer_contract(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::AnswerContract>,
-) -> Answered<wire::Contract> {
-    let id = words::contract_id(&body.id)?;
-    let done = own.0.provost.answer_contract(&who, id, body.accept).await.map_err(map::fault)?;
-    Ok(Json(words::contract(&done)))
-}
-
-async fn withdraw_contract(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::WithdrawContract>,
-) -> Answered<wire::Contract> {
-    let id = words::contract_id(&body.id)?;
-    let done = own.0.provost.withdraw_contract(&who, id).await.map_err(map::fault)?;
-    Ok(Json(words::contract(&done)))
-}
-
-async fn appoint_lead(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::AppointLead>,
-) -> Answered<wire::Done> {
-    let agent = map::agent(&body.agent, "agent")?;
-    let message = format!("{agent} leads the crew");
-    own.0.provost.submit(&who, AppointLead { agent }).await.map_err(map::fault)?;
-    Ok(Json(wire::Done { message }))
-}
-
-async fn import_events(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::ImportEvents>,
-) -> Answered<wire::Imported> {
-    let file = body.file;
-    let done = own.0.provost.import(&who, Path::new(&file)).await.map_err(|fault| match fault {
-        ImportFault::Refused(refusal) => map::fault(refusal),
-        ImportFault::File(why) => Fault::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "no_database",
-            format!("nothing can be imported: {why}"),
-        )
-        .hint("it has to be the `protocol.db` of the published server, which must not be running"),
-    })?;
-    Ok(Json(wire::Imported { taken: done.taken, known: done.known, unfit: done.unfit }))
-}
-
-async fn contracts(
-    State(own): State<Own>,
-    _caller: Caller,
-    Query(mut query): Query<wire::ContractsQuery>,
-) -> Answered<Vec<wire::Contract>> {
-    from_the_top(&own, None, query.symbol.as_mut());
-    let wanted = words::contracts_wanted(&query)?;
-    let found = own.0.provost.contracts(wanted).await.map_err(map::fault)?;
-    Ok(Json(found.iter().map(|it| words::contract(it)).collect()))
-}
-
-async fn concerned(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(mut body): Asked<wire::Paths>,
-) -> Answered<wire::Concerned> {
-    from_the_top(&own, None, &mut body.paths);
-    let paths = words::paths(&body.paths, "paths")?;
-    let contracts = own.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
-    let (locks, _) = own.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
-    let foreign = locks.iter().filter(|it| it.it.holder != *who.agent());
-    let mut locked: BTreeSet<_> = foreign.map(|it| it.it.at.file().clone()).collect();
-    let claims = ClaimsOn { files: paths.clone(), others_than: who.agent().clone() };
-    let claims = own.0.provost.view(claims).await.map_err(map::fault)?;
-    locked.extend(claims.into_iter().flatten().map(|it| it.file.clone()));
-    let text = |it: &crate::base::RepoPath| it.as_str().to_owned();
-    Ok(Json(wire::Concerned {
-        locks: paths.iter().filter(|it| locked.contains(*it)).map(text).collect(),
-        contracts: paths
-            .iter()
-            .zip(contracts)
-            .filter(|(_, it)| !it.is_empty())
-            .map(|(it, _)| text(it))
-            .collect(),
-    }))
-}
-
-async fn check_contracts(
-    State(own): State<Own>,
-    _caller: Caller,
-    Asked(mut body): Asked<wire::CheckContracts>,
-) -> Answered<wire::Checked> {
-    let base = base(&own, body.worktree).await?;
-    let of_files = body.files.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten();
-    from_the_top(&own, base.as_ref(), of_files.chain(&mut body.on_disk).chain(&mut body.deleted));
-    let mut staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
-    staged.extend(words::paths(&body.on_disk, "on_disk")?.into_iter().map(words::on_disk));
-    let deleted = words::paths(&body.deleted, "deleted")?;
-    let checked = own.0.provost.check_contracts(base.as_ref(), staged, deleted).await.map_err(map::fault)?;
-    let violations = checked.violations.iter().map(words::violation).collect();
-    Ok(Json(wire::Checked { violations, compared: checked.compared }))
-}
-
-async fn guard(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(mut body): Asked<wire::Guard>,
-) -> Answered<wire::Guarded> {
-    let of_edits = body.edits.iter_mut().map(|it| &mut it.path);
-    from_the_top(&own, None, of_edits);
-    let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
-    if edits.len() > crate::base::limits::STAGED_FILES_MAX {
-        return Err(Fault::invalid("more files than are looked at at once"));
+impl Handles<endpoints::Declare> for Own {
+    async fn handle(&self, call: &Call, body: wire::Declare) -> Answered<wire::Declared> {
+        let order = order(self, body).await?;
+        let declared = self.0.provost.declare(&call.who, order).await.map_err(map::fault)?;
+        self.tie(&call.tied, &call.who, Taken::Intent(declared.intent.id.clone()));
+        Ok(words::declared(&declared))
     }
-    let found = own.0.provost.guard(who.agent(), edits).await.map_err(map::fault)?;
-    let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
-        agent: intent.agent.to_string(),
-        at: at.to_string(),
-        description: intent.description.to_string(),
-    });
-    let agent = who.agent().to_string();
-    let blocked = found.blocked.iter().map(words::blocked).collect();
-    Ok(Json(wire::Guarded { agent, blocked, near: near.collect() }))
+}
+
+impl Handles<endpoints::CheckConflicts> for Own {
+    async fn handle(&self, call: &Call, body: wire::CheckConflicts) -> Answered<wire::Conflicts> {
+        let wire::CheckConflicts { files, symbols, worktree } = body;
+        let asked = wire::Declare {
+            description: "only asked".into(),
+            files,
+            symbols,
+            worktree,
+            ..wire::Declare::default()
+        };
+        let order = order(self, asked).await?;
+        let (found, more) = self.0.provost.collisions(&call.who, order).await.map_err(map::fault)?;
+        Ok(wire::Conflicts { conflicts: words::conflicts(&found), more })
+    }
+}
+
+impl Handles<endpoints::Intents> for Own {
+    async fn handle(&self, call: &Call, mut query: wire::Whose) -> Answered<Vec<wire::Intent>> {
+        from_the_top(self, None, query.file.as_mut());
+        let wanted = words::intents_wanted(&query, call.who.agent())?;
+        let found = self.0.provost.intents(wanted).await.map_err(map::fault)?;
+        Ok(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect())
+    }
+}
+
+impl Handles<endpoints::UpdateIntent> for Own {
+    async fn handle(&self, call: &Call, body: wire::UpdateIntent) -> Answered<wire::Intent> {
+        let (id, to) = (words::intent_id(&body.id)?, words::intent_status(&body.to)?);
+        let moved = self.0.provost.update_intent(&call.who, id, to).await.map_err(map::fault)?;
+        Ok(words::intent(&moved.intent, None))
+    }
+}
+
+impl Handles<endpoints::ProposeContract> for Own {
+    async fn handle(&self, call: &Call, mut body: wire::Propose) -> Answered<wire::Contract> {
+        let base = base(self, body.worktree).await?;
+        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        let at = words::symbol(&body.symbol)?;
+        let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
+        let done = self.0.provost.propose(&call.who, base.as_ref(), id, &at, &at.to_string()).await;
+        Ok(words::contract(&*done.map_err(words::proposed)?))
+    }
+}
+
+impl Handles<endpoints::AnswerContract> for Own {
+    async fn handle(&self, call: &Call, body: wire::AnswerContract) -> Answered<wire::Contract> {
+        let id = words::contract_id(&body.id)?;
+        let done = self.0.provost.answer_contract(&call.who, id, body.accept).await.map_err(map::fault)?;
+        Ok(words::contract(&done))
+    }
+}
+
+impl Handles<endpoints::WithdrawContract> for Own {
+    async fn handle(&self, call: &Call, body: wire::WithdrawContract) -> Answered<wire::Contract> {
+        let id = words::contract_id(&body.id)?;
+        let done = self.0.provost.withdraw_contract(&call.who, id).await.map_err(map::fault)?;
+        Ok(words::contract(&done))
+    }
+}
+
+impl Handles<endpoints::AppointLead> for Own {
+    async fn handle(&self, call: &Call, body: wire::AppointLead) -> Answered<wire::Done> {
+        let agent = map::agent(&body.agent, "agent")?;
+        let message = format!("{agent} leads the crew");
+        self.0.provost.submit(&call.who, AppointLead { agent }).await.map_err(map::fault)?;
+        Ok(wire::Done { message })
+    }
+}
+
+impl Handles<endpoints::ImportEvents> for Own {
+    async fn handle(&self, call: &Call, body: wire::ImportEvents) -> Answered<wire::Imported> {
+        let file = body.file;
+        let done = self.0.provost.import(&call.who, Path::new(&file)).await.map_err(|fault| match fault {
+            ImportFault::Refused(refusal) => map::fault(refusal),
+            ImportFault::File(why) => Fault::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "no_database",
+                format!("nothing can be imported: {why}"),
+            )
+            .hint("it has to be the `protocol.db` of the published server, which must not be running"),
+        })?;
+        Ok(wire::Imported { taken: done.taken, known: done.known, unfit: done.unfit })
+    }
+}
+
+impl Handles<endpoints::Contracts> for Own {
+    async fn handle(&self, _call: &Call, mut query: wire::ContractsQuery) -> Answered<Vec<wire::Contract>> {
+        from_the_top(self, None, query.symbol.as_mut());
+        let wanted = words::contracts_wanted(&query)?;
+        let found = self.0.provost.contracts(wanted).await.map_err(map::fault)?;
+        Ok(found.iter().map(|it| words::contract(it)).collect())
+    }
+}
+
+impl Handles<endpoints::Concerned> for Own {
+    async fn handle(&self, call: &Call, mut body: wire::Paths) -> Answered<wire::Concerned> {
+        from_the_top(self, None, &mut body.paths);
+        let paths = words::paths(&body.paths, "paths")?;
+        let contracts = self.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
+        let (locks, _) = self.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
+        let foreign = locks.iter().filter(|it| it.it.holder != *call.who.agent());
+        let mut locked: BTreeSet<_> = foreign.map(|it| it.it.at.file().clone()).collect();
+        let claims = ClaimsOn { files: paths.clone(), others_than: call.who.agent().clone() };
+        let claims = self.0.provost.view(claims).await.map_err(map::fault)?;
+        locked.extend(claims.into_iter().flatten().map(|it| it.file.clone()));
+        let text = |it: &crate::base::RepoPath| it.as_str().to_owned();
+        Ok(wire::Concerned {
+            locks: paths.iter().filter(|it| locked.contains(*it)).map(text).collect(),
+            contracts: paths
+                .iter()
+                .zip(contracts)
+                .filter(|(_, it)| !it.is_empty())
+                .map(|(it, _)| text(it))
+                .collect(),
+        })
+    }
+}
+
+impl Handles<endpoints::CheckContracts> for Own {
+    async fn handle(&self, _call: &Call, mut body: wire::CheckContracts) -> Answered<wire::Checked> {
+        let base = base(self, body.worktree).await?;
+        let of_files = body.files.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten();
+        from_the_top(self, base.as_ref(), of_files.chain(&mut body.on_disk).chain(&mut body.deleted));
+        let mut staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
+        staged.extend(words::paths(&body.on_disk, "on_disk")?.into_iter().map(words::on_disk));
+        let deleted = words::paths(&body.deleted, "deleted")?;
+        let checked =
+            self.0.provost.check_contracts(base.as_ref(), staged, deleted).await.map_err(map::fault)?;
+        let violations = checked.violations.iter().map(words::violation).collect();
+        Ok(wire::Checked { violations, compared: checked.compared })
+    }
+}
+
+impl Handles<endpoints::Guard> for Own {
+    async fn handle(&self, call: &Call, mut body: wire::Guard) -> Answered<wire::Guarded> {
+        let of_edits = body.edits.iter_mut().map(|it| &mut it.path);
+        from_the_top(self, None, of_edits);
+        let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
+        if edits.len() > crate::base::limits::STAGED_FILES_MAX {
+            return Err(Fault::invalid("more files than are looked at at once"));
+        }
+        let found = self.0.provost.guard(call.who.agent(), edits).await.map_err(map::fault)?;
+        let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
+            agent: intent.agent.to_string(),
+            at: at.to_string(),
+            description: intent.description.to_string(),
+        });
+        let agent = call.who.agent().to_string();
+        let blocked = found.blocked.iter().map(words::blocked).collect();
+        Ok(wire::Guarded { agent, blocked, near: near.collect() })
+    }
 }

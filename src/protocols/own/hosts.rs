@@ -1,19 +1,16 @@
-//! What a host may know of the tasks that its agent has asked for, and what somebody there answers: one handler per path.
+//! What a host may know of the tasks that its agent has asked for, and the answers of the person at the host.
 //! Tasks of others are unknown here.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use hyper::StatusCode;
 
-use super::asked::{Asked, Caller, Query};
+use super::Own;
+use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use super::routes::{Answered, patience, submit_judged};
-use super::{Own, wire};
+use crate::api::{endpoints, wire};
 use crate::auth::role;
 use crate::base::ApprovalId;
 use crate::base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
@@ -23,15 +20,7 @@ use crate::domain::view::WaitingOne;
 /// What the key for dialogs is derived for.
 const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
 
-pub(super) fn routes() -> Router<Own> {
-    Router::new()
-        .route("/my-task", get(my_task))
-        .route("/my-tasks", get(my_tasks))
-        .route("/dialog-key", get(dialog_key))
-        .route("/host-answer", post(host_answer))
-}
-
-/// Dialogs that have been answered, by their approval, for as long as somebody could come with one a second time.
+/// Dialogs that have been answered, by their approval, for as long as a host could show one a second time.
 #[derive(Default)]
 pub(super) struct Dialogs(Mutex<HashMap<ApprovalId, HashMap<String, Instant>>>);
 
@@ -59,66 +48,66 @@ impl Dialogs {
     }
 }
 
-async fn my_task(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Query(query): Query<wire::MyTaskQuery>,
-) -> Answered<wire::Task> {
-    let id = map::task_id(&query.id)?;
-    // Before anything is waited for: how long a stranger's task takes is nobody's business either.
-    let now = own.0.provost.task(&id).await.map_err(map::fault)?;
-    if now.asked_by != *who.agent() {
-        return Err(map::fault(Refusal::TaskNotFound));
-    }
-    let seen = query.seen.unwrap_or_default();
-    let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
-    let task = own.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
-    Ok(Json(map::task(&task)))
-}
-
-async fn my_tasks(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Query(query): Query<wire::MyTasksQuery>,
-) -> Answered<wire::MyTasks> {
-    let limit = query.limit.unwrap_or(MY_TASKS_MAX).clamp(1, MY_TASKS_MAX);
-    let after = query.after.map(|it| map::task_id(&it)).transpose()?;
-    let page = own.0.provost.asked_by(who.agent(), after, limit).await.map_err(|refusal| match refusal {
-        Refusal::TaskNotFound => Fault::invalid("the cursor is not one of a page of yours"),
-        other => map::fault(other),
-    })?;
-    let tasks = page.tasks.iter().map(|task| map::task(task)).collect();
-    Ok(Json(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) }))
-}
-
-async fn dialog_key(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::DialogKey> {
-    let key = own.0.names.keys().derived(DIALOGS);
-    let key = String::from_utf8_lossy(key.expose()).into_owned();
-    Ok(Json(wire::DialogKey { user: own.0.user.to_string(), agent: who.agent().to_string(), key }))
-}
-
-/// Speaks for whoever sits at the caller's host, about what the caller has asked for; whether that counts is for the rule
-/// that asked.
-async fn host_answer(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::HostAnswer>,
-) -> Answered<wire::Answered> {
-    if let Some(dialog) = &body.dialog {
-        if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
-            return Err(Fault::invalid("dialog is not the name of one"));
+impl Handles<endpoints::MyTask> for Own {
+    async fn handle(&self, call: &Call, query: wire::MyTaskQuery) -> Answered<wire::Task> {
+        let id = map::task_id(&query.id)?;
+        // Before anything is waited for: how long the task of another agent takes is not the caller's business.
+        let now = self.0.provost.task(&id).await.map_err(map::fault)?;
+        if now.asked_by != *call.who.agent() {
+            return Err(map::fault(Refusal::TaskNotFound));
         }
-        let approval = ApprovalId(body.approval);
-        let parked = own.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
-        // Of what does not wait, or is another's, no answer counts, and none is remembered.
-        if parked.is_some_and(|it| it.who.agent() == who.agent()) {
-            own.0.dialogs.spend(approval, dialog)?;
-        }
+        let seen = query.seen.unwrap_or_default();
+        let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+        let task =
+            self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
+        Ok(map::task(&task))
     }
-    let Some(grant) = body.grant else { return Ok(Json(wire::Answered { task: None, failed: None })) };
-    let (approval, note, digest) = (body.approval, body.note, Some(body.digest));
-    let verb = map::answer(wire::Answer { approval, grant, note, digest })?;
-    let done = submit_judged(&own, &role::host_dialog(&who), verb).await?;
-    let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
-    Ok(Json(wire::Answered { task, failed }))
+}
+
+impl Handles<endpoints::MyTasks> for Own {
+    async fn handle(&self, call: &Call, query: wire::MyTasksQuery) -> Answered<wire::MyTasks> {
+        let limit = query.limit.unwrap_or(MY_TASKS_MAX).clamp(1, MY_TASKS_MAX);
+        let after = query.after.map(|it| map::task_id(&it)).transpose()?;
+        let page =
+            self.0.provost.asked_by(call.who.agent(), after, limit).await.map_err(
+                |refusal| match refusal {
+                    Refusal::TaskNotFound => Fault::invalid("the cursor is not one of a page of yours"),
+                    other => map::fault(other),
+                },
+            )?;
+        let tasks = page.tasks.iter().map(|task| map::task(task)).collect();
+        Ok(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) })
+    }
+}
+
+impl Handles<endpoints::DialogKey> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::DialogKey> {
+        let key = self.0.names.keys().derived(DIALOGS);
+        let key = String::from_utf8_lossy(key.expose()).into_owned();
+        Ok(wire::DialogKey { user: self.0.user.to_string(), agent: call.who.agent().to_string(), key })
+    }
+}
+
+impl Handles<endpoints::HostAnswer> for Own {
+    // Speaks for the person at the caller's host, about what the caller has asked for; whether that counts is for the rule
+    // that asked.
+    async fn handle(&self, call: &Call, body: wire::HostAnswer) -> Answered<wire::Answered> {
+        if let Some(dialog) = &body.dialog {
+            if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
+                return Err(Fault::invalid("dialog is not the name of one"));
+            }
+            let approval = ApprovalId(body.approval);
+            let parked = self.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
+            // Of what does not wait, or is another's, no answer counts, and none is remembered.
+            if parked.is_some_and(|it| it.who.agent() == call.who.agent()) {
+                self.0.dialogs.spend(approval, dialog)?;
+            }
+        }
+        let Some(grant) = body.grant else { return Ok(wire::Answered { task: None, failed: None }) };
+        let (approval, note, digest) = (body.approval, body.note, Some(body.digest));
+        let verb = map::answer(wire::Answer { approval, grant, note, digest })?;
+        let done = self.submit_judged(&role::host_dialog(&call.who), verb).await?;
+        let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
+        Ok(wire::Answered { task, failed })
+    }
 }

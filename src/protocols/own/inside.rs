@@ -1,26 +1,18 @@
-//! The same API without a connection, for a door of this process that has found out who asks.
+//! The same API without a connection, for a door of this process that has found out who asks: requests and replies are handed over
+//! as they are, and never written as JSON.
 
-use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Body;
-use axum::http::{Request, Response};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use tower::Service as _;
-
-use super::{Own, routes};
-use crate::auth::names::Names;
+use super::Own;
+use super::ties::Tied;
+use crate::api::{Reply, Request, wire};
 use crate::base::Digest;
 use crate::domain::Principal;
 
 /// The API, asked from inside.
 #[derive(Clone)]
-pub struct Inside {
-    router: Router,
-    names: Arc<Names>,
-}
+pub struct Inside(Own);
 
 /// Who asks, where a door has said it: it comes from nowhere else, and stands in for the proof of a connection.
 #[derive(Clone)]
@@ -34,21 +26,39 @@ pub struct Known {
 impl Own {
     /// A way in for a door of this process.
     pub fn inside(&self) -> Inside {
-        Inside { router: routes::router(self.clone()), names: Arc::clone(&self.0.names) }
+        Inside(self.clone())
     }
 }
 
 impl Inside {
-    /// Answers a request as it would be answered over a connection.
-    pub async fn ask(&self, who: Known, mut request: Request<Full<Bytes>>) -> Response<Body> {
-        request.extensions_mut().insert(who);
-        let answered: Result<_, Infallible> = self.router.clone().call(request).await;
-        let Ok(answer) = answered;
-        answer
+    /// Answers a request as it would be answered over a connection, in the session that the door names.
+    ///
+    /// # Errors
+    /// The status and the fault that a connection would have brought.
+    pub async fn ask(
+        &self,
+        who: &Known,
+        session: Option<Arc<str>>,
+        request: Request,
+    ) -> Result<Reply, (u16, wire::Fault)> {
+        let which = request.which();
+        // What a session has taken is given back, also where its host has lost its name.
+        let answer = match which.row().outlives_proof {
+            true => Ok(()),
+            false => self.0.still(who),
+        };
+        let answer = match answer {
+            Ok(()) => {
+                let tied = Tied::of_session(session);
+                self.0.respond(who, (tied, None), Some(which), ready(Ok(request))).await
+            }
+            Err(fault) => Err(fault),
+        };
+        answer.map_err(|fault| (fault.status.as_u16(), fault.body))
     }
 
-    /// Whether somebody who was let in may still go by that name.
+    /// Whether the caller who was let in may still go by that name.
     pub fn lets_in(&self, who: &Known) -> bool {
-        self.names.still(&who.who, who.token.as_ref()).is_ok()
+        self.0.still(who).is_ok()
     }
 }

@@ -4,10 +4,10 @@ pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
 
-use axum::http::StatusCode;
+use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::wire;
+use crate::api::wire;
 use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
@@ -101,7 +101,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
-    let fault = Fault::new(status, error, text);
+    let fault = naming_right(Fault::new(status, error, text), &refusal);
     match refusal {
         Refusal::OutOfScope { needs: crate::domain::Scope::Approve } => fault.hint(
             "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
@@ -120,6 +120,12 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::Busy { .. } => fault.hint("try again in a moment"),
         refusal => coordinate::with_data(fault, &refusal),
     }
+}
+
+/// Which right is missing, for programs.
+fn naming_right(fault: Fault, refusal: &Refusal) -> Fault {
+    let Refusal::OutOfScope { needs } = refusal else { return fault };
+    fault.data(json!({ "needs": needs.word() }))
 }
 
 fn text(it: Option<String>) -> Option<Box<str>> {

@@ -1,44 +1,50 @@
 //! Provost's own API: HTTP with JSON on a Unix socket, for the command line and the tools built on it.
 //!
 //! Proof is the peer: a process of this user that is not jailed. It acts as the user, or, with a header, as an
-//! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
+//! agent whose name is not reserved. Approvals are answered from a terminal that is not below any agent.
 #![forbid(unsafe_code)]
 
 mod applies;
-mod asked;
+mod approvals;
 mod coordinate;
 mod crew;
+mod graph;
+mod handle;
 mod hosts;
 mod inbox;
 mod inside;
 mod jobs;
+mod journal;
 mod map;
+mod operate;
 mod permissions;
 mod posts;
-mod routes;
+mod read;
+mod serve;
+mod stream;
+mod tasks;
 mod ties;
 mod token;
-pub mod wire;
 
 use std::collections::HashSet;
-use std::future::Future;
+use std::convert::Infallible;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Extension;
-use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, StatusCode};
-use hyper::service::Service as _;
-use hyper_util::service::TowerToHyperService;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
+use crate::api::wire;
 use crate::auth::names::{Names, is_same};
 use crate::auth::peer::PeerId;
 use crate::auth::{Rejected, bearer, role};
 use crate::base::AgentId;
-use crate::base::limits::LOOPBACK_SPARE_MAX;
+use crate::base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
 use crate::domain::view::{AgentPids, GoodToken};
 use crate::domain::{Door, Principal, Proof, Refusal, Scope, Token};
 use crate::service::{Base, Provost};
@@ -71,9 +77,6 @@ pub struct Own(Arc<Parts>);
 /// Finds the work tree of the repository that is at a path, if one is. Blocks for as long as the disk does.
 pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
 
-/// Large bodies held at once; further ones wait for their turn.
-const LARGE_BODIES_MAX: usize = 4;
-
 struct Parts {
     provost: Provost,
     names: Arc<Names>,
@@ -85,6 +88,7 @@ struct Parts {
     large: tokio::sync::Semaphore,
     dialogs: hosts::Dialogs,
     ties: ties::Ties,
+    streams: stream::Streams,
 }
 
 impl Own {
@@ -98,13 +102,26 @@ impl Own {
         about: Box<dyn Fn() -> wire::About + Send + Sync>,
         bases: Bases,
     ) -> Self {
-        let large = tokio::sync::Semaphore::new(LARGE_BODIES_MAX);
+        let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
-        Self(Arc::new(Parts { provost, names, user, uid, orders, about, bases, large, dialogs, ties }))
+        let streams = stream::Streams::default();
+        Self(Arc::new(Parts {
+            provost,
+            names,
+            user,
+            uid,
+            orders,
+            about,
+            bases,
+            large,
+            dialogs,
+            ties,
+            streams,
+        }))
     }
 
-    /// Keeps in mind that a host has called a hook. Nobody answers for a model, and what runs below its host it may have
-    /// started itself.
+    /// Keeps in mind that a host has called a hook. No process answers for a model, and the model may have started any
+    /// process below its host.
     fn note_host(&self, hook: &PeerId) {
         self.0.names.note(hook.line());
     }
@@ -134,13 +151,12 @@ impl Own {
             tracing::warn!(door = "own", cause = "its process has too many", "connection refused");
             return turn_away(stream, &guard, crowded).await;
         }
-        let router = routes::router(self.clone()).layer(Extension(Arc::new(peer)));
-        let (routes, busy) = (TowerToHyperService::new(router), guard.clone());
+        let (peer, open) = (Arc::new(peer), guard.clone());
         let service = hyper::service::service_fn(move |request| {
-            // Whoever is being answered is not closed to make room for others; whoever asks nothing is.
-            let busy = busy.busy();
-            let answer = routes.call(request);
-            async move { answer.await.map(|answer| answer.map(|body| Kept::new(body, busy))) }
+            // A peer that is being answered is not closed to make room for others; one that asks nothing is.
+            let busy = open.busy();
+            let answer = serve::answer(self.clone(), Arc::clone(&peer), open.clone(), request);
+            async move { Ok::<_, Infallible>(answer.await.map(|body| Kept::new(body, busy))) }
         });
         converse("own", stream, HEAD_TIME_MAX, &guard, service).await;
     }
@@ -218,15 +234,15 @@ fn unseen() -> Fault {
     Fault::new(StatusCode::FORBIDDEN, "unproven", crate::auth::UNSEEN)
 }
 
-/// Answers whatever such a peer asks with the same fault.
+/// Answers each request of such a peer with the same fault.
 async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> Fault) {
-    // As with every answer: without it a client would take us for another version.
-    let answer = move || ([(wire::VERSION_HEADER, wire::API_VERSION)], fault());
-    let router = axum::Router::new().fallback(move || std::future::ready(answer()));
-    converse("own", stream, HEAD_TIME_MAX, guard, TowerToHyperService::new(router)).await;
+    let service = hyper::service::service_fn(move |_: hyper::Request<Incoming>| {
+        ready(Ok::<_, Infallible>(serve::versioned(serve::faulty(&fault()))))
+    });
+    converse("own", stream, HEAD_TIME_MAX, guard, service).await;
 }
 
-/// Why somebody does not go by a name, in this door's words.
+/// Why a caller may not go by a name, in this door's words.
 fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> Fault {
     tracing::warn!(door = "own", %agent, cause = why.cause(), "request refused");
     match (why, token) {

@@ -1,55 +1,41 @@
 //! Tools of hosts: what their hooks ask before a person would be asked.
 
-use std::sync::Arc;
-
-use axum::extract::{Extension, State};
-use axum::routing::post;
-use axum::{Json, Router};
-
-use super::asked::{Asked, Caller};
+use super::Own;
+use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use super::routes::{Answered, patience};
-use super::{Own, wire};
-use crate::auth::peer::PeerId;
+use crate::api::{endpoints, wire};
 use crate::base::limits::{ID_LEN_MAX, PERMISSION_BYTES_MAX};
 use crate::base::{Json as Kept, Ttl};
 use crate::domain::command::AskPermission;
 use crate::domain::{Answer, Denial, Failure};
 
-pub(super) fn routes() -> Router<Own> {
-    Router::new().route("/ask-permission", post(ask))
-}
-
-async fn ask(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    peer: Option<Extension<Arc<PeerId>>>,
-    Asked(body): Asked<wire::AskPermission>,
-) -> Answered<wire::Permission> {
-    let wait = patience(body.wait_ms);
-    let verb = verb(body)?;
-    if let Some(Extension(peer)) = &peer {
-        own.note_host(peer);
-    }
-    // What our own tools do is judged by our rules when they are called. That the server of this name is ours is known of a
-    // host that speaks MCP to us itself.
-    let host = || peer.as_ref().and_then(|Extension(peer)| peer.parent());
-    if verb.tool.starts_with(wire::OUR_TOOLS) && host().is_some_and(|pid| own.0.names.is_host(pid)) {
-        return Ok(Json(said("given")));
-    }
-    let answer = own.0.provost.permission(&who, verb, wait).await.map_err(map::fault)?;
-    Ok(Json(match answer {
-        Answer::Done(_) => said("given"),
-        Answer::Parked(id) => wire::Permission { approval: Some(id.0), ..said("waiting") },
-        Answer::Denied(Denial { rule, reason, failure, .. }) => {
-            let state = match failure {
-                Failure::ApprovalTimeout { .. } => "unanswered",
-                _ if rule.as_str() == "no-rule" => "unruled",
-                _ => "denied",
-            };
-            wire::Permission { rule: Some(rule.to_string()), reason: Some(reason.into()), ..said(state) }
+impl Handles<endpoints::AskPermission> for Own {
+    async fn handle(&self, call: &Call, body: wire::AskPermission) -> Answered<wire::Permission> {
+        let wait = patience(body.wait_ms);
+        let verb = verb(body)?;
+        if let Some(peer) = &call.peer {
+            self.note_host(peer);
         }
-    }))
+        // What our own tools do is judged by our rules when they are called. That the server of this name is ours is known of a
+        // host that speaks MCP to us itself.
+        let host = || call.peer.as_ref().and_then(|peer| peer.parent());
+        if verb.tool.starts_with(wire::OUR_TOOLS) && host().is_some_and(|pid| self.0.names.is_host(pid)) {
+            return Ok(said("given"));
+        }
+        let answer = self.0.provost.permission(&call.who, verb, wait).await.map_err(map::fault)?;
+        Ok(match answer {
+            Answer::Done(_) => said("given"),
+            Answer::Parked(id) => wire::Permission { approval: Some(id.0), ..said("waiting") },
+            Answer::Denied(Denial { rule, reason, failure, .. }) => {
+                let state = match failure {
+                    Failure::ApprovalTimeout { .. } => "unanswered",
+                    _ if rule.as_str() == "no-rule" => "unruled",
+                    _ => "denied",
+                };
+                wire::Permission { rule: Some(rule.to_string()), reason: Some(reason.into()), ..said(state) }
+            }
+        })
+    }
 }
 
 fn said(state: &str) -> wire::Permission {

@@ -5,15 +5,13 @@
 //! noted here, in memory: what was taken before a restart ends as ever, with its time or with its agent's silence.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts as Head;
+use hyper::header::HeaderMap;
 
-use super::inside::Known;
-use super::{Own, wire};
+use super::Own;
+use crate::api::wire;
 use crate::auth::peer::process_of_ours;
 use crate::auth::runs;
 use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
@@ -32,13 +30,25 @@ const TIED_MAX: usize = CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX + LOCKS_PER
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum End {
     Process(ProcessMark),
-    Session(Box<str>),
+    Session(Arc<str>),
 }
 
 /// The process or the session that a request is made for, if it says so and it is there.
 pub(super) struct Tied(Option<End>);
 
 impl Tied {
+    /// The process that the headers of a request name. Those of a connection name no session: a caller that could name one
+    /// could end another one's.
+    pub(super) fn of_process(headers: &HeaderMap) -> Self {
+        let said = headers.get(wire::PROCESS_HEADER).and_then(|it| it.to_str().ok());
+        Self(said.and_then(|it| process_of_ours(it.parse().ok()?)).map(End::Process))
+    }
+
+    /// The session that a door of this process names.
+    pub(super) fn of_session(session: Option<Arc<str>>) -> Self {
+        Self(session.map(End::Session))
+    }
+
     /// The process, where it is one.
     pub(super) fn process(&self) -> Option<ProcessMark> {
         if let Some(End::Process(mark)) = &self.0 { Some(*mark) } else { None }
@@ -47,22 +57,6 @@ impl Tied {
     /// Whether it is a session.
     pub(super) fn is_session(&self) -> bool {
         matches!(self.0, Some(End::Session(_)))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Tied {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Head, _: &S) -> Result<Self, Infallible> {
-        let said = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
-        // Who may name a session could end another one's: doors of this process alone.
-        if parts.extensions.get::<Known>().is_some()
-            && let Some(session) = said(wire::SESSION_HEADER)
-        {
-            return Ok(Self(Some(End::Session(session.into()))));
-        }
-        let process = said(wire::PROCESS_HEADER).and_then(|it| process_of_ours(it.parse().ok()?));
-        Ok(Self(process.map(End::Process)))
     }
 }
 

@@ -6,8 +6,9 @@ use super::map::{Fault, intent_status};
 use super::params::{Given, Params, kind, path};
 use super::wire::{Envelope, members, string};
 use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Tops, Ttl};
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
 use crate::domain::{IntentStatus, ProcessMark};
+use crate::service::Checkouts;
 
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
@@ -68,8 +69,8 @@ pub(super) struct Check {
 
 impl Asked {
     /// Reads a request, which is wholly here then: nothing of its text is needed any more.
-    pub(super) fn read(envelope: &Envelope<'_>, tops: &Tops) -> Result<Self, Fault> {
-        let params = Given { params: envelope.params, tops };
+    pub(super) fn read(envelope: &Envelope<'_>, checkouts: &Checkouts) -> Result<Self, Fault> {
+        let params = Given { params: envelope.params, checkouts };
         match envelope.method.as_str() {
             "ping" => Ok(Self::Ping),
             "register" => register(params),
@@ -110,7 +111,7 @@ fn acquire(params: Given<'_>) -> Result<Asked, Fault> {
 fn release(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["symbolPath", "sessionId", "fence"])?;
     let (at, who) = (read.text("symbolPath"), read.session("sessionId"));
-    let at = at.map(|it| params.tops.inside(&it).into_owned());
+    let at = at.map(|it| params.checkouts.inside(&it).into_owned());
     let fence = read.integer("fence");
     let ((at, who), fence) = read.all(at.zip(who).zip(fence))?;
     Ok(Asked::Release(who, Release { at, fence: fence.map(Fence) }))
@@ -126,7 +127,7 @@ fn locks(params: Given<'_>) -> Result<Asked, Fault> {
 fn declare(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["sessionId", "description", "files", "symbols", "ttlMs"])?;
     let (who, description) = (read.session("sessionId"), read.description("description"));
-    let files = read.full_list("files", INTENT_FILES_MAX, |it| path(it, params.tops));
+    let files = read.full_list("files", INTENT_FILES_MAX, |it| path(it, params.checkouts));
     if files.as_ref().is_some_and(Vec::is_empty) {
         read.wrong::<()>("files", "must name at least one file");
     }
@@ -193,8 +194,8 @@ fn check(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
     let files = read.full_list("files", STAGED_FILES_MAX, |it| {
         let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
-        let at =
-            path(at.ok_or("has no path")?, params.tops).map_err(|why| format!("has a path that {why}"))?;
+        let at = path(at.ok_or("has no path")?, params.checkouts)
+            .map_err(|why| format!("has a path that {why}"))?;
         let content = content.ok_or("has no content")?;
         let text =
             string(content).ok_or_else(|| format!("has {} as content, not a string", kind(content)))?;
@@ -203,9 +204,9 @@ fn check(params: Given<'_>) -> Result<Asked, Fault> {
     let renamed = read.list("renamed", STAGED_FILES_MAX, |it| {
         let [from, to] = members(it, ["from", "to"]).ok_or("must be an object")?;
         let (from, to) = from.zip(to).ok_or("must have `from` and `to`")?;
-        Ok((path(from, params.tops)?.0, path(to, params.tops)?.0))
+        Ok((path(from, params.checkouts)?.0, path(to, params.checkouts)?.0))
     });
-    let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it, params.tops)?.0));
+    let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it, params.checkouts)?.0));
     let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
     Ok(Asked::Check(Check { files, renamed, deleted }))
 }

@@ -52,7 +52,7 @@ pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Respon
     })
 }
 
-/// For whoever could not be looked at, or has too many connections: it is to come again.
+/// For a peer that could not be identified, or has too many connections: it should try again.
 pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallible> {
     let fault = Fault::method("BUSY", &json!({ "message": format!("{cause}; try again") }));
     Ok(closing(in_json(StatusCode::SERVICE_UNAVAILABLE, response(None, &Err(fault.0)))))
@@ -61,16 +61,16 @@ pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallib
 async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let Taken { bytes, share } = taken;
     let mut share = Some(share);
-    let tops = wit.tops();
+    let checkouts = wit.checkouts();
     let read = Envelope::parse(&bytes).map(|envelope| {
-        let asked = Asked::read(&envelope, &tops);
+        let asked = Asked::read(&envelope, &checkouts);
         (envelope.id, asked)
     });
     drop(bytes);
     let bad = |fault: Fault| (StatusCode::BAD_REQUEST, response(None, &Err(fault.0)));
     match read {
         Ok((id, asked)) => {
-            // Whoever waits for a lock keeps nobody's request out.
+            // A request that waits for a lock keeps no other request out.
             share.take_if(|_| matches!(asked, Ok(Asked::Acquire(..))));
             let outcome = match asked {
                 Ok(asked) => wit.perform(asked).await,

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Faults};
 use crate::base::{AgentId, Fence, Timestamp};
 use crate::domain::command::Rival;
-use crate::domain::{ContractStatus, IntentStatus, Refusal, Stake};
+use crate::domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
 use crate::service::ProposeFault;
 
 /// A refusal in wit's words.
@@ -62,7 +62,7 @@ impl Fault {
         Self::of(-32001, "VERSION_MISMATCH", Some(data))
     }
 
-    /// The session's name is somebody else's.
+    /// The session's name is another caller's.
     pub(super) fn reserved() -> Self {
         let message = "this name is reserved: it has a key of its own, or belongs to the daemon or a person; choose another sessionId";
         Self::method("SESSION_RESERVED", &json!({ "message": message }))
@@ -103,36 +103,24 @@ fn refused(refusal: &Refusal) -> Fault {
             Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
         }
         Refusal::NameTaken { .. } => Fault::reserved(),
-        Refusal::Busy { .. } | Refusal::Quota { .. } => Fault::method("BUSY", &json!({ "message": message })),
-        Refusal::NotReady { .. } | Refusal::Unavailable { .. } => {
-            Fault::method("UNAVAILABLE", &json!({ "message": message }))
-        }
-        Refusal::OutOfScope { .. }
-        | Refusal::Denied { .. }
-        | Refusal::OtherSpelling { .. }
-        | Refusal::SwitchedOff { .. } => Fault::method("NOT_ALLOWED", &json!({ "message": message })),
+        other => Fault::method(word(other.kind()), &json!({ "message": message })),
+    }
+}
+
+/// The word for refusals that have none of their own.
+fn word(kind: RefusalKind) -> &'static str {
+    match kind {
+        RefusalKind::Full => "BUSY",
+        RefusalKind::Unready => "UNAVAILABLE",
+        RefusalKind::Rights | RefusalKind::Name | RefusalKind::Forbidden => "NOT_ALLOWED",
         // These are about what a request has in it, or about verbs that this door does not have.
-        Refusal::VersionMismatch { .. }
-        | Refusal::VersionMissing { .. }
-        | Refusal::RegisterFirst { .. }
-        | Refusal::TaskExists
-        | Refusal::TaskNotFound
-        | Refusal::TaskNotYours { .. }
-        | Refusal::TaskFinished
-        | Refusal::TaskCannot { .. }
-        | Refusal::WorkerBroken { .. }
-        | Refusal::NotYoursToSwitch { .. }
-        | Refusal::ApprovalNotFound(_)
-        | Refusal::ApprovalOwn
-        | Refusal::ApprovalFromAsker { .. }
-        | Refusal::ApprovalNotYours { .. }
-        | Refusal::ApprovalChanged
-        | Refusal::TooOften { .. }
-        | Refusal::MailNotFound
-        | Refusal::Crew(_)
-        | Refusal::TokenNotFound
-        | Refusal::TooLong { .. }
-        | Refusal::Exists { .. } => Fault::method("REFUSED", &json!({ "message": message })),
+        RefusalKind::Size
+        | RefusalKind::Exists
+        | RefusalKind::HeldElsewhere
+        | RefusalKind::Delegation
+        | RefusalKind::Coordination
+        | RefusalKind::Crew
+        | RefusalKind::Token => "REFUSED",
     }
 }
 
@@ -182,7 +170,7 @@ impl Conflict {
 }
 
 impl Conflict {
-    /// What somebody has through another door. A claim has no end of its own; wit's clients print one.
+    /// A stake of another door. A claim has no end of its own; wit's clients print one.
     fn elsewhere(stake: &Stake, message: String) -> Self {
         const NEVER: &str = "9999-12-31T23:59:59.999Z";
         Self {

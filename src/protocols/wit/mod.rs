@@ -24,9 +24,8 @@ use crate::auth::Rejected;
 use crate::auth::line::Line;
 use crate::auth::names::Names;
 use crate::auth::peer::PeerId;
-use crate::base::Tops;
 use crate::base::limits::LOOPBACK_SPARE_MAX;
-use crate::service::{Base, Provost};
+use crate::service::{Base, Checkouts, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use crate::transport::http::{Room, converse};
@@ -68,8 +67,8 @@ impl Wit {
     }
 
     /// From where absolute paths in its requests are understood.
-    fn tops(&self) -> Tops {
-        self.0.provost.tops(self.0.base.as_ref())
+    fn checkouts(&self) -> Checkouts {
+        self.0.provost.checkouts(self.0.base.as_ref())
     }
 
     async fn converse(mut self, mut stream: Stream, guard: Guard) {
@@ -101,7 +100,7 @@ impl Wit {
         }
         let busy = guard.clone();
         let service = hyper::service::service_fn(move |request| {
-            // Whoever is being answered, or waits for a lock, is not closed to make room; whoever asks nothing is.
+            // A connection that is being answered, or waits for a lock, is not closed to make room; an idle one is.
             let (wit, busy) = (self.clone(), busy.busy());
             async move {
                 let answer = http::serve(wit, request).await;

@@ -6,21 +6,22 @@ use super::map::Fault;
 use super::wire::{self, Faults, members, string};
 use crate::auth::peer::process_of_ours;
 use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use crate::base::{AgentId, RepoPath, SymbolPath, Tops, Ttl, check_look};
+use crate::base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
 use crate::domain::ProcessMark;
+use crate::service::Checkouts;
 
 /// What a request gives along, and from where absolute paths in it are understood.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) params: Option<&'a RawValue>,
-    pub(super) tops: &'a Tops,
+    pub(super) checkouts: &'a Checkouts,
 }
 
 /// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
 pub(super) struct Params<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<&'a RawValue>; N],
-    tops: &'a Tops,
+    checkouts: &'a Checkouts,
     faults: Faults,
 }
 
@@ -31,14 +32,14 @@ impl<'a, const N: usize> Params<'a, N> {
         let values = values.ok_or_else(|| {
             Fault::params(Faults { form_errors: vec!["must be an object".into()], ..Faults::default() })
         })?;
-        Ok(Self { names, values, tops: given.tops, faults: Faults::default() })
+        Ok(Self { names, values, checkouts: given.checkouts, faults: Faults::default() })
     }
 
     /// The same for a question, which may come without parameters: all of its members are filters.
     pub(super) fn of_question(given: Given<'a>, names: [&'static str; N]) -> Result<Self, Fault> {
         match given.params {
             Some(it) if it.get() != "null" => Self::of(given, names),
-            _ => Ok(Self { names, values: [None; N], tops: given.tops, faults: Faults::default() }),
+            _ => Ok(Self { names, values: [None; N], checkouts: given.checkouts, faults: Faults::default() }),
         }
     }
 
@@ -96,8 +97,8 @@ impl<'a, const N: usize> Params<'a, N> {
 
     /// A path or a symbol that may be left out, from the top; `Some(None)` then.
     pub(super) fn place(&mut self, name: &'static str) -> Option<Option<String>> {
-        let tops = self.tops;
-        Some(self.filter(name)?.map(|it| tops.inside(&it).into_owned()))
+        let checkouts = self.checkouts;
+        Some(self.filter(name)?.map(|it| checkouts.inside(&it).into_owned()))
     }
 
     /// Words for people, and not more than people read.
@@ -146,7 +147,7 @@ impl<'a, const N: usize> Params<'a, N> {
         if text.is_empty() {
             self.empty::<()>(name);
         }
-        let text = self.tops.inside(&text);
+        let text = self.checkouts.inside(&text);
         match SymbolPath::parse(&text) {
             Ok(at) => Some((at, text.as_ref().into())),
             Err(why) => self.wrong(name, why.to_string()),
@@ -247,9 +248,9 @@ impl<'a, const N: usize> Params<'a, N> {
 }
 
 /// A path of the repository, with how it was written.
-pub(super) fn path(value: &RawValue, tops: &Tops) -> Result<(RepoPath, Box<str>), String> {
+pub(super) fn path(value: &RawValue, checkouts: &Checkouts) -> Result<(RepoPath, Box<str>), String> {
     let text = filled(value)?;
-    let text = tops.inside(&text);
+    let text = checkouts.inside(&text);
     let path = RepoPath::parse(&text).map_err(|why| why.to_string())?;
     Ok((path, text.as_ref().into()))
 }
@@ -272,7 +273,7 @@ fn number(value: &RawValue) -> Option<f64> {
     text.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// What a value is, for whoever sent another.
+/// What a value is, for the caller that sent another.
 pub(super) fn kind(value: &RawValue) -> &'static str {
     match value.get().as_bytes().first() {
         Some(b'"') => "a string",

@@ -132,7 +132,7 @@ fn plain(asked: &str, r#type: &'static str, message: String) -> Told {
     Told { locked_symbol: asked.into(), r#type, message, ..Told::default() }
 }
 
-/// The type of what somebody has through another door.
+/// The type of a stake of another door.
 fn elsewhere(kind: StakeKind) -> &'static str {
     match kind {
         StakeKind::Claim => "FILE_CLAIMED",

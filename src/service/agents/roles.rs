@@ -1,4 +1,4 @@
-//! Ids of agents that editors' plugins know from the beginning, and what each is asked to be. A6s, section 3.
+//! Ids of agents that are built into editors' plugins, and the role of each. A6s, section 3.
 
 /// Each id with the sentence that its prompts begin with.
 pub const BUILT_IN_ROLES: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! An apply as it is carried out: file by file, each kept before it is replaced, each told of afterwards.
+//! Carries out an apply: file by file, each saved before it is replaced, each reported afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct Carrying {
     by: AgentId,
     apply: ApplyId,
     pen: Option<Pen>,
-    /// Whether somebody has allowed exactly this, so that nothing else is written.
+    /// Whether an approval covers exactly this, so that nothing else is written.
     exactly: bool,
     untold: Vec<AppliedFile>,
     /// Whether everything that was written is on record.
@@ -174,7 +174,7 @@ impl Carrying {
         self.write(order, self.exactly, turn).await
     }
 
-    /// The same in its turn, whoever keeps it.
+    /// The same in its turn, and its keeper.
     async fn write(
         &mut self,
         order: Order,
@@ -214,7 +214,7 @@ impl Carrying {
         let Some(mut pen) = self.pen.take().filter(|_| ended && self.told) else { return };
         let totals = Totals { applied, skipped, errors, broken_off };
         if let Ok(Err(err)) = self.provost.in_applying_turn(move || pen.end(totals)).await {
-            tracing::warn!(%err, apply = %self.apply, "the end of an apply is told again at the next start");
+            tracing::warn!(%err, apply = %self.apply, "the end of an apply is reported again at the next start");
         }
     }
 }
@@ -227,7 +227,7 @@ impl Provost {
                 Ok(_) => return true,
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(TELL_AGAIN_AFTER).await,
                 Err(refusal) => {
-                    tracing::warn!(%refusal, "what an apply has written is told at the next start");
+                    tracing::warn!(%refusal, "the files of an apply are reported at the next start");
                     return false;
                 }
             }
@@ -250,8 +250,8 @@ impl Provost {
         Ok(())
     }
 
-    /// Writes one file; `None` if it needs nothing. What is there is looked at anew as often as somebody else changes
-    /// it meanwhile, up to a bound.
+    /// Writes one file; `None` if it needs nothing. It reads the present content again whenever another program
+    /// changes it meanwhile, up to a bound.
     fn write_file(
         &self,
         pen: &mut Pen,
@@ -322,8 +322,8 @@ impl Provost {
         let kept = self.0.applying.records.old(*apply, side, *at);
         match kept {
             Ok(Some(bytes)) => Ok(bytes.into()),
-            Ok(None) => Err("what was there before cannot be read back as it was".into()),
-            Err(err) => Err(format!("what was there before cannot be read back: {err}")),
+            Ok(None) => Err("the earlier content cannot be read back unchanged".into()),
+            Err(err) => Err(format!("the earlier content cannot be read back: {err}")),
         }
     }
 }

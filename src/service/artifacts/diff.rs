@@ -1,6 +1,6 @@
-//! What differs between two contents of a file, as git shows it, and both changes of a file in one.
+//! The difference between two contents of a file in git's format, and the merge of two changes.
 //!
-//! Contents are bytes, and lines end with a line feed: what else is in them is nobody's business here.
+//! Contents are bytes, and lines end with a line feed; other bytes have no meaning here.
 
 use std::fmt::Write as _;
 use std::ops::Range;

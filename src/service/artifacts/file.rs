@@ -1,9 +1,9 @@
-//! One file of the workspace: looked at, and changed in one step.
+//! Reads one file of the workspace, and changes it in one step.
 //!
-//! Folders are gone into one by one, each held open, and no link is followed on the way nor at its end: whatever is
-//! swapped meanwhile, nothing outside is read or written. A new content is whole on disk under another name in the
-//! same folder before the two change places; what was there is looked at once more then, and comes back if it is not
-//! what the change was made for.
+//! It opens folders one by one, holds each open, and follows no link on the way nor at its end: even if another
+//! program swaps a folder meanwhile, no file outside is read or written. A new content is complete on disk under
+//! another name in the same folder before the two files are exchanged. Then it checks the replaced file again, and
+//! puts it back if the change was made for another content.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -146,7 +146,7 @@ fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
 pub(super) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
     for path in folders.iter().rev() {
         let Ok(Some(dir)) = folder(root, path) else { continue };
-        // Not empty, or gone: then it is somebody's.
+        // Not empty, or gone: then another program has it.
         if dir.remove_dir(parts(path).1).is_err() {
             return;
         }
@@ -270,7 +270,7 @@ fn replace(dir: &Dir, beside: &str, name: &str, old: Digest) -> Result<Done, Tro
     let done = match swap_inside(dir, beside, name) {
         Ok(()) if says(dir, beside) == Some(old) => Ok(Done::Changed),
         Ok(()) => {
-            // Somebody was quicker: theirs comes back. Where it cannot, it stays under the other name.
+            // Another program was quicker: its file comes back. If that is impossible, it stays under the other name.
             swap_inside(dir, beside, name)?;
             Ok(Done::Moved)
         }
@@ -330,7 +330,7 @@ pub(super) fn settle(
         let is_known = Some(left) == old || Some(left) == new;
         let swapped = now == new && now != old;
         match (is_known, swapped, now) {
-            // Somebody's newer content, which was to come back when the daemon ended.
+            // Another program's newer content, which was to come back when the daemon ended.
             (false, true, Some(_)) => dir.rename(beside, &dir, name)?,
             (false, true, None) => drop(name_inside(&dir, beside, name)),
             // Removed, or replaced: it is kept for an undo. Or one of ours, whole or not.

@@ -1,19 +1,51 @@
-//! What no apply writes because it runs outside of every jail: programs and hooks that git's configuration or ours names,
-//! what the configuration protects, and repositories, whatever they are called. Blocking.
+//! The files that an apply never writes, or shows apart, because they run outside of every jail: programs and hooks that
+//! git's or Provost's configuration names, protected paths of the configuration, repositories under any name, and files
+//! that settings name. Blocking.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::path::plain;
+use super::path::{self, plain};
+use super::plan::{Order, Want};
 use super::{Asked, Instead};
 use crate::base::RepoPath;
+use crate::base::later::{self, Row, RunsOutside};
 use crate::jail::Parts;
 use crate::service::Provost;
 
-/// Tells which files and folders are held, absolute, or by the ends of their paths; or why that is not known.
-pub type Held = Box<dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync>;
+/// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
+/// they are not known.
+pub type Held = Box<dyn Fn(&[(RepoPath, String)]) -> Result<RunsOutside, String> + Send + Sync>;
+
+/// The judgement on a file of an apply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Word {
+    /// It is an ordinary file.
+    Free,
+    /// It runs later, and the approver sees it apart.
+    RunsLater,
+    /// The apply does not write it, for this reason.
+    No(String),
+}
 
 impl Provost {
+    /// Marks the files of an undo that run later; an undo restores them without a setting. If they are not known, it
+    /// marks all files.
+    pub(super) fn mark_what_runs_later(&self, orders: &mut [Order]) {
+        if orders.is_empty() {
+            return;
+        }
+        let root = self.root().place().path().to_path_buf();
+        let outside = (self.0.applying.bounds().held)(&[]);
+        for order in orders {
+            let is_named = match &outside {
+                Err(_) => true,
+                Ok(outside) => word_of(&root, outside, &order.path, true) != Word::Free,
+            };
+            order.runs_later = is_named || path::setting(&order.path).is_some();
+        }
+    }
+
     /// Refuses those artifacts of a call that are held.
     pub(super) fn withhold(&self, asked: &mut [Asked]) {
         let root = self.root().place().path().to_path_buf();
@@ -22,14 +54,17 @@ impl Provost {
         if paths.is_empty() {
             return;
         }
-        let held = (self.0.applying.bounds().held)();
+        let bounds = self.0.applying.bounds();
+        let outside = (bounds.held)(&new_settings(asked));
         let repositories = repositories(&root, &paths);
         for asked in asked {
-            let Ok(order) = &asked.way else { continue };
-            let why = match &held {
-                Err(why) => Some(why.clone()),
-                Ok(held) => why_held(&root, held, &order.path),
+            let Ok(order) = &mut asked.way else { continue };
+            let word = match &outside {
+                Err(why) => Word::No(why.clone()),
+                Ok(outside) => word_of(&root, outside, &order.path, bounds.settings),
             };
+            order.runs_later = word != Word::Free || path::setting(&order.path).is_some();
+            let why = if let Word::No(why) = word { Some(why) } else { None };
             let within = || {
                 let folder = repositories
                     .iter()
@@ -43,17 +78,57 @@ impl Provost {
     }
 }
 
+/// Settings among the files of a call, with their new contents.
+fn new_settings(asked: &[Asked]) -> Vec<(RepoPath, String)> {
+    let orders = asked.iter().filter_map(|it| it.way.as_ref().ok());
+    let settings = orders.filter(|it| path::setting(&it.path).is_some_and(Row::is_read_only));
+    let says = |order: &Order| match &order.want {
+        Want::Says { bytes, .. } => Some((order.path.clone(), String::from_utf8(bytes.to_vec()).ok()?)),
+        Want::Bytes | Want::Kept { .. } | Want::Gone { .. } => None,
+    };
+    settings.filter_map(says).collect()
+}
+
 /// Sizes of letters make no difference on some systems, nor does what cannot be seen, or dots and spaces at the end.
-fn why_held(root: &Path, held: &[PathBuf], path: &RepoPath) -> Option<String> {
+fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> Word {
     let folded = |path: &Path| path.iter().map(|it| plain(&it.to_string_lossy())).collect::<PathBuf>();
     let (at, below) = (folded(&root.join(path.as_str())), folded(Path::new(path.as_str())));
     let is_it = |held: &&PathBuf| match held.is_absolute() {
         true => at.starts_with(folded(held)),
         false => below.ends_with(folded(held)),
     };
-    let name = held.iter().find(is_it)?;
-    let name = name.strip_prefix(root).unwrap_or(name).display();
-    Some(format!("git or the configuration of Provost runs {name} outside of every jail, or protects it"))
+    let shown = |name: &Path| name.strip_prefix(root).unwrap_or(name).display().to_string();
+    if let Some(name) = outside.by_git_or_us.iter().find(is_it) {
+        return Word::No(format!(
+            "git or the configuration of Provost runs {} outside of every jail, or protects it",
+            shown(name)
+        ));
+    }
+    let is_there = |it: &Path| it.symlink_metadata().is_ok();
+    if let Some(name) = outside.by_settings.iter().find(is_it) {
+        // A worker in place could make a file that does not exist yet, too, and the report would name it.
+        let is_held =
+            is_there(if name.is_absolute() { name.clone() } else { root.join(path.as_str()) }.as_path());
+        return match is_held && !settings {
+            true => Word::No(format!(
+                "a setting that runs later runs {}, or leads to it; an apply writes such a file only if \
+                 a6s.apply_settings is true",
+                shown(name)
+            )),
+            false => Word::RunsLater,
+        };
+    }
+    let is_beside = || {
+        let beside: BTreeSet<Vec<u8>> =
+            outside.beside.iter().filter_map(|it| it.strip_prefix(root).ok()).map(bytes_of).collect();
+        later::is_module_in(path.as_str().as_bytes(), |folder| beside.contains(folder))
+            && !is_there(&root.join(path.as_str()))
+    };
+    if outside.told.iter().any(|it| is_it(&it)) || is_beside() { Word::RunsLater } else { Word::Free }
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_encoded_bytes().to_vec()
 }
 
 /// Folders that git takes for repositories once all of these files are there.

@@ -1,4 +1,4 @@
-//! What others ask about files before there are artifacts: what one says, and whether it could ever be written.
+//! Queries about files before there are artifacts: the content of a file, and whether an apply could ever write it.
 
 use super::{Provost, file, path};
 use crate::base::{Digest, RepoPath};

@@ -1,7 +1,7 @@
-//! Where files may be written: paths as clients say them, checked by spelling. A6s 6.8.
+//! The check of clients' paths by their spelling. A6s 6.8.
 //!
-//! The rules are the same on every system, since a repository is checked out on all of them. What stands there, and
-//! whether a link leads elsewhere, is found out when it is opened.
+//! The rules are the same on every system, since a repository is checked out on all of them. Opening a file later
+//! shows what it is, and whether a link leads elsewhere.
 
 use crate::base::later::{self, ROWS, Row};
 use crate::base::limits::PATH_LEN_MAX;
@@ -21,7 +21,7 @@ const UNSEEN: [std::ops::RangeInclusive<char>; 4] =
 /// The file that a path means.
 ///
 /// # Errors
-/// Why nothing is ever written there, for whoever said it.
+/// Why nothing is ever written there, for the caller that named the path.
 pub(super) fn read(root: &str, text: &str) -> Result<RepoPath, String> {
     if text.is_empty() {
         return Err("the path is empty".into());

@@ -1,7 +1,7 @@
 //! A file that takes the place of a folder, and files in a folder that takes the place of a file.
 //!
 //! Such changes are several artifacts, removals among them, of which each alone would be refused or would leave half of
-//! it done. They are looked at as they will be once what goes is gone, and they are done together or not at all.
+//! it done. The daemon plans them as if the removals were already done, and does all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is to become of a file, given what it says now.
+//! Plans the change of a file, given its present content.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub(super) enum Check {
     Exactly(Option<Digest>),
 }
 
-/// What somebody wants of a file.
+/// What a caller wants of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
     /// To say this; and where its run has made a program of it, or none any more, that too.
@@ -53,8 +53,10 @@ pub(super) struct Order {
     pub(super) path: RepoPath,
     pub(super) want: Want,
     pub(super) check: Check,
-    /// What the file said when this was asked about, and what it is to say: what somebody's word is for.
+    /// The file's content at the request, and its planned content: both are covered by the approval.
     pub(super) sides: Sides,
+    /// Whether it is a setting that runs later, instructions for agents, or named by what runs outside of every jail.
+    pub(super) runs_later: bool,
 }
 
 /// The digest of before; the digest and the rights of after. `None` is not there.
@@ -83,12 +85,16 @@ impl Order {
         };
         let missing = || "missing".to_owned();
         let before = self.sides.0.map_or_else(missing, |it| it.to_string());
-        // Whether it becomes a program is a part of what somebody's word is for.
+        // The approval also covers whether it becomes a program.
         let after = self.sides.1.map_or_else(missing, |(digest, mode)| match mode {
             Some(mode) => format!("{digest} {mode:o}"),
             None => digest.to_string(),
         });
-        let path = self.path.as_str().as_bytes().to_vec();
+        let mut path = self.path.as_str().as_bytes().to_vec();
+        // What was not shown apart is another question once it runs later.
+        if self.runs_later {
+            path.extend(b"\0runs later");
+        }
         [path, want.into_bytes(), check.into_bytes(), before.into_bytes(), after.into_bytes()]
     }
 }
@@ -170,7 +176,7 @@ pub(super) fn plan(
     }
 }
 
-/// A file's rights, with those to run it where it is a program: for whoever may read it.
+/// A file's permissions; a program is executable for everyone who may read it.
 fn as_program(mode: u32, program: bool) -> u32 {
     if program { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }

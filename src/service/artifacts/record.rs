@@ -1,8 +1,8 @@
-//! Records of applies, in the daemon's own folder: what was written, and what was there before, so that it can be
-//! undone, and so that a daemon that was killed in the middle knows how far it came.
+//! Records of applies, in the daemon's own folder: the new and the old content of each file, for the undo, and so
+//! that a daemon that was killed in the middle knows its progress.
 //!
-//! Each is one file that only grows. A line of JSON says what is about to be written where, followed by the bytes that
-//! were there; both are on disk before the file is touched. What a crash has cut off at the end was never begun.
+//! Each record is one file that only grows. A line of JSON names the next file and its change, followed by the file's
+//! old bytes; both are on disk before the file changes. An entry that a crash has cut off was never begun.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};

@@ -1,5 +1,5 @@
-//! Applies that a crash has broken off, settled before any door is open: each file is as it was or as it was to be,
-//! what lies beside it goes, and the journal says which.
+//! Settles applies that a crash has broken off, before any door opens: each file has its old or its new content,
+//! temporary files are removed, and the journal records which.
 
 use std::io;
 
@@ -56,7 +56,7 @@ impl Provost {
             let sides = (step.before.as_ref().map(|it| it.digest), step.after.as_ref().map(|it| it.digest));
             let settled = file::settle(root, &step.path, &step.beside, sides).unwrap_or_else(|trouble| {
                 troubles += 1;
-                tracing::warn!(%trouble, path = %step.path, "a file that was being written cannot be looked at");
+                tracing::warn!(%trouble, path = %step.path, "a file that was being written cannot be read");
                 false
             });
             if *done || settled {

@@ -1,4 +1,4 @@
-//! What the daemon has kept of artifacts: what their files were when they were made, and contents that are no text.
+//! The kept content of artifacts: the old content of their files, and new contents that are not text.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::base::{Digest, RepoPath};
 use crate::domain::artifact::place_of;
 use crate::store::Artifacts;
 
-/// Why something is not written that somebody has changed, or brought along.
+/// Why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
 
 /// What is known of one.
@@ -56,7 +56,7 @@ impl Shelves {
         let artifacts = &self.artifacts;
         let read = || {
             let kept = artifacts.beside_it(id).unwrap_or_else(|err| {
-                tracing::warn!(%err, "what is kept of artifacts cannot be read");
+                tracing::warn!(%err, "the kept artifacts cannot be read");
                 None
             });
             let one = |it: crate::domain::Artifact| {
@@ -69,8 +69,8 @@ impl Shelves {
         self.read.entry(shelf.to_owned()).or_insert_with(read).get(id)
     }
 
-    /// Adds what is known to an order. Whoever has given an artifact another path, or says that it was made for
-    /// something else, is believed.
+    /// Adds the known data to an order. A caller that has given an artifact another path, or says that it was made
+    /// for something else, is believed.
     ///
     /// # Errors
     /// Why nothing can be written.

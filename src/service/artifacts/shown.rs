@@ -1,4 +1,4 @@
-//! The difference that whoever is asked about an apply is shown: as much of it as a person reads.
+//! The difference that the approver of an apply sees: as much of it as a person reads.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Applies of the past, and how they are undone: what was there comes back, as an apply of its own.
+//! Earlier applies, and their undo: it restores the old files, as an apply of its own.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -114,6 +114,7 @@ impl Provost {
             }
         }
         sorted.keep_together(failed);
+        self.mark_what_runs_later(&mut sorted.orders);
         sorted
     }
 }
@@ -138,6 +139,7 @@ pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
         want,
         check,
         sides: (None, None),
+        runs_later: false,
     }
 }
 

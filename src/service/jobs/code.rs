@@ -1,4 +1,4 @@
-//! `code.*`: a question about a selection, answered by one run, or by two where a review has to be put right. A6s 6.5 to
+//! `code.*`: a question about a selection, answered by one run, or by two if a review has to be corrected. A6s 6.5 to
 //! 6.7.
 
 use serde_json::Value;

@@ -14,7 +14,7 @@ use crate::service::Provost;
 pub(super) enum Stop {
     /// It failed, for this reason.
     Failed(String),
-    /// Somebody has taken its task back.
+    /// Its task was cancelled.
     Cancelled,
     /// It is over already, or the daemon is.
     Over,
@@ -48,7 +48,7 @@ pub(super) struct Drive {
 }
 
 impl Provost {
-    /// Carries a job out, beside whoever asked for it.
+    /// Carries a job out, beside its asker.
     pub(super) fn drive(&self, job: Arc<Job>, order: Order) {
         tokio::spawn(Drive::new(self.clone(), job, order).carry_out());
     }

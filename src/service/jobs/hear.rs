@@ -1,4 +1,4 @@
-//! What a run says, heard as it comes: for the job's log, and for how far the run is.
+//! Follows the output of a run, for the job's log and for its progress.
 
 use crate::base::JobId;
 use crate::jail::{LiveOutput, Page, Reader, Stream, Transcript, plain_text};

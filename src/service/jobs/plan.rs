@@ -1,4 +1,4 @@
-//! What is to be done for a job: kept with it, so that a daemon that starts can go on.
+//! The plan of a job: kept with it, so that a restarted daemon can continue it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How far jobs are: numbers that nobody stores, told as they change.
+//! The progress of jobs: numbers that are not stored, reported as they change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl Pulses {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).get(job).cloned()
     }
 
-    /// Every change from now on. Whoever is too slow misses some, and sees the next.
+    /// Every change from now on. A slow listener misses some, and sees the next.
     pub fn follow(&self) -> broadcast::Receiver<Pulse> {
         self.told.subscribe()
     }

@@ -1,7 +1,7 @@
-//! What surrounds the work of an agent: it is tidied up, checked and looked at. A6s 6.2, optimize and review.
+//! The steps around an agent's run: fix commands, checks and review. A6s 6.2, optimize and review.
 //!
-//! Commands run in the job's private copy, in the agent's jail, without network and secrets. What the last of those that
-//! tidy up has left is what is offered; what checks and reviewers change is not.
+//! Commands run in the job's private copy, in the agent's jail, without network and secrets. The artifacts are the
+//! state after the last fix command; changes of checks and reviewers are discarded.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -67,7 +67,7 @@ impl Drive {
         Ok(answer)
     }
 
-    /// Looks at what was changed: by the commands that check it, and by whoever reviews it.
+    /// Reviews the changes: by the check commands, and by the reviewer.
     pub(super) async fn review(
         &self,
         known: &Known<'_>,

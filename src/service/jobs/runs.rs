@@ -23,8 +23,8 @@ const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
 const USUAL: Duration = Duration::from_secs(60);
 /// How long a task that waits is left alone; whatever happens to it is heard at once.
 const WAIT: Duration = Duration::from_secs(60);
-/// Until then what a run has left is there that was stopped: it has a moment to end by itself, and then its copy is looked
-/// through.
+/// Until then what a run has left is there that was stopped: it has a moment to end by itself, and then its copy is
+/// looked through.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// How far a run that has not ended may seem to be.
 const NEARLY: u64 = 95;
@@ -112,12 +112,12 @@ impl Drive {
         self.follow(&run, task).await
     }
 
-    /// Hands the work over, and waits for a place, and for whoever has to say yes. It may be over by then.
+    /// Hands the work over, and waits for a place, and for approval. It may be over by then.
     pub(super) async fn start(&self, run: &Run) -> Result<Arc<Task>, Stop> {
         self.start_telling(run, None).await
     }
 
-    /// The same, while a phase shows how it goes: for whoever has to say yes, then for a place.
+    /// The same, while a phase shows the progress: the wait for approval, then for a place.
     pub(super) async fn start_telling(&self, run: &Run, phase: Option<PhaseName>) -> Result<Arc<Task>, Stop> {
         let task = self.delegate(run).await?;
         loop {

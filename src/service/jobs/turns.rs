@@ -1,4 +1,4 @@
-//! Workflows that go round: a supervisor that decides who is next, and a maker with those who check. A6s 6.9.
+//! Workflows in rounds: a supervisor that decides the next step, and a maker with its checkers. A6s 6.9.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `workflows.run`: steps, each a job of its own, taken in the order of a pattern. A6s 6.9.
 //!
-//! A workflow's phases begin and end with its steps. What its copy has at the end is what it has brought about; under
-//! `parallel`, where each step has a copy, that is what all of them have.
+//! A workflow's phases begin and end with its steps. Its result is the final state of its copy; under `parallel`,
+//! where each step has a copy, the combined state of all copies.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -311,7 +311,7 @@ impl Flowing<'_> {
         }
     }
 
-    /// Goes on to a phase: those before it are over. Whoever comes second finds it there.
+    /// Goes on to a phase: those before it are over. A second step finds it there.
     async fn reach(&self, phase: PhaseName) -> Result<(), Stop> {
         let from = self.at.fetch_max(phase as usize, Ordering::Relaxed);
         let order = PhaseName::ALL.windows(2).skip(from).take((phase as usize).saturating_sub(from));

@@ -1,6 +1,6 @@
-//! Where the tests of a file are, as people who write its language would look for them. A6s 6.7.
+//! The places of a file's tests, by the conventions of its language. A6s 6.7.
 //!
-//! A file of tests that is there already comes first, wherever it is; then the folder that a project keeps its tests in.
+//! An existing file of tests comes first, in any place; then the project's folder for tests.
 
 use crate::domain::artifact::{is_test, language_by_name};
 

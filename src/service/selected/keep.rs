@@ -1,7 +1,7 @@
-//! A file of tests that is there already, and what an agent would have in its place: no test is lost. A6s 6.7.
+//! Compares an existing file of tests with an agent's new version, so that no test is lost. A6s 6.7.
 //!
-//! What is declared is found by looking at words, without knowing the language: rather too much than too little, so that
-//! in doubt something counts as lost. Nothing here reads or writes anything.
+//! It finds declarations by their words, without knowing the language: rather too many than too few, so that in doubt
+//! a test counts as lost. This module does no input or output.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What becomes of an answer in words: one file, as the user's own would be with it.
+//! Turns a text answer into an artifact: the user's file with that text in it.
 
 use super::conventions::{further_tests_of, named_after, tests_of};
 use super::keep::{Kept, keep_tests};
@@ -97,7 +97,7 @@ impl Provost {
                     .find(|path| matches!(self.file_now(path), Ok(None)));
                 let lost = lost.join(", ");
                 let further = further.ok_or_else(|| {
-                    no_change(&format!("the answer leaves out what is in {path} already: {lost}"))
+                    no_change(&format!("the answer leaves out existing parts of {path}: {lost}"))
                 })?;
                 Ok(made(&further, format!("{}\n", new.trim_end()), None))
             }

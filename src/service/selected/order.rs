@@ -1,4 +1,4 @@
-//! What an agent is told of a selection, and what is to be done with its answer.
+//! The prompt about a selection, and the use of the agent's answer.
 
 use super::splice::place;
 use super::whereabouts::Found;

@@ -1,7 +1,7 @@
-//! New text in the place of a selection, so that what comes of it is the whole file. A6s 6.7.
+//! Puts new text in the place of a selection, and returns the whole file. A6s 6.7.
 //!
 //! Editors take the white space off both ends of a selection: its first line has lost its indentation, which the file
-//! has still. Nothing here reads or writes anything.
+//! still has. This module does no input or output.
 
 use memchr::memmem;
 
@@ -15,11 +15,11 @@ pub enum NoPlace {
 }
 
 impl NoPlace {
-    /// For whoever selected it.
+    /// The error for the user who selected it.
     pub fn says(self, file: &str) -> String {
         match self {
             Self::Several(times) => {
-                format!("The selection occurs {times} times in {file}; select more of what is around it")
+                format!("The selection occurs {times} times in {file}; select more of the text around it")
             }
             Self::Nowhere => format!("The selection is not in {file} on disk; save the buffer first"),
         }

@@ -1,4 +1,4 @@
-//! Where a selection is: a file of the workspace, or a buffer that has none. A6s 3.2 and 6.0.
+//! The place of a selection: a file of the workspace, or a buffer without a file. A6s 3.2 and 6.0.
 
 use std::path::Path;
 

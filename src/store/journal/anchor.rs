@@ -1,4 +1,4 @@
-//! Heads of the journal, written down where its file's owner cannot take them back.
+//! Heads of the journal, recorded where the owner of its file cannot change them.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! Going on after damage: copies of the store, the way back from one, and numbers that nobody has seen before.
+//! Recovery after damage: copies of the store, restoring from one, and numbers that were never issued before.
 //!
-//! What was lost had numbers, and somebody may have seen them: fences that a file server has noted, events that a reader
-//! has counted up to. Whatever goes on after a loss therefore begins an *epoch*: all numbers leap beyond every one that is
-//! known to have been given, and the leap is sealed in the journal, so that it verifies and shows.
+//! The lost history had numbers, and other programs may have seen them: a file server has recorded a fence, a reader
+//! has a cursor. A store after a loss therefore begins an *epoch*: all numbers continue beyond every number that is
+//! known to have been issued, and the journal seals the gap, so that it verifies and is visible.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
 use crate::domain::{Counters, Effect, Event, EventKind, provost};
 use crate::store::files::{self, Lease};
 use crate::store::intake::Intake;
-use crate::store::journal::{Anchor, Gap, Key, Walk};
+use crate::store::journal::{Anchor, Gap, Key, RESTORED, Walk};
 use crate::store::marks::{self, As, Known};
 use crate::store::{Options, StoreError, codec, migrations};
 
@@ -211,7 +211,7 @@ impl SqliteStore {
             at: now.max(last),
             actor: provost(),
             kind: EventKind::Recorded {
-                what: "store.restored".into(),
+                what: RESTORED.into(),
                 subject: why.into(),
                 details: Json::from_value(&details),
             },

@@ -1,7 +1,7 @@
-//! Events that the published server of Agent Protocol has kept, read from its own database.
+//! Reads the events of the published server of Agent Protocol from its own database.
 //!
-//! Whoever works in the repository can write that file, so nothing in it is trusted: it is opened for reading alone, without
-//! following links, with its triggers and views switched off, and each row has a bound.
+//! Every program that works in the repository can write that file, so the daemon does not trust it: it opens the file
+//! for reading alone, without following links, with its triggers and views switched off, and each row has a bound.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Messages between agents: which event has them, and whose inboxes they are in. What they say is in the event alone.
+//! Messages between agents: their events and their inboxes. Only the event has a message's content.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;

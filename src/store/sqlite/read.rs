@@ -1,4 +1,4 @@
-//! What is read: the live state at a start, and history in pages beside the writer.
+//! Reads: the live state at a start, and history in pages beside the writer.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -102,7 +102,7 @@ pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
             "completed" => counters.completed = value,
             "failed" => counters.failed = value,
             "timeline" => counters.timeline = value,
-            other => return Err(StoreError::damaged(format!("a counter `{other}` that nobody knows"))),
+            other => return Err(StoreError::damaged(format!("an unknown counter `{other}`"))),
         }
     }
     Ok(counters)

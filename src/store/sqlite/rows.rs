@@ -1,4 +1,4 @@
-//! What the writer writes, inside a transaction that somebody else ends.
+//! The statements of the writer, inside a transaction that the caller ends.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -1,4 +1,4 @@
-//! What the kernel knows of the user behind a process.
+//! The kernel's data about the user of a process.
 
 use std::io;
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};

@@ -1,7 +1,7 @@
-//! What waits to be sent to one peer: bounded, so that a peer that does not read costs nobody anything.
+//! The outgoing queue of one peer: bounded, so that a peer that does not read costs no other peer anything.
 //!
-//! A message either has to arrive, or only says how far something has come; the latter gives way to its successor, and
-//! to everything else when there is too much. What has to arrive and finds no room ends the connection.
+//! A message either has to arrive, or only reports progress; its successor replaces a progress message, and so does
+//! every other message in a full queue. If a message that has to arrive finds no room, the connection ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

@@ -85,7 +85,7 @@ fn a_wrong_workflow_is_refused_alone_with_its_line_and_the_reason() {
     says("", &step("command = [\"make\"]\nuntil = [\"make\"]"), "not asked again");
     says("", &step("prompt = \"{previus}\""), "did you mean `{previous}`?");
     says("", &step("prompt = \"{steps.later}\""), "no earlier step is called `later`");
-    says("", &step("prompt = \"{task}\""), "a supervisor has said");
+    says("", &step("prompt = \"{task}\""), "the supervisor's text");
     says("", &step("prompt = \"x\"\nmax_rounds = 0"), "between 1 and 20");
     says("", &step("prompt = \"x\"\nphase = \"deploy\""), "generate");
     says("", &step(&format!("prompt = \"{}\"", "x".repeat(70_000))), "longer than");

@@ -241,7 +241,7 @@ fn the_folder_of_hooks_is_refused_when_others_can_enter_it() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let task = hooked.task(json!({}));
     hooked.notify(&task, "half", json!({ "summary": "x" }));
-    eventually("the record", || hooked.log().contains("is not ours alone"));
+    eventually("the record", || hooked.log().contains("is accessible to others"));
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     hooked.notify(&task, "completed", json!({ "summary": "x" }));
     hooked.wait_for("completed");

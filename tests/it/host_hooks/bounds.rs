@@ -5,18 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{recorded, world};
+use super::{recorded, told, world};
 use crate::support::World;
 
 /// Far below what a host gives a hook, and enough for a machine under load.
 const SECONDS_MAX: Duration = Duration::from_secs(15);
-
-fn told(world: &World, command: &str) -> Value {
-    let mut told = recorded(world, "claude/bash");
-    told["cwd"] = json!(world.repo());
-    told["tool_input"]["command"] = json!(command);
-    told
-}
 
 /// Refused within seconds, as a command line of this kind is.
 #[track_caller]

@@ -1,16 +1,7 @@
 //! Commands of git that write what differs, on repositories with a history and a remote.
 
-use serde_json::{Value, json};
-
-use super::{CODE, recorded, world};
+use super::{CODE, told, world};
 use crate::support::World;
-
-fn told(world: &World, command: &str) -> Value {
-    let mut told = recorded(world, "claude/bash");
-    told["cwd"] = json!(world.repo());
-    told["tool_input"]["command"] = json!(command);
-    told
-}
 
 fn refused(world: &World, commands: &[&str]) {
     commands.iter().for_each(|it| drop(world.is_refused("claude", &told(world, it))));

@@ -1,17 +1,8 @@
 //! Command lines that write a file that another agent holds in ways that are less plain, and ones near to them that do not.
 
-use serde_json::{Value, json};
-
 use super::shells::with_redirections;
-use super::{CODE, recorded, world};
+use super::{CODE, told, world};
 use crate::support::World;
-
-fn told(world: &World, command: &str) -> Value {
-    let mut told = recorded(world, "claude/bash");
-    told["cwd"] = json!(world.repo());
-    told["tool_input"]["command"] = json!(command);
-    told
-}
 
 fn refused(world: &World, commands: &[&str]) {
     for command in commands.iter().flat_map(|it| with_redirections(it)) {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{CODE, recorded, world};
+use super::{CODE, recorded, told, world};
 use crate::support::World;
 
 fn git(world: &World, args: &[&str]) {
@@ -12,13 +12,6 @@ fn git(world: &World, args: &[&str]) {
     git.args(["-c", "user.name=T", "-c", "user.email=t@localhost"]).args(args);
     let done = git.current_dir(world.repo()).output().unwrap();
     assert!(done.status.success(), "git {args:?}: {done:?}");
-}
-
-fn told(world: &World, command: &str) -> Value {
-    let mut told = recorded(world, "claude/bash");
-    told["cwd"] = json!(world.repo());
-    told["tool_input"]["command"] = json!(command);
-    told
 }
 
 #[test]
@@ -227,6 +220,123 @@ fn git_is_kept_from_what_it_would_change_and_from_nothing_else() {
     world.write("src/auth.ts", &format!("{CODE}// theirs, not committed\n"));
     for command in ["git stash", "git stash push", "git reset --hard", "cd docs && git checkout -f same"] {
         world.is_refused("claude", &told(&world, command));
+    }
+}
+
+#[test]
+fn what_is_pulled_is_held_against_what_was_fetched() {
+    let world = world("claude");
+    world.write("docs/a.md", "a\n");
+    git(&world, &["add", "src", "docs"]);
+    git(&world, &["commit", "--quiet", "--message", "one"]);
+    git(&world, &["branch", "-M", "main"]);
+    let origin = world.home().join("origin.git");
+    let origin = origin.to_str().unwrap();
+    git(&world, &["clone", "--quiet", "--bare", ".", origin]);
+    git(&world, &["remote", "add", "origin", origin]);
+    git(&world, &["checkout", "--quiet", "-b", "theirs"]);
+    world.write("src/auth.ts", &format!("{CODE}// more\n"));
+    git(&world, &["commit", "--quiet", "--all", "--message", "two"]);
+    git(&world, &["push", "--quiet", "origin", "theirs:main", "main:calm"]);
+    git(&world, &["checkout", "--quiet", "main"]);
+    git(&world, &["fetch", "--quiet", "origin"]);
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    for command in
+        ["git pull origin main", "git pull --rebase origin main", "git fetch && git merge origin/main"]
+    {
+        with_redirections(command).iter().for_each(|it| drop(world.is_refused("claude", &told(&world, it))));
+    }
+    for command in ["git pull origin calm", "git pull --ff-only origin calm", "git fetch origin main"] {
+        with_redirections(command).iter().for_each(|it| world.goes_on("claude", &told(&world, it)));
+    }
+}
+
+#[test]
+fn what_a_search_has_written_elsewhere_is_looked_for_there() {
+    let world = world("claude");
+    world.write("docs/auth.ts", "a\n");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    for command in [
+        "find docs -name auth.ts -exec cp {} src/ \\;",
+        "find docs -name '*.ts' -exec cp -t src {} +",
+        "find docs -type f -exec mv {} src \\;",
+        "find docs -name auth.ts -exec cp {} src/auth.ts \\;",
+        "find src -name auth.ts -exec mv {} docs/ \\;",
+        "find src -name '*.ts' -exec cp {} {}.bak \\; -exec sed -i s/a/b/ {} \\;",
+        "ls docs/* | xargs -I{} cp {} src/",
+        "ls docs/* | xargs -I % install % src",
+        "git ls-files docs | xargs cp -t src",
+        "fd auth docs -x cp {} src/",
+        "parallel cp {} src ::: docs/auth.ts",
+        "git ls-files | xargs python3 -c \"import sys; [open(f, 'w') for f in sys.argv[1:]]\"",
+        "ls docs | xargs -n 1 python3 -c \"open('src/auth.ts', 'w')\"",
+        "ls docs | xargs -I{} python -c \"open('src/{}', 'w').write('')\"",
+    ] {
+        with_redirections(command).iter().for_each(|it| drop(world.is_refused("claude", &told(&world, it))));
+    }
+    for command in [
+        "find src -name auth.ts -exec cp {} docs/ \\;",
+        "find src -name '*.ts' -exec cp -t docs {} +",
+        "find docs -name '*.md' -exec cp {} src/ \\;",
+        "git ls-files src | xargs -I{} cp {} docs/",
+        "git ls-files src | xargs cp -t docs",
+        "fd auth src -x cp {} docs/",
+        "git ls-files | xargs python3 -c \"import sys; print(len(sys.argv))\"",
+    ] {
+        with_redirections(command).iter().for_each(|it| world.goes_on("claude", &told(&world, it)));
+    }
+}
+
+#[test]
+fn scripts_of_the_repository_are_looked_into() {
+    let world = world("claude");
+    world.write("docs/auth.ts", "a\n");
+    world.write("scripts/wipe.sh", "#!/bin/sh\nset -e\nrm src/auth.ts\n");
+    world.write("scripts/given", "rm \"$1\"\n");
+    world.write("scripts/deep.sh", "cd src\n. ../scripts/inner\n");
+    world.write("scripts/inner", "echo x > auth.ts\n");
+    world.write("scripts/calm.sh", "#!/bin/bash\ngrep -c x src/auth.ts\nrm -f docs/auth.ts\n");
+    world.write("scripts/wipe.py", "#!/usr/bin/env python3\nopen('src/auth.ts', 'w')\n");
+    world.write("scripts/endless.sh", "#!/bin/sh\nsh scripts/endless.sh; sh scripts/endless.sh\n");
+    world.write("node_modules/x/wipe.sh", "#!/bin/sh\nrm src/auth.ts\n");
+    std::process::Command::new("chmod")
+        .args(["+x", "scripts/wipe.sh"])
+        .current_dir(world.repo())
+        .status()
+        .unwrap();
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    for command in [
+        "bash < scripts/wipe.sh",
+        "sh scripts/wipe.sh",
+        "sh -e scripts/wipe.sh now",
+        "bash -o pipefail scripts/wipe.sh",
+        "./scripts/wipe.sh",
+        "timeout 60 scripts/wipe.sh",
+        "source scripts/wipe.sh",
+        ". ./scripts/wipe.sh",
+        "cd scripts && bash ../scripts/wipe.sh; cd ..; sh scripts/wipe.sh",
+        "sh scripts/given src/auth.ts",
+        "sh -s src/auth.ts < scripts/given",
+        "bash scripts/deep.sh",
+    ] {
+        with_redirections(command).iter().for_each(|it| drop(world.is_refused("claude", &told(&world, it))));
+    }
+    for command in [
+        "bash < scripts/calm.sh",
+        "sh scripts/calm.sh",
+        "sh scripts/given docs/auth.ts",
+        "sh scripts/missing.sh",
+        // Of one that takes too much, what was found until then counts.
+        "sh scripts/endless.sh",
+        // Named in the document as what is not seen.
+        "python3 scripts/wipe.py",
+        "./scripts/wipe.py",
+        "sh node_modules/x/wipe.sh",
+    ] {
+        with_redirections(command).iter().for_each(|it| world.goes_on("claude", &told(&world, it)));
     }
 }
 

@@ -145,7 +145,7 @@ fn programs_are_absolute_regular_and_executable() {
         resolve_program(&world.path(name))
     };
     assert!(mode("good", 0o755).is_ok());
-    for (name, bits, why) in [("plain", 0o644, "executed"), ("open", 0o777, "everybody")] {
+    for (name, bits, why) in [("plain", 0o644, "executed"), ("open", 0o777, "every user")] {
         assert!(mode(name, bits).unwrap_err().to_string().contains(why));
     }
     for (path, why) in

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 
 use super::programs::{is_option, name, text};
 use super::words::Word;
+use crate::base::limits::{
+    CODE_PLACES_MAX, CODE_SPAN_MAX, CODE_TEXT_BYTES_MAX, CODE_TEXTS_MAX, CODE_WORK_MAX,
+};
 
 /// How a language writes comments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,18 +37,6 @@ pub(super) struct Done {
 
 /// What it costs to read code, for each byte of it, beside that of a line.
 pub(super) const COST: usize = 4;
-
-/// Longest expression that is looked at, in words and signs.
-const SPAN_MAX: usize = 2_048;
-
-/// Calls that write, and names that are given something, in one piece of code.
-const PLACES_MAX: usize = 4_000;
-
-/// Texts that one expression may be.
-const TEXTS_MAX: usize = 512;
-
-/// What is looked at for what names are given, in words and signs, each as often as it is.
-const WORK_MAX: usize = 1_000_000;
 
 /// Stands for more texts than those.
 const TOO_MANY: &str = "\0";
@@ -108,9 +99,6 @@ enum Token {
     Sign(char),
     End,
 }
-
-/// Longest text in code that may be a path or a line for a shell, in bytes.
-const TEXT_LEN_MAX: usize = 4096;
 
 fn tokens(language: Language, code: &str) -> Vec<Token> {
     let mut all = Vec::new();
@@ -257,7 +245,7 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
         }
         let Some((arguments, is_whole)) = arguments(&tokens[at + 1..]) else { continue };
         calls += 1;
-        if calls > PLACES_MAX || !is_whole {
+        if calls > CODE_PLACES_MAX || !is_whole {
             done.gave_up = true;
             return done;
         }
@@ -322,7 +310,7 @@ impl Call<'_> {
     /// What stands before the dot.
     fn receiver(&self) -> &[Token] {
         let [before @ .., Token::Sign('.')] = self.before else { return &[] };
-        let before = &before[before.len().saturating_sub(SPAN_MAX)..];
+        let before = &before[before.len().saturating_sub(CODE_SPAN_MAX)..];
         let mut depth = 0_usize;
         for (at, token) in before.iter().enumerate().rev() {
             match token {
@@ -403,8 +391,8 @@ fn of_text(token: &Token) -> Option<&str> {
 /// The arguments behind a function's name: between parentheses, or, as Perl and Ruby have it, up to the end; and whether
 /// that was found.
 fn arguments(rest: &[Token]) -> Option<(Vec<&[Token]>, bool)> {
-    let is_whole = rest.len() <= SPAN_MAX;
-    let rest = &rest[..rest.len().min(SPAN_MAX)];
+    let is_whole = rest.len() <= CODE_SPAN_MAX;
+    let rest = &rest[..rest.len().min(CODE_SPAN_MAX)];
     let in_parentheses = match rest.first()? {
         Token::Sign('(') => true,
         Token::Text(_) | Token::Name(_) | Token::Sign('$') => false,
@@ -443,8 +431,8 @@ fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
         Token::Name(name) => known.get(name),
         _ => None,
     });
-    let named: Vec<String> = names.flatten().take(TEXTS_MAX + 1).cloned().collect();
-    if own.len() * (named.len() + 1) + named.len() > TEXTS_MAX || named.iter().any(|it| it == TOO_MANY) {
+    let named: Vec<String> = names.flatten().take(CODE_TEXTS_MAX + 1).cloned().collect();
+    if own.len() * (named.len() + 1) + named.len() > CODE_TEXTS_MAX || named.iter().any(|it| it == TOO_MANY) {
         return None;
     }
     let mut all: Vec<String> = own.iter().map(|it| (*it).to_owned()).collect();
@@ -456,7 +444,7 @@ fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
     all.extend(named);
     // Of `f"src/{name}.ts"` and the like any file of such a name.
     all.iter_mut().for_each(|it| *it = with_any(it));
-    all.retain(|it| !it.is_empty() && it.len() <= TEXT_LEN_MAX && !it.contains('\n'));
+    all.retain(|it| !it.is_empty() && it.len() <= CODE_TEXT_BYTES_MAX && !it.contains('\n'));
     Some(all)
 }
 
@@ -492,7 +480,13 @@ fn given(tokens: &[Token]) -> Option<Known> {
             }
             Token::Name(word) if matches!(word.as_str(), "in" | "of") => {
                 let is_of_list = |it: &&Token| matches!(it, Token::Name(_) | Token::Sign(','));
-                tokens[..at].iter().rev().take(SPAN_MAX).take_while(is_of_list).filter_map(of_name).collect()
+                tokens[..at]
+                    .iter()
+                    .rev()
+                    .take(CODE_SPAN_MAX)
+                    .take_while(is_of_list)
+                    .filter_map(of_name)
+                    .collect()
             }
             _ => continue,
         };
@@ -509,7 +503,7 @@ fn given(tokens: &[Token]) -> Option<Known> {
         };
         let length = tokens[at + 1..].iter().take_while(is_part).count();
         work += length + names.len();
-        if work > WORK_MAX {
+        if work > CODE_WORK_MAX {
             return None;
         }
         // A list of data as long as this one is not read for names of files.
@@ -523,7 +517,7 @@ fn given(tokens: &[Token]) -> Option<Known> {
             let all = known.entry(name.clone()).or_default();
             let new: Vec<String> = values.iter().filter(|it| !all.contains(it)).cloned().collect();
             all.extend(new);
-            if all.len() > TEXTS_MAX {
+            if all.len() > CODE_TEXTS_MAX {
                 *all = vec![TOO_MANY.to_owned()];
             }
         }

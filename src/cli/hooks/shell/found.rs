@@ -8,21 +8,10 @@ use std::path::{Component, Path};
 use std::time::Instant;
 
 use super::Written;
-
-/// Most lines that are read for one command, those within scripts and loops included.
-const LINES_MAX: usize = 500;
-
-/// Commands within commands that are read.
-const DEPTH_MAX: usize = 8;
-
-/// What may be read for one command, in bytes, each as often as it is read. No system takes a line half as long.
-const COST_MAX: usize = 8 << 20;
-
-/// What asking another program is taken to cost, in bytes that are read: that takes milliseconds.
-const ASKING_COST: usize = COST_MAX / 32;
-
-/// Most writes that are told apart.
-const FOUND_MAX: usize = 4_000;
+use crate::base::limits::{
+    SHELL_ASKING_COST, SHELL_COST_MAX, SHELL_DEPTH_MAX, SHELL_FOUND_MAX, SHELL_LINES_MAX,
+    SHELL_SCRIPT_COST_MAX,
+};
 
 /// What was found.
 pub(super) struct Found {
@@ -44,7 +33,7 @@ impl Found {
             return;
         }
         self.all.insert(written);
-        self.gave_up |= self.all.len() > FOUND_MAX;
+        self.gave_up |= self.all.len() > SHELL_FOUND_MAX;
     }
 
     pub(super) fn extend(&mut self, written: impl IntoIterator<Item = Written>) {
@@ -63,30 +52,42 @@ impl Found {
     /// Whether so much more may be read; if not, it gives up.
     pub(super) fn affords(&mut self, bytes: usize) -> bool {
         self.cost = self.cost.saturating_add(bytes);
-        self.gave_up |= self.cost > COST_MAX || Instant::now() > self.until;
+        self.gave_up |= self.cost > SHELL_COST_MAX || Instant::now() > self.until;
         !self.gave_up
     }
 
     /// Whether another program may be asked, and until when.
     pub(super) fn may_ask(&mut self) -> Option<Instant> {
-        self.affords(ASKING_COST).then_some(self.until)
+        self.affords(SHELL_ASKING_COST).then_some(self.until)
     }
 
     /// Reads one more line.
     pub(super) fn reads(&mut self, line: &str) -> bool {
         self.lines += 1;
-        self.gave_up |= self.lines > LINES_MAX;
+        self.gave_up |= self.lines > SHELL_LINES_MAX;
         self.affords(line.len())
     }
 
     /// Goes on within what was found.
     pub(super) fn deeper(&mut self, search: impl FnOnce(&mut Self)) {
-        if self.depth >= DEPTH_MAX {
+        if self.depth >= SHELL_DEPTH_MAX {
             return self.give_up();
         }
         self.depth += 1;
         search(self);
         self.depth -= 1;
+    }
+
+    /// Goes on within a script that a command starts: of one that takes too much, what is found until then counts. Scripts of
+    /// projects are longer than lines, and who starts one does not see what it would take to read it.
+    pub(super) fn as_far_as_it_goes(&mut self, search: impl FnOnce(&mut Self)) {
+        let (gave_up, cost, lines, depth) = (self.gave_up, self.cost, self.lines, self.depth);
+        self.cost = cost.max(SHELL_COST_MAX - SHELL_SCRIPT_COST_MAX);
+        let begun = self.cost;
+        self.deeper(search);
+        let spent = (self.cost - begun).min(SHELL_SCRIPT_COST_MAX);
+        (self.cost, self.lines, self.depth) = (cost + spent, lines, depth);
+        self.gave_up = gave_up || Instant::now() > self.until;
     }
 
     /// What is written by what is searched for it, which is found by itself and not here.

@@ -8,9 +8,7 @@ use super::found::Found;
 use super::programs::{is_option, name, text};
 use super::words::{Word, quoted};
 use super::wrappers::past_options;
-
-/// Largest file of a project that is read for its scripts, in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use crate::base::limits::PROJECT_FILE_BYTES_MAX;
 
 /// Options before the name of a script that have a word of their own behind them.
 const VALUED: &[&str] = &["-C", "--prefix", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F"];
@@ -25,8 +23,9 @@ pub(super) fn script(words: &[Word], folder: &Path) -> Option<(PathBuf, String)>
     }
 }
 
-fn read(path: &Path) -> Option<String> {
-    let is_small = path.metadata().is_ok_and(|it| it.is_file() && it.len() <= FILE_BYTES_MAX);
+/// A file of a project, if it is a small one.
+pub(super) fn read(path: &Path) -> Option<String> {
+    let is_small = path.metadata().is_ok_and(|it| it.is_file() && it.len() <= PROJECT_FILE_BYTES_MAX);
     is_small.then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 

@@ -9,12 +9,7 @@ use super::found::Found;
 use super::programs::{is_option, text, values_of, written};
 use super::words::Word;
 use super::{Reader, Written};
-
-/// Longest name of a file, and line for a shell, that is looked for, in bytes.
-const NAME_BYTES_MAX: usize = 4_096;
-
-/// Places in a script that may name one; whoever writes more is not read.
-const PLACES_MAX: usize = 2_000;
+use crate::base::limits::{SCRIPT_NAME_BYTES_MAX, SCRIPT_PLACES_MAX};
 
 pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     match program {
@@ -42,13 +37,13 @@ fn of_sed(rest: &[Word], folder: &Path, found: &mut Found) {
     let (scripts, _) = scripts(rest, &["-e", "--expression"], &["-l", "--line-length"], "nrEsuzi");
     for line in scripts.iter().flat_map(|it| it.lines()) {
         let places: Vec<usize> = line.match_indices(['w', 'W', 'e']).map(|it| it.0).collect();
-        if places.len() > PLACES_MAX {
+        if places.len() > SCRIPT_PLACES_MAX {
             return found.give_up();
         }
         for at in places {
             // A name goes on to the end of the line.
             let name = line[at + 1..].trim_start();
-            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            if name.is_empty() || name.len() > SCRIPT_NAME_BYTES_MAX {
                 continue;
             }
             let is_within_word = line[..at].ends_with(|c: char| c.is_alphabetic() && c != 'g' && c != 'p');
@@ -72,7 +67,7 @@ fn of_awk(rest: &[Word], folder: &Path, found: &mut Found) {
     let given = values_of(rest, &["-v", "--assign"], "");
     for script in &scripts {
         let signs: Vec<(usize, &str)> = script.match_indices(['>', '|', '(']).collect();
-        if signs.len() > PLACES_MAX {
+        if signs.len() > SCRIPT_PLACES_MAX {
             return found.give_up();
         }
         for (at, sign) in signs {
@@ -114,13 +109,13 @@ fn values(expression: &str, script: &str, given: &[String]) -> Vec<String> {
         return Vec::new();
     }
     let of_option = given.iter().filter_map(|it| it.strip_prefix(name)?.strip_prefix('='));
-    let behind = script.match_indices(name).take(PLACES_MAX).map(|(at, _)| &script[at + name.len()..]);
+    let behind = script.match_indices(name).take(SCRIPT_PLACES_MAX).map(|(at, _)| &script[at + name.len()..]);
     let assigned = behind.filter_map(|it| quoted(it.trim_start().strip_prefix('=')?));
     of_option.map(str::to_owned).chain(assigned).collect()
 }
 
 fn runs(line: &str, folder: &Path, found: &mut Found) {
-    if line.len() <= NAME_BYTES_MAX {
+    if line.len() <= SCRIPT_NAME_BYTES_MAX {
         found.deeper(|found| Reader::within(found).line(line, folder));
     }
 }

@@ -18,10 +18,9 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
             found.push(Written::Path(folder.join(into)));
         }
     }
-    if !says(&["-delete"])
-        && !runs(rest).into_iter().any(|(it, is_here)| runs_writer(it, folder, is_here, found))
-    {
-        return;
+    let mut written = OfGiven { itself: says(&["-delete"]), into: Vec::new() };
+    for (command, is_here) in runs(rest) {
+        written.add(runs_writer(&standing_for(command, "{}"), folder, is_here, found));
     }
     let is_test = |it: &Word| is_option(it) || matches!(text(it), Some("(" | "!"));
     let from: Vec<PathBuf> =
@@ -37,7 +36,12 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
         }
         _ => Vec::new(),
     };
-    found.extend(from.into_iter().map(|it| Written::Below(it, names.clone())));
+    if written.itself {
+        found.extend(from.into_iter().map(|it| Written::Below(it, names.clone())));
+    }
+    // What is found is a folder, perhaps.
+    let brought: Vec<String> = names.iter().flat_map(|it| [it.clone(), format!("{it}/**")]).collect();
+    found.extend(written.into.into_iter().map(|it| Written::Below(it, brought.clone())));
 }
 
 /// The commands that `find` runs, and whether it does so where it runs itself.
@@ -58,10 +62,8 @@ fn runs(mut rest: &[Word]) -> Vec<(&[Word], bool)> {
 /// `fd` has a program write what it finds.
 pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Found) {
     let runs = |it: &Word| matches!(text(it), Some("-x" | "-X" | "--exec" | "--exec-batch"));
-    if let Some(at) = rest.iter().position(runs)
-        && runs_writer(&rest[at + 1..], folder, true, found)
-    {
-        found.push(Written::Below(folder.to_owned(), Vec::new()));
+    if let Some(at) = rest.iter().position(runs) {
+        runs_writer(&standing_for(&rest[at + 1..], "{}"), folder, true, found).anything(folder, found);
     }
 }
 
@@ -90,31 +92,79 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     let given = |it: &Word| matches!(text(it), Some(":::" | "::::"));
     let command = rest.get(at..).unwrap_or_default().split(given).next().unwrap_or_default();
     // All of it in one word is a line.
-    let runs = match command {
+    let words = match command {
         [Word::Plain(line)] if line.contains(' ') => {
-            let words = [Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())];
-            runs_writer(&words, folder, true, found)
+            vec![Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())]
         }
-        command => runs_writer(command, folder, true, found),
+        command => standing_for(command, &placeholder(rest.get(..at).unwrap_or_default())),
     };
-    if runs {
-        found.push(Written::Below(folder.to_owned(), Vec::new()));
-    }
+    runs_writer(&words, folder, true, found).anything(folder, found);
+}
+
+/// The word that `xargs` and `parallel` put what they read in the place of.
+fn placeholder(options: &[Word]) -> String {
+    let at = options.iter().position(|it| text(it).is_some_and(|it| it.starts_with("-I")));
+    let said = at.and_then(|at| match text(&options[at])?.strip_prefix("-I")? {
+        "" => options.get(at + 1).and_then(text),
+        said => Some(said),
+    });
+    said.unwrap_or("{}").to_owned()
 }
 
 /// Stands for what is given to a command: no file is called so.
 const GIVEN: &str = "\u{2}";
 
-/// Whether a command would write what is given to it. What it names itself, if it runs in this folder, is found besides.
-fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) -> bool {
+/// The words of a command with what is given to it in its place, or at the end.
+fn standing_for(words: &[Word], placeholder: &str) -> Vec<Word> {
+    let is_one = |it: &Word| text(it).is_some_and(|it| it.contains(placeholder));
+    let filled = |it: &Word| match text(it) {
+        Some(word) if is_one(it) => Word::Plain(word.replace(placeholder, GIVEN)),
+        _ => it.clone(),
+    };
+    let mut filled: Vec<Word> = words.iter().map(filled).collect();
+    if !words.iter().any(is_one) {
+        filled.push(Word::Plain(GIVEN.into()));
+    }
+    filled
+}
+
+/// What a command writes of what is given to it.
+#[derive(Debug, Default)]
+struct OfGiven {
+    /// What is given, or something beside it.
+    itself: bool,
+    /// Files of the same names in these folders.
+    into: Vec<PathBuf>,
+}
+
+impl OfGiven {
+    fn itself() -> Self {
+        Self { itself: true, into: Vec::new() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.itself |= other.itself;
+        self.into.extend(other.into);
+    }
+
+    /// Where nothing is known of what is given.
+    fn anything(self, folder: &Path, found: &mut Found) {
+        let itself = self.itself.then(|| folder.to_owned());
+        found.extend(itself.into_iter().chain(self.into).map(|it| Written::Below(it, Vec::new())));
+    }
+}
+
+/// The files that a command would write among those that a search gives to it. The caller looks separately for the files that
+/// the command's own arguments name in this folder.
+fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) -> OfGiven {
     let (to, words) = without_helpers(words, &|_| false);
     if !found.affords(size_of_val(words)) {
-        return true;
+        return OfGiven::itself();
     }
     if let Some((language, text)) = code::told(words) {
         // What is given to it stands in there under names of its own.
         if code::writes(language, &text) {
-            return true;
+            return OfGiven::itself();
         }
     }
     let is_here = is_here && !matches!(to, Some(None));
@@ -126,16 +176,28 @@ fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) 
             let inner = names.iter().fold(inner, |text, name| text.replace(name, GIVEN));
             Reader::within(found).line(&inner, &folder);
         }
-        None => {
-            let mut given = words.to_vec();
-            given.push(Word::Plain(GIVEN.into()));
-            of_one(&given, &folder, found);
-        }
+        None => of_one(words, &folder, found),
     });
     let (named, given): (Vec<Written>, Vec<Written>) =
         all.into_iter().partition(|it| is_here && is_named(it));
     found.extend(named);
-    found.gave_up() || !given.is_empty()
+    let mut of_given = OfGiven { itself: found.gave_up(), into: Vec::new() };
+    for it in given {
+        // Where it runs elsewhere, what it names is not known either.
+        match it {
+            Written::Path(path) | Written::Below(path, _) if is_here && is_in_another(&path, &folder) => {
+                of_given.into.extend(path.parent().map(Path::to_owned));
+            }
+            _ => of_given.itself = true,
+        }
+    }
+    of_given
+}
+
+/// Whether a path is that of what is given, under its own name in a folder that the command names.
+fn is_in_another(path: &Path, folder: &Path) -> bool {
+    let parent = path.parent().filter(|it| *it != folder && !it.to_string_lossy().contains(GIVEN));
+    parent.is_some() && path.file_name().is_some_and(|it| it == GIVEN)
 }
 
 /// Whether a command itself says what is written, whatever is given to it.

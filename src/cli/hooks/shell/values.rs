@@ -5,12 +5,7 @@ use std::path::Path;
 
 use super::sorted;
 use super::words::{Part, Piece, Word, parts};
-
-/// How often a command is gone through with other values of its variables, as in a loop.
-const ROUNDS_MAX: usize = 256;
-
-/// Longest word that comes of variables, in bytes: texts double quickly.
-const WORD_BYTES_MAX: usize = 1 << 20;
+use crate::base::limits::{SHELL_ROUNDS_MAX, SHELL_WORD_BYTES_MAX};
 
 /// A name that may be that of any file.
 const ANY: &str = "**/*";
@@ -30,7 +25,7 @@ impl Rounds {
     /// How many there are: each value of each with each of the others; `None` if those are too many.
     pub(super) fn count(&self) -> Option<usize> {
         let all = self.0.iter().try_fold(1_usize, |all, it| all.checked_mul(it.1.max(1)));
-        all.filter(|it| *it <= ROUNDS_MAX)
+        all.filter(|it| *it <= SHELL_ROUNDS_MAX)
     }
 
     fn index(&self, name: &str, round: usize) -> usize {
@@ -129,7 +124,7 @@ impl Values {
             known.clear();
         }
         // One more than can be gone through says that there are too many.
-        let left = (ROUNDS_MAX + 1).saturating_sub(known.len());
+        let left = (SHELL_ROUNDS_MAX + 1).saturating_sub(known.len());
         let new: Vec<Word> = values.into_iter().filter(|it| !known.contains(it)).take(left).collect();
         known.extend(new);
     }
@@ -148,7 +143,7 @@ impl Values {
                 all.push((name.clone(), count));
             }
             // These have more rounds than are gone through.
-            if all.len() > ROUNDS_MAX {
+            if all.len() > SHELL_ROUNDS_MAX {
                 break;
             }
         }
@@ -181,7 +176,7 @@ impl Values {
                 }
                 _ => return Some(vec![Word::Unknown]),
             }
-            if text.len() > WORD_BYTES_MAX {
+            if text.len() > SHELL_WORD_BYTES_MAX {
                 return None;
             }
         }
@@ -259,7 +254,7 @@ pub(super) fn said(words: &[Word]) -> Option<String> {
             while text.contains("%s") {
                 text = text.replacen("%s", given.next().unwrap_or(&""), 1);
             }
-            (text.len() <= WORD_BYTES_MAX).then_some(text)
+            (text.len() <= SHELL_WORD_BYTES_MAX).then_some(text)
         }
         _ => Some(words.join(" ")),
     }

@@ -1,6 +1,7 @@
 //! The words of a line for a shell: commands, and what is quoted, open or redirected in them.
 
 use super::spans::{escaped, pass_text, up_to, up_to_close};
+use crate::base::limits::{SHELL_CHOICES_BYTES_MAX, SHELL_CHOICES_MAX};
 
 /// A part of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,16 +53,12 @@ pub(super) enum Piece {
     Output(String, bool),
 }
 
-/// Words that those with braces may stand for, and how long such a word may be, in bytes.
-const CHOICES_MAX: usize = 256;
-const CHOICES_BYTES_MAX: usize = 8 << 10;
-
 /// Words with each one that has braces spelled out: `src/{a,b}.ts`; `None` if those are too many.
 pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
     let mut done = Vec::with_capacity(words.len());
     for word in words {
         let (mut open, mut left) = match word {
-            Word::Pattern(text) => (vec![text], CHOICES_MAX),
+            Word::Pattern(text) => (vec![text], SHELL_CHOICES_MAX),
             word => {
                 done.push(word);
                 continue;
@@ -70,7 +67,7 @@ pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
         while let Some(text) = open.pop() {
             left = left.checked_sub(1)?;
             match choices(&text) {
-                Some(_) if text.len() > CHOICES_BYTES_MAX => return None,
+                Some(_) if text.len() > SHELL_CHOICES_BYTES_MAX => return None,
                 Some(all) => open.extend(all.into_iter().rev()),
                 None if text.contains(['*', '?', '[', '{']) => done.push(Word::Pattern(text)),
                 None if text.is_empty() => {}
@@ -90,7 +87,9 @@ fn choices(text: &str) -> Option<Vec<String>> {
         {
             let (before, behind) = (&text[..begin], &text[close + 1..]);
             let parts = text[begin + 1..close].split(',');
-            return Some(parts.take(CHOICES_MAX + 1).map(|it| format!("{before}{it}{behind}")).collect());
+            return Some(
+                parts.take(SHELL_CHOICES_MAX + 1).map(|it| format!("{before}{it}{behind}")).collect(),
+            );
         }
         from = close + 1;
     }

@@ -209,7 +209,7 @@ fn parameters(words: &[Word]) -> &[Word] {
 }
 
 /// A line in which the words that are given to it stand in the place of `$1`, `$@` and so on.
-fn filled_in(line: &str, given: &[Word]) -> String {
+pub(super) fn filled_in(line: &str, given: &[Word]) -> String {
     if given.is_empty() || !line.contains('$') {
         return line.to_owned();
     }
@@ -235,6 +235,11 @@ pub(super) fn read_by(words: &[Word], line: &str) -> String {
 
 /// Shells, as far as their lines are alike.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "nu", "pwsh"];
+
+/// Whether a name is one of theirs.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
 
 fn behind(rest: &[Word], option: &str) -> Option<String> {
     let at = rest.iter().position(|it| text(it) == Some(option))?;

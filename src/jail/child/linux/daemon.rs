@@ -13,6 +13,7 @@ use crate::base::limits::JAIL_END_MS_MAX;
 use crate::jail::host::{Facts, GroupFacts};
 
 use super::groups;
+use super::limits::NO_CORE;
 
 /// Makes the daemon's memory, descriptors and environment unreadable for other processes of the same user, and
 /// keeps them out of core files. Called once, at start.
@@ -21,8 +22,10 @@ use super::groups;
 /// The system's, if it refuses; the daemon should not go on then.
 pub fn harden_daemon() -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    Ok(rustix::process::setrlimit(Resource::Core, none)?)
+    // The jail of a worker can raise no limit that is lower here.
+    let had = rustix::process::getrlimit(Resource::Core).maximum.unwrap_or(u64::MAX);
+    let most = Some(NO_CORE.min(had));
+    Ok(rustix::process::setrlimit(Resource::Core, Rlimit { current: most, maximum: most })?)
 }
 
 /// Lets what a killed supervisor leaves behind come to this process, where [`sweep_orphans`] finds it. Called
@@ -37,7 +40,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Kills what a killed supervisor of tier `ll` has left behind, and answers how many processes that were.
 ///
 /// They are recognised by what they cannot take off: children of ours that have no way to new privileges and
-/// obey the two programs of a worker's system call filter. Supervisors do not, nor do other programs that the
+/// obey the programs of a worker's system call filter. Supervisors do not, nor do other programs that the
 /// daemon starts. Takes as long as
 /// it takes until none is left, at most [`JAIL_END_MS_MAX`]; not to be called on a thread that others wait for.
 pub fn sweep_orphans() -> u32 {
@@ -94,7 +97,7 @@ impl First {
 }
 
 /// Programs of the filter that a worker obeys, on top of those that it was born with.
-const FILTERS_OF_A_WORKER: u64 = 2;
+const FILTERS_OF_A_WORKER: u64 = 3;
 
 /// How many system call filters a process obeys, and whether it is kept from new privileges.
 fn bonds(pid: i32) -> Option<(u64, bool)> {

@@ -5,7 +5,7 @@
 //! for that, what is left is walked beside it. Blocks on the disk are counted, a file with several names by parts.
 //!
 //! The same walks tell whether there is a repository that was not there before. In the folders that they have come to, the
-//! kernel tells of one at once.
+//! kernel tells of one at once; and of pipes that a program of the host would wait at, which are put aside.
 //!
 //! Not a wall: what is written faster than one walk takes is noticed after it, and what lies deeper in a directory whose
 //! names cannot be listed, or has no name any more, is not seen. Size of a file and number of descriptors bound the
@@ -24,7 +24,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::about;
-use super::newcomers::Newcomers;
+use super::newcomers::{Newcomers, below};
+use super::pipes::Pipes;
 use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 use crate::jail::bounds::Space;
 use crate::jail::repositories::{Parts, Repositories, is_repository_name};
@@ -53,7 +54,7 @@ struct Root {
 impl Root {
     /// A path from this directory, as an absolute one.
     fn at(&self, path: &Path) -> PathBuf {
-        self.path.join(path.strip_prefix(".").unwrap_or(path))
+        self.path.join(below(path))
     }
 }
 
@@ -74,6 +75,8 @@ pub(super) struct Growth {
     bytes_most: u64,
     entries_most: u64,
     repositories: Option<Repositories>,
+    /// Where repositories are looked for.
+    pipes: Option<Pipes>,
     /// One more of them was seen.
     one_more: bool,
     /// Hears of one more where there has been a walk.
@@ -93,7 +96,7 @@ impl Growth {
         fixed: BTreeSet<(u64, u64)>,
         bytes_most: u64,
         entries_most: u64,
-        repositories: Option<Repositories>,
+        (repositories, pipes): (Option<Repositories>, Option<Pipes>),
     ) -> io::Result<Self> {
         let mut roots = Vec::new();
         for path in paths {
@@ -110,6 +113,7 @@ impl Growth {
             bytes_most,
             entries_most,
             repositories,
+            pipes,
             one_more: false,
             newcomers,
             before: None,
@@ -187,13 +191,18 @@ impl Growth {
         *left = rest;
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let is_named = path.file_name().is_some_and(|it| is_repository_name(it.as_bytes()));
-        if let (true, Some(known), Some(name)) = (is_named, &self.repositories, path.file_name())
+        if let Some(name) = path.file_name()
             && let (Ok(folder), Ok(name)) = (
                 open(&self.roots[root].fd, parent_of(path), OFlags::RDONLY, beneath),
                 CString::new(name.as_bytes()),
             )
         {
-            self.one_more |= known.is_one_more(folder.as_fd(), &name, &self.roots[root].path.join(path));
+            let at = self.roots[root].at(path);
+            let known = self.repositories.as_ref().filter(|_| is_named);
+            self.one_more |= known.is_some_and(|it| it.is_one_more(folder.as_fd(), &name, &at));
+            if let Some(pipes) = &self.pipes {
+                pipes.meet(folder.as_fd(), &name, path, &at);
+            }
         }
         // What went away meanwhile, or is no folder, holds nothing.
         let Ok(folder) = open(&self.roots[root].fd, path, OFlags::RDONLY, beneath) else { return };
@@ -206,7 +215,8 @@ impl Growth {
         let Ok(entries) = Dir::read_from(&folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();
-            let matters = is_repository_name(name) || entry.file_type() == FileType::Directory;
+            let matters =
+                is_repository_name(name) || matches!(entry.file_type(), FileType::Directory | FileType::Fifo);
             if matters && !matches!(name, b"." | b"..") && path.as_os_str().len() + name.len() < PATH_LEN_MAX
             {
                 self.meet(root, &path.join(OsStr::from_bytes(name)), left);
@@ -294,6 +304,12 @@ impl Growth {
             && let Some(known) = &self.repositories
         {
             self.one_more |= known.is_one_more_folder(&self.roots[root].at(&reading.path));
+        }
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
+            && let Some(pipes) = &self.pipes
+        {
+            let path = reading.path.join(OsStr::from_bytes(name));
+            pipes.meet(dir, entry.file_name(), &path, &self.roots[root].at(&path));
         }
         if stat.st_dev != self.roots[root].device {
             return true;

@@ -15,6 +15,10 @@ use crate::jail::plan::{Plan, Tier};
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;
 
+/// No file of a core is as small as this, and a program that handles crashes (`|` in `kernel.core_pattern`) is started at
+/// every limit but this one. With a limit of zero it is started.
+pub(super) const NO_CORE: u64 = 1;
+
 /// Signals of a worker that may wait to be received, its timers among them.
 const PENDING_SIGNALS: u64 = 1_024;
 
@@ -42,7 +46,7 @@ pub(super) fn set(plan: &Plan, processes: u64, shares: &Shares) -> io::Result<Li
     }
     let limits = &plan.limits;
     let all = [
-        (Resource::Core, 0),
+        (Resource::Core, NO_CORE),
         (Resource::Nproc, processes),
         (Resource::Nofile, limits.open_files.into()),
         (Resource::Fsize, limits.file_bytes),

@@ -22,6 +22,7 @@ mod mounts;
 mod namespaces;
 mod newcomers;
 mod pen;
+mod pipes;
 mod placeholders;
 mod seccomp;
 mod sockets;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
+use crate::base::later::names::is_opened_by_itself;
 use crate::base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
 use crate::jail::repositories::is_repository_name;
 
@@ -70,7 +71,7 @@ impl Newcomers {
         self.is_full
     }
 
-    /// What has appeared since: names that may be a repository's, and new folders. As many as one tick has time for.
+    /// What has appeared since: names that may be a repository's, or that programs open by themselves, and new folders. As many as one tick has time for.
     pub(super) fn heard(&mut self) -> Vec<(usize, PathBuf)> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(self.inotify.as_fd(), &mut buffer);
@@ -85,12 +86,23 @@ impl Newcomers {
             let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else {
                 continue;
             };
-            if folder.file_name().is_some_and(|it| is_repository_name(it.as_bytes())) {
+            let (path, is_folder) = (folder.join(name), event.events().contains(ReadFlags::ISDIR));
+            let is_in_a_repository = folder.file_name().is_some_and(|it| is_repository_name(it.as_bytes()));
+            if is_in_a_repository {
                 heard.push((*root, folder.clone()));
-            } else if is_repository_name(name.as_bytes()) || event.events().contains(ReadFlags::ISDIR) {
-                heard.push((*root, folder.join(name)));
+            }
+            // It may be a pipe.
+            let is_opened = || is_opened_by_itself(below(&path).as_os_str().as_bytes());
+            let is_open = !is_in_a_repository && (is_folder || is_repository_name(name.as_bytes()));
+            if is_open || !is_folder && is_opened() {
+                heard.push((*root, path));
             }
         }
         heard
     }
+}
+
+/// A path as it is from the directory that is walked.
+pub(super) fn below(path: &Path) -> &Path {
+    path.strip_prefix(".").unwrap_or(path)
 }

@@ -228,7 +228,7 @@ impl Placeholders {
                 continue;
             }
             if !is_marked(&placeholder)? {
-                return Err(io::Error::other("it has just been made by somebody else; try again"));
+                return Err(io::Error::other("another process has just made it; try again"));
             }
             return self.holds(parent, path, placeholder);
         }

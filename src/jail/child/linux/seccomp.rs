@@ -1,6 +1,7 @@
 //! The system call filter: what no worker needs and what Landlock and namespaces do not see.
 //!
-//! Two programs, both pure BPF. One answers "no such call" for calls whose arguments lie in memory, where a
+//! Three programs, all pure BPF. One answers that a limit was set, and sets none: that of cores, which keeps handlers of
+//! crashes from being started as it is, and which many programs set to zero. One answers "no such call" for calls whose arguments lie in memory, where a
 //! filter cannot look, so that C libraries fall back to the older call that it can judge. The other answers "not
 //! permitted". Calls of another architecture end the process; the x32 numbers do not exist.
 #![forbid(unsafe_code)]
@@ -174,20 +175,25 @@ pub(super) fn filter(plan: &Plan) -> io::Result<Filtered> {
         return Ok(Filtered(()));
     }
     let programs = programs(plan.tier).map_err(|e| io::Error::other(e.to_string()))?;
+    // Of those that refuse a call, the last one has the word.
     for program in &programs {
         seccompiler::apply_filter(program).map_err(|e| io::Error::other(e.to_string()))?;
     }
     Ok(Filtered(()))
 }
 
-fn programs(tier: Tier) -> Result<[BpfProgram; 2], BackendError> {
+fn programs(tier: Tier) -> Result<[BpfProgram; 3], BackendError> {
+    let mut passed_over = Rules::new();
+    when(&mut passed_over, SYS_prlimit64, vec![is(0, 0)?, is(1, RLIMIT_CORE.into())?, is_new_limit()?])?;
+    #[cfg(target_arch = "x86_64")]
+    when(&mut passed_over, SYS_setrlimit, vec![is(0, RLIMIT_CORE.into())?])?;
     let mut absent = Rules::new();
     deny(&mut absent, &[SYS_clone3, SYS_openat2]);
     if tier == Tier::Ll {
         // Counted for the whole user, and only a user namespace has a limit of its own. Programs look by themselves then.
         deny(&mut absent, &INOTIFY);
     }
-    Ok([compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])
+    Ok([compile(passed_over, 0)?, compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])
 }
 
 fn compile(rules: Rules, answer: i32) -> Result<BpfProgram, BackendError> {
@@ -242,6 +248,8 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     }
     // Whoever opens a file on which a program has a lease waits for that program: the user's editor, or a copy of the workspace.
     when(&mut rules, SYS_fcntl, vec![is(1, bits(F_SETLEASE))?])?;
+    // By its own number a worker would lower its own.
+    when(&mut rules, SYS_prlimit64, vec![isnt(0, 0)?, is(1, RLIMIT_CORE.into())?, is_new_limit()?])?;
     // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
     let harmless = [0, 0xffff_ffff, 0x0004_0000];
     when(&mut rules, SYS_personality, harmless.iter().map(|p| isnt(0, *p)).collect::<Result<_, _>>()?)?;
@@ -278,6 +286,11 @@ fn when(rules: &mut Rules, call: c_long, conditions: Vec<SeccompCondition>) -> R
 /// A C constant as the filter compares it: its lower 32 bits.
 fn bits(constant: i32) -> u64 {
     u64::from(constant as u32)
+}
+
+/// Whether a limit is set and not only asked for. A pointer counts in all of its bits.
+fn is_new_limit() -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }
 
 fn is(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {

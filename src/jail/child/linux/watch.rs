@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::family;
 use super::growth::Growth;
+use super::pipes::Pipes;
 use crate::jail::bounds::Space;
 use crate::jail::control::Breach;
 use crate::jail::plan::{Plan, Tier};
@@ -53,7 +54,7 @@ impl<'a> Watch<'a> {
         let temporary = scratch
             .map(|path| {
                 let path = [path.to_path_buf()];
-                Growth::of(path, BTreeSet::new(), limits.tmp_bytes, limits.growth_entries, None)
+                Growth::of(path, BTreeSet::new(), limits.tmp_bytes, limits.growth_entries, (None, None))
             })
             .transpose()?;
         Ok(Self {
@@ -65,7 +66,7 @@ impl<'a> Watch<'a> {
                 fixed,
                 limits.growth_bytes,
                 limits.growth_entries,
-                plan.repositories.clone(),
+                (plan.repositories.clone(), plan.repositories.as_ref().map(|_| Pipes::new(&plan.sockets))),
             )?,
             temporary,
             processes_reached: false,

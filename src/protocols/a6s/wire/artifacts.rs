@@ -22,7 +22,7 @@ pub struct Artifact {
     /// Which.
     #[serde(deserialize_with = "text")]
     pub id: String,
-    /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or a word of somebody else's.
+    /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or another daemon's word.
     #[serde(rename = "type", deserialize_with = "text")]
     pub kind: String,
     /// Where it belongs.

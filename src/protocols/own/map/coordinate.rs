@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::super::wire;
 use super::{Fault, agent, text};
+use crate::api::wire;
 use crate::base::limits::STAGED_FILES_MAX;
 use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
 use crate::domain::command::{Conflict, Declared, Rival, Warning};

@@ -1,7 +1,7 @@
 //! The crew: the own API's words and ours.
 
-use super::super::wire;
 use super::{Fault, agent};
+use crate::api::wire;
 use crate::base::{AgentId, TransferId};
 use crate::domain::command::{FileClaimed, JoinCrew, OfferTransfer};
 use crate::domain::view::{AtWorkOut, FirstOf};

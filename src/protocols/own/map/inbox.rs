@@ -1,7 +1,7 @@
 //! What is in an inbox: the own API's words and ours.
 
-use super::super::wire;
 use super::{Fault, agent};
+use crate::api::wire;
 use std::path::Path;
 
 use crate::base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};

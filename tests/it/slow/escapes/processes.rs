@@ -73,7 +73,10 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     ("proc.prlimit_daemon", |f, _| {
         let mut none = [0_u64; 2];
         by(
-            call(libc::SYS_prlimit64, [signed(f.daemon), libc::RLIMIT_CORE as usize, address(&mut none), 0]),
+            call(
+                libc::SYS_prlimit64,
+                [signed(f.daemon), libc::RLIMIT_RTTIME as usize, address(&mut none), 0],
+            ),
             "lowered",
         )
     }),

@@ -119,8 +119,8 @@ fn condition() -> Vec<String> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let processors = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned();
     let tracer = status.lines().find(|line| line.starts_with("TracerPid")).unwrap().to_owned();
-    let core = rustix::process::getrlimit(rustix::process::Resource::Core);
-    vec![format!("nice {nice}"), format!("score {}", score.trim()), processors, tracer, format!("{core:?}")]
+    let time = rustix::process::getrlimit(rustix::process::Resource::Rttime);
+    vec![format!("nice {nice}"), format!("score {}", score.trim()), processors, tracer, format!("{time:?}")]
 }
 
 /// Everything that listens.

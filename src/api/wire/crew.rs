@@ -1,4 +1,4 @@
-//! The crew as it travels: who is in it, what they hold, and what is wanted of whoever asks.
+//! The crew as it travels: its members, the files that they hold, and the work that waits for the caller.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,7 @@ pub struct FileHeld {
     pub agent: String,
 }
 
-/// What somebody has at a place through another door.
+/// What an agent of another door has at a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stake {
     /// The file, or a folder and all below it.
@@ -155,7 +155,7 @@ pub struct TaskForMe {
     pub files: Vec<String>,
 }
 
-/// Work that somebody hands over.
+/// Work that an agent hands over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HandoffForMe {
     /// Its id.

@@ -10,7 +10,7 @@ pub const OUR_TOOLS: &str = "mcp__provost__";
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AskPermission {
-    /// Chosen by the caller, anew for every use of a tool.
+    /// Chosen by the caller, another one for every use of a tool.
     pub id: String,
     /// The host: `claude`, `codex`.
     pub host: String,
@@ -27,7 +27,7 @@ pub struct AskPermission {
 /// Answer to [`AskPermission`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Permission {
-    /// `given`; `denied` by a rule or by somebody; `waiting`; `unanswered` in time; or `unruled`: no rule speaks of it.
+    /// `given`; `denied` by a rule or an approver; `waiting`; `unanswered` in time; or `unruled`: no rule speaks of it.
     pub state: String,
     /// The approval it waits for.
     pub approval: Option<u64>,

@@ -17,7 +17,7 @@ pub struct Me {
 pub struct SendMessage {
     /// `message`, `question`, `answer`, `blocked`.
     pub kind: String,
-    /// For whom; of a question, nobody: whoever looks after the others gets it.
+    /// The recipient; absent of a question, which the supervisor gets.
     pub to: Option<String>,
     /// What it says.
     pub text: String,
@@ -32,7 +32,7 @@ pub struct Sent {
     pub number: u64,
     /// Who gets it.
     pub to: String,
-    /// Whether nobody has used that inbox yet; it waits there.
+    /// Whether no agent has used that inbox yet; the message waits there.
     pub waits: bool,
 }
 

@@ -51,7 +51,7 @@ pub struct Graph {
     pub scip: Option<Scip>,
 }
 
-/// An index that somebody else has made.
+/// An index that another program has made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scip {

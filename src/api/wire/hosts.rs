@@ -1,4 +1,4 @@
-//! What a host asks about what its agent has asked for, and what somebody there has answered, as it travels.
+//! Tasks of a host's own agent, and answers of the person at the host, as they travel.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub struct DialogKey {
     pub key: String,
 }
 
-/// `POST /host-answer`: whoever sits at the caller's host has answered a dialog. Answered as `POST /answer-approval` is.
+/// `POST /host-answer`: the person at the caller's host has answered a dialog. Answered as `POST /answer-approval` is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostAnswer {
     /// Which approval.

@@ -51,7 +51,7 @@ pub struct Post {
     pub message: Value,
 }
 
-/// Somebody's row: `GET /roster`.
+/// The row of an agent: `GET /roster`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RosterRow {
     /// Who.
@@ -66,7 +66,7 @@ pub struct RosterRow {
     pub last_seen: String,
 }
 
-/// A question that nobody has answered: `GET /questions`.
+/// A question without an answer: `GET /questions`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
     /// Its number.

@@ -432,6 +432,22 @@ pub struct EventsQuery {
     pub wait_ms: Option<u64>,
 }
 
+/// Path of the stream of events, the one answer that goes on: server-sent events with `id`, `event` and `data`.
+pub const EVENT_STREAM: &str = "/event-stream";
+
+/// Header with the number of the last event that a reader of the stream has.
+pub const LAST_EVENT_HEADER: &str = "last-event-id";
+
+/// Query of `GET /event-stream`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventStreamQuery {
+    /// The last number that the caller has; absent means the newest. The header `last-event-id` goes before it.
+    pub after: Option<u64>,
+    /// Only events of these kinds, with commas between them.
+    pub kinds: Option<String>,
+}
+
 /// `GET /events`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Events {
@@ -504,7 +520,7 @@ pub struct About {
     pub journal_anchor: String,
     /// What was wrong or ignored in the configuration.
     pub notes: Vec<String>,
-    /// Ports that were taken, and those that took their place: for whoever has started it.
+    /// Ports that were taken, and those that took their place: for the person who has started the daemon.
     pub moved: Vec<String>,
     /// Why nothing can be asked for at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ pub struct TakeLock {
     pub ttl_ms: Option<u64>,
     /// Whether a lock of the caller's own that lasts longer keeps its time.
     pub at_least: bool,
-    /// How long to wait for it when somebody else has it, in milliseconds; not at all when absent.
+    /// How long to wait for it while another agent has it, in milliseconds; not at all when absent.
     pub wait_ms: Option<u64>,
     /// What for.
     pub reason: Option<String>,
@@ -90,7 +90,7 @@ pub struct Unlock {
     pub symbol: String,
     /// Only if it still is this grant.
     pub fence: Option<u64>,
-    /// Whoever has it.
+    /// The agent that has it.
     pub force: bool,
     /// The work tree.
     pub worktree: Option<String>,
@@ -119,7 +119,7 @@ pub struct Locks {
     pub waiting: Vec<Waiter>,
 }
 
-/// Somebody who waits for a lock.
+/// An agent that waits for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Waiter {
     /// For what.
@@ -329,7 +329,7 @@ pub struct ContractsQuery {
     pub status: Option<String>,
 }
 
-/// `POST /concerned`: which of these files have a contract in force, or a lock of somebody else's.
+/// `POST /concerned`: which of these files have a contract in force, or a lock of another agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Paths {
@@ -410,7 +410,7 @@ pub struct Guard {
     pub edits: Vec<Edit>,
 }
 
-/// A file that somebody is about to write.
+/// A file that the caller is about to write.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Edit {
@@ -449,7 +449,7 @@ pub struct NearIntent {
     pub description: String,
 }
 
-/// What somebody else has of what would be written: a lock or a claim.
+/// A lock or a claim of another agent on a place that the caller is about to write.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocked {
     /// The lock.

@@ -42,13 +42,16 @@ pub struct Previewed {
     /// Why it would not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it runs later, or tells agents what to do, where it would be written.
+    #[serde(default)]
+    pub runs_later: bool,
 }
 
 /// Answer to `POST /apply-artifacts`, `POST /apply-task` and `POST /undo`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Applied {
-    /// `applied`; `awaiting` somebody's word, after which the same request is carried out; or `denied`.
+    /// `applied`; `awaiting` an approval, after which the daemon carries the same request out; or `denied`.
     pub state: String,
     /// Files that were written.
     pub applied: u32,

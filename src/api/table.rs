@@ -1,0 +1,253 @@
+//! The table of endpoints.
+//!
+//! A row is `METHOD "path" client_method Endpoint(Request) -> Answer, tools REACH, commands REACH, flags;`. A `GET` takes the members
+//! of its request as a query, a `POST` as a body of JSON. `REACH` is the list of the MCP tools, or of the commands, that ask the
+//! endpoint, or the reason in brackets why none does. Flags are:
+//!
+//! - `waits`: the request has `wait_ms`, for which the daemon may hold the answer back;
+//! - `carries_files`: the request has contents of files, and is as large as these;
+//! - `changes_proof`: carrying it out may end the proof of its own asker, who is answered nevertheless;
+//! - `outlives_proof`: a door of this process may ask it for a caller whose proof has ended.
+
+/// Hands the table to a macro.
+macro_rules! for_each_endpoint {
+    ($with:ident) => {
+        $with! {
+            /// Says what the daemon is, where its doors are, and how much it has to do.
+            GET "/about" about About() -> About,
+                tools ["workers_list"], commands ["status", "up", "doctor"];
+            /// Names the agent as which the caller speaks.
+            GET "/who-am-i" who_am_i WhoAmI() -> Me,
+                tools ["delegate"], commands ["hooks run"];
+
+            /// Has work done by a worker, as far as the rules allow it.
+            POST "/delegate" delegate Delegate(Delegate) -> Delegated,
+                tools ["delegate", "devit_delegate"], commands ["delegate"];
+            /// Takes a picture of the screen, as far as the rules allow it.
+            POST "/screenshot" screenshot Screenshot(Screenshot) -> Delegated,
+                tools ["screenshot", "devit_screenshot"], commands ["screenshot"];
+            /// Reads a picture that the caller has had taken.
+            GET "/picture" picture Picture(PictureQuery) -> Picture,
+                tools ["screenshot"], commands ("`provost screenshot` prints where the picture lies");
+            /// Lists tasks.
+            GET "/tasks" tasks Tasks(TasksQuery) -> Tasks,
+                tools ["task_status", "devit_orchestration_status"], commands ["tasks", "status"];
+            /// Reads one task, at once or when it changes.
+            GET "/task" task Task(TaskQuery) -> Task,
+                tools ["task_status", "task_wait", "devit_task_result"], commands ["task", "delegate"], waits;
+            /// Reads one task of the caller's, at once or when it changes.
+            GET "/my-task" my_task MyTask(MyTaskQuery) -> Task,
+                tools ["delegate"], commands ("`provost task` reads any task"), waits;
+            /// Lists the tasks that the caller has asked for.
+            GET "/my-tasks" my_tasks MyTasks(MyTasksQuery) -> MyTasks,
+                tools ("MCP's own tasks/list answers with it"), commands ("`provost tasks` lists all tasks");
+            /// Reads what a task's worker has written since a position.
+            GET "/output" output Output(OutputQuery) -> Output,
+                tools ["task_output"], commands ["log", "delegate"], waits;
+            /// Reads what the workers of a job have written since a position.
+            GET "/job-log" job_log JobLog(JobLogQuery) -> JobLog,
+                tools ("jobs belong to editors, which read their logs at their own door"), commands ["log"], waits;
+            /// Ends a task.
+            POST "/cancel-task" cancel Cancel(Cancel) -> TaskState,
+                tools ["task_cancel"], commands ["cancel"];
+            /// Reports on a task, or acknowledges its end.
+            POST "/report-task" report Report(Report) -> TaskState,
+                tools ["notify", "devit_notify"], commands ["notify"];
+            /// Takes the next task for the caller as a polling worker.
+            POST "/take-work" take_work TakeWork(TakeWork) -> Work,
+                tools ["devit_poll_tasks"], commands ("a polling worker is a program, and speaks MCP or DevIt"), waits;
+
+            /// Lists the approvals that wait for an answer.
+            GET "/approvals" approvals Approvals() -> Vec<Approval>,
+                tools ["approvals_list"], commands ["approvals", "status"];
+            /// Answers an approval.
+            POST "/answer-approval" answer AnswerApproval(Answer) -> Answered,
+                tools ["approval_decide"], commands ["approve", "deny"];
+            /// Answers an approval for the person at the caller's host.
+            POST "/host-answer" host_answer HostAnswer(HostAnswer) -> Answered,
+                tools ("the dialog of the host itself asks it"), commands ("`provost approve` answers for a person at a terminal");
+            /// Gives the key that seals dialogs which the caller's host carries along.
+            GET "/dialog-key" dialog_key DialogKey() -> DialogKey,
+                tools ("the dialog of the host itself asks it"), commands ("a terminal needs no dialog of a host");
+            /// Asks whether a tool of the caller's host may be used.
+            POST "/ask-permission" ask_permission AskPermission(AskPermission) -> Permission,
+                tools ("the host's hook asks before a tool runs"), commands ["hooks run"], waits;
+
+            /// Takes a lock, or renews it.
+            POST "/lock" lock Lock(TakeLock) -> Locked,
+                tools ["lock_acquire", "work_begin"], commands ["lock"], waits;
+            /// Gives a lock back.
+            POST "/unlock" unlock Unlock(Unlock) -> Lock,
+                tools ["lock_release", "work_end"], commands ["unlock"];
+            /// Lists locks, and the agents that wait for one.
+            GET "/locks" locks Locks(Whose) -> Locks,
+                tools ["locks_list"], commands ["locks"];
+            /// Gives back all locks of the caller, and ends its intents when asked to.
+            POST "/leave" leave Leave(Leave) -> Left,
+                tools ("a host's session ends by itself"), commands ["adapt", "hooks run"];
+            /// Gives back what was taken in the session that the caller's connection is for.
+            POST "/end-session" end_session EndSession() -> SessionEnded,
+                tools ("the door for hosts over HTTP asks it when a session ends"),
+                commands ("only the daemon's own doors name a session"), outlives_proof;
+            /// Declares an intent.
+            POST "/declare" declare Declare(Declare) -> Declared,
+                tools ["intent_declare", "work_begin"], commands ["intend"];
+            /// Says what a change would collide with.
+            POST "/check-conflicts" check_conflicts CheckConflicts(CheckConflicts) -> Conflicts,
+                tools ["conflicts_check"], commands ("`provost intend` shows conflicts, and `provost guard` checks files");
+            /// Lists intents.
+            GET "/intents" intents Intents(Whose) -> Vec<Intent>,
+                tools ["intents_list"], commands ["intents"];
+            /// Moves an intent on.
+            POST "/update-intent" update_intent UpdateIntent(UpdateIntent) -> Intent,
+                tools ["intent_update", "work_end"], commands ["intent"];
+            /// Proposes a contract.
+            POST "/propose-contract" propose ProposeContract(Propose) -> Contract,
+                tools ["contract_propose"], commands ["contract propose"];
+            /// Accepts or rejects a contract.
+            POST "/answer-contract" answer_contract AnswerContract(AnswerContract) -> Contract,
+                tools ["contract_respond"], commands ["contract accept", "contract reject"];
+            /// Takes a proposed contract back.
+            POST "/withdraw-contract" withdraw_contract WithdrawContract(WithdrawContract) -> Contract,
+                tools ["contract_respond"], commands ["contract withdraw"];
+            /// Lists contracts.
+            GET "/contracts" contracts Contracts(ContractsQuery) -> Vec<Contract>,
+                tools ["contracts_list"], commands ["contract list"];
+            /// Compares files with the contracts in force.
+            POST "/check-contracts" check_contracts CheckContracts(CheckContracts) -> Checked,
+                tools ["contracts_check"], commands ["contract check"], carries_files;
+            /// Says which files have contracts on them, or locks of others.
+            POST "/concerned" concerned Concerned(Paths) -> Concerned,
+                tools ("the hooks of git ask it before they check files"), commands ["git install"];
+            /// Says whether the caller may write to files and symbols.
+            POST "/guard" guard Guard(Guard) -> Guarded,
+                tools ("the host's hook asks before a tool writes"), commands ["guard", "hooks run"], carries_files;
+
+            /// Joins the crew.
+            POST "/join-crew" join_crew JoinCrew(JoinCrew) -> Member,
+                tools ["claim_acquire"], commands ["adapt", "claim"];
+            /// Keeps the caller in the crew.
+            POST "/beat-crew" beat_crew BeatCrew() -> Done,
+                tools ("the server for hosts asks it by itself"), commands ["adapt"];
+            /// Leaves the crew.
+            POST "/leave-crew" leave_crew LeaveCrew(LeaveCrew) -> LeftCrew,
+                tools ("a host's session ends by itself"), commands ["adapt", "hooks run"];
+            /// Makes an agent the lead of the crew.
+            POST "/appoint-lead" appoint_lead AppointLead(AppointLead) -> Done,
+                tools ("a person names the lead"), commands ["lead"];
+            /// Says who works at what, as far as it concerns the caller.
+            GET "/at-work" at_work AtWork() -> AtWork,
+                tools ("`intents_list`, `locks_list` and `claims` list the same"), commands ["adapt"];
+            /// Claims a file.
+            POST "/claim" claim ClaimFile(ClaimFile) -> Claimed,
+                tools ["claim_acquire"], commands ["claim"];
+            /// Gives a claimed file back.
+            POST "/release-claim" release_claim ReleaseClaim(ReleaseClaim) -> Released,
+                tools ["claim_release"], commands ["release"];
+            /// Lists claimed files.
+            GET "/claims" claims Claims(ClaimsQuery) -> Vec<HeldFile>,
+                tools ["claims"], commands ["claims"];
+            /// Hands work over to another agent.
+            POST "/offer-handoff" offer_handoff OfferHandoff(OfferHandoff) -> HandedOver,
+                tools ["handoff_offer"], commands ("only agents of the crew hand work over");
+            /// Lists the work that is handed over to the caller, or by it.
+            GET "/handoffs" handoffs Handoffs(HandoffsQuery) -> Vec<HandedOver>,
+                tools ["handoff_list"], commands ("only agents of the crew hand work over");
+            /// Accepts or rejects work that was handed over.
+            POST "/answer-handoff" answer_handoff AnswerHandoff(AnswerHandoff) -> HandedOver,
+                tools ["handoff_accept", "handoff_reject"], commands ("only agents of the crew hand work over");
+            /// Imports events of the published server of Agent Protocol.
+            POST "/import-events" import_events ImportEvents(ImportEvents) -> Imported,
+                tools ("a person imports a database, once"), commands ["agent-protocol import"];
+
+            /// Writes to another agent.
+            POST "/send-message" send_message SendMessage(SendMessage) -> Sent,
+                tools ["message_send"], commands ("`provost broker publish` writes messages of any kind");
+            /// Reads the caller's inbox.
+            POST "/read-inbox" read_inbox ReadInbox(ReadInbox) -> Inbox,
+                tools ["inbox_read"], commands ("`provost broker inbox` reads the messages of an agent"), waits;
+            /// Publishes a message of the broker's to other agents.
+            POST "/publish-post" publish_post PublishPost(PublishPost) -> PostPublished,
+                tools ("`message_send` writes to agents"), commands ["broker publish", "answer"];
+            /// Lists messages between agents.
+            GET "/posts" posts Posts(PostsQuery) -> Posts,
+                tools ("`inbox_read` reads the caller's messages"), commands ["broker inbox", "broker log"], waits;
+            /// Begins the log of messages again.
+            POST "/purge-posts" purge_posts PurgePosts() -> LogBegun,
+                tools ("a person decides which messages are of no use any more"), commands ["broker purge"];
+            /// Says what each agent of the broker's does.
+            GET "/roster" roster Roster() -> Vec<RosterRow>,
+                tools ("`intents_list` says what agents do"), commands ["broker status"];
+            /// Lists questions that wait for an answer of a person's.
+            GET "/questions" questions Questions() -> Vec<Question>,
+                tools ("a person answers them"), commands ["answer", "status"];
+            /// Lists agents that change the same files.
+            GET "/overlaps" overlaps Overlaps() -> Vec<Overlap>,
+                tools ("`conflicts_check` says whom a change would collide with"), commands ["status"];
+
+            /// Says what applying a task's changes would do.
+            POST "/preview-task" preview_task PreviewTask(OfTask) -> Vec<Previewed>,
+                tools ("a person takes changes into the workspace"), commands ["apply"];
+            /// Writes a task's changes into the workspace.
+            POST "/apply-task" apply_task ApplyTask(OfTask) -> Applied,
+                tools ("a person takes changes into the workspace"), commands ["apply"];
+            /// Says what applying given files would do.
+            POST "/preview-artifacts" preview_artifacts PreviewArtifacts(Artifacts) -> Vec<Previewed>,
+                tools ("editors bring files that they show"), commands ("`provost apply` takes the files of a task"),
+                carries_files;
+            /// Writes given files into the workspace.
+            POST "/apply-artifacts" apply_artifacts ApplyArtifacts(Artifacts) -> Applied,
+                tools ("editors bring files that they show"), commands ("`provost apply` takes the files of a task"),
+                carries_files;
+            /// Lists applies that can be undone.
+            GET "/applies" applies Applies() -> Vec<Apply>,
+                tools ("a person takes changes into the workspace"), commands ["applies"];
+            /// Brings back the files that an apply has replaced.
+            POST "/undo" undo Undo(Undo) -> Applied,
+                tools ("a person takes changes into the workspace"), commands ["undo"];
+
+            /// Says how much of the repository's code is read.
+            GET "/graph" graph Graph() -> Graph,
+                tools ("hosts of models have searches of their own"), commands ["graph status"];
+            /// Lists the callers of a symbol.
+            GET "/graph/callers" callers Callers(GraphQuery) -> Calls,
+                tools ("hosts of models have searches of their own"), commands ["graph callers"];
+            /// Lists the symbols that a symbol calls.
+            GET "/graph/callees" callees Callees(GraphQuery) -> Calls,
+                tools ("hosts of models have searches of their own"), commands ["graph callees"];
+
+            /// Lists the agents that are known.
+            GET "/agents" agents Agents() -> Vec<Agent>,
+                tools ["workers_list"], commands ["agents"];
+            /// Lists tokens that are good.
+            GET "/tokens" tokens Tokens() -> Vec<Token>,
+                tools ("a person hands tokens out"), commands ["token list"];
+            /// Makes a token.
+            POST "/mint-token" mint_token MintToken(MintToken) -> Minted,
+                tools ("a person hands tokens out"), commands ["token mint"], changes_proof;
+            /// Ends tokens.
+            POST "/revoke-tokens" revoke_tokens RevokeTokens(RevokeTokens) -> Vec<Token>,
+                tools ("a person hands tokens out"), commands ["token revoke"], changes_proof;
+            /// Holds a worker back, or lets it begin again.
+            POST "/switch-worker" switch_worker SwitchWorker(SwitchWorker) -> WorkerSwitched,
+                tools ("a person holds workers back"), commands ["worker on", "worker off"];
+            /// Puts an entry into the journal.
+            POST "/record" record Record(Record) -> Done,
+                tools ("the journal has what was done, not what a model says"), commands ["key add", "key revoke"];
+            /// Reads the journal from a position.
+            GET "/events" events Events(EventsQuery) -> Events,
+                tools ("the resource `provost://journal` brings it"), commands ["log", "watch"], waits;
+            /// Opens the DevIt door at one more address, until the daemon stops.
+            POST "/listen" listen Listen(Listen) -> Done,
+                tools ("a person starts programs"), commands ("`devitd` of DevIt's own name asks it");
+            /// Reads configuration, rules and keys again.
+            POST "/reload" reload Reload() -> Done,
+                tools ("a person changes the rules"), commands ["reload"];
+            /// Stops the daemon.
+            POST "/stop" stop Stop() -> Done,
+                tools ("a person stops the daemon"), commands ["down"];
+        }
+    };
+}
+
+pub(crate) use for_each_endpoint;

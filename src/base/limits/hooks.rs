@@ -1,0 +1,103 @@
+//! Bounds of what the hooks of hosts work out of a tool call. A host gives a hook half a minute, and some let the write through when
+//! that has passed, so all of it ends earlier; what is beyond a bound counts as writing everything.
+
+/// Obstacles that a refusal names; a model reads it, and that costs.
+pub const HOOK_OBSTACLES_NAMED_MAX: usize = 8;
+
+/// How long a hook works out what a call writes, in milliseconds, and as long again what of it others hold; the rest of
+/// [`HOOK_MS_MAX`] is for asking the daemon.
+pub const HOOK_WORK_MS_MAX: u64 = 6_000;
+
+/// How long one question to the daemon about a permission waits, in milliseconds, before it is put again: less than a
+/// connection may be silent.
+pub const HOOK_ASK_MS: u64 = 20_000;
+
+/// Stack of the threads that work out a call, in bytes: what is nested is bounded, and this is far more than it takes.
+pub const HOOK_STACK_BYTES: usize = 16 << 20;
+
+/// Links that are followed one after the other to the file that a call means; the kernel follows forty.
+pub const HOOK_LINKS_MAX: usize = 16;
+
+/// Nesting of a host's settings file that is followed. Real ones stay under ten.
+pub const HOOK_JSON_DEPTH_MAX: usize = 64;
+
+/// What git says of what differs that is read, in bytes; more counts as everything.
+pub const HOOK_GIT_BYTES_MAX: usize = 1 << 20;
+
+/// Writes to many files that are compared one by one with what others hold; more count as everything.
+pub const HOOK_WIDE_MAX: usize = 500;
+
+/// Those of them that git is asked about: each takes it some milliseconds.
+pub const HOOK_CHANGED_MAX: usize = 24;
+
+/// Files that are looked through at a session's end; there is one for each question that waits.
+pub const HOOK_SHOWN_FILES_MAX: usize = 1_000;
+
+/// Functions that one line defines; each call is held against each.
+pub const SHELL_FUNCTIONS_MAX: usize = 100;
+
+/// Folders that one line goes into and has to come back from: as many brackets that are open at once.
+pub const SHELL_PLACES_MAX: usize = 1_000;
+
+/// Lines that are read for one command, those within scripts and loops included; the scripts of a project have fewer.
+pub const SHELL_LINES_MAX: usize = 500;
+
+/// Levels of commands within commands that a hook reads. Each level takes stack; real lines have fewer.
+pub const SHELL_DEPTH_MAX: usize = 8;
+
+/// What may be read for one command, in bytes, each as often as it is read. No system takes a line half as long.
+pub const SHELL_COST_MAX: usize = 8 << 20;
+
+/// What asking another program is taken to cost, in bytes that are read: that takes milliseconds.
+pub const SHELL_ASKING_COST: usize = SHELL_COST_MAX / 32;
+
+/// Writes of one command that are told apart: more than one agent holds.
+pub const SHELL_FOUND_MAX: usize = 4_000;
+
+/// How often a command is gone through with other values of its variables, as in a loop.
+pub const SHELL_ROUNDS_MAX: usize = 256;
+
+/// Longest word that comes of variables, in bytes: texts double quickly.
+pub const SHELL_WORD_BYTES_MAX: usize = 1 << 20;
+
+/// Words that one with braces may stand for; braces in braces multiply.
+pub const SHELL_CHOICES_MAX: usize = 256;
+
+/// How long such a word may be, in bytes.
+pub const SHELL_CHOICES_BYTES_MAX: usize = 8 << 10;
+
+/// Longest expression of code that is looked at, in words and signs; each call that writes has one.
+pub const CODE_SPAN_MAX: usize = 2_048;
+
+/// Calls that write, and names that are given something, in one piece of code.
+pub const CODE_PLACES_MAX: usize = 4_000;
+
+/// Texts that one expression may be; parts that vary multiply.
+pub const CODE_TEXTS_MAX: usize = 512;
+
+/// What is looked at for what names are given, in words and signs, each as often as it is: a second at most.
+pub const CODE_WORK_MAX: usize = 1_000_000;
+
+/// Longest text in code that may be a path or a line for a shell, in bytes; no path is longer.
+pub const CODE_TEXT_BYTES_MAX: usize = 4_096;
+
+/// Longest name of a file, and line for a shell, that is looked for in what `sed` and `awk` are told, in bytes.
+pub const SCRIPT_NAME_BYTES_MAX: usize = 4_096;
+
+/// Places in what `sed` and `awk` are told that may name a file; more are not read.
+pub const SCRIPT_PLACES_MAX: usize = 2_000;
+
+/// Largest file of a project that is read for its scripts, in bytes.
+pub const PROJECT_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What one script that a command starts may cost of [`SHELL_COST_MAX`]: of scripts that take more, what was found by then counts.
+pub const SHELL_SCRIPT_COST_MAX: usize = SHELL_COST_MAX / 4;
+
+/// What a host may say to a hook, in bytes: a whole file as an argument, and what JSON makes of it.
+pub const HOOK_INPUT_BYTES_MAX: usize = 16 << 20;
+
+/// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write to everything.
+pub const HOOK_FILES_MAX: usize = 2_000;
+
+/// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it thirty seconds.
+pub const HOOK_MS_MAX: u64 = 20_000;

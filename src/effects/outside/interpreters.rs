@@ -1,0 +1,193 @@
+//! What interpreters and programs that run others are told to run: scripts, modules, and what is loaded before them.
+
+use std::path::{Path, PathBuf};
+
+use super::{Mode, Run, Seeker, Way, name_of};
+use crate::base::later::is_module;
+use crate::effects::git::absolute;
+use crate::effects::lines::Word;
+use crate::effects::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
+use crate::jail::Missing;
+use crate::system;
+
+/// Words of interpreters of their own, before the script: `deno run`, `tsx watch`.
+const OWN_WORDS: [&str; 4] = ["run", "serve", "test", "watch"];
+
+/// Whether an option's value is code: `bash -e script` has none.
+fn is_code(name: &str, option: &str) -> bool {
+    match name {
+        _ if SHELLS.contains(&name) => !option.starts_with('-') && option.contains('c'),
+        _ if name.starts_with("py") => option == "c",
+        _ if name.starts_with("node") && matches!(option, "p" | "pe" | "-print") => true,
+        _ => matches!(option, "e" | "E" | "ne" | "pe" | "-eval" | "-execute"),
+    }
+}
+
+impl Seeker<'_> {
+    /// What a program runs that is there to run another one. Which of its words are values of options is known of some that
+    /// say `run`; of the others the first one counts that can be a program.
+    pub(super) fn wrapped(&mut self, words: &[Word], way: Way<'_>) {
+        let (mut is_next, mut is_value) = (false, false);
+        for (from, word) in words.iter().enumerate() {
+            let (text, name) = (word.text.as_str(), name_of(word));
+            if text.starts_with('-') && !word.is_end {
+                if let ("-m" | "--module", true, Some(module)) = (text, is_next, words.get(from + 1)) {
+                    return self.module(&module.text, way);
+                }
+                is_value = RUN_VALUED.contains(&text);
+                continue;
+            }
+            if std::mem::take(&mut is_value) {
+                continue;
+            }
+            let is_path = text.contains('/');
+            if std::mem::replace(&mut is_next, text == "run") && (is_path || is_module(text.as_bytes())) {
+                let run = if self.is_run_itself(word, way) { Run::Itself } else { Run::ByInterpreter };
+                return self.program(word, way, (run, true));
+            }
+            let is_known = is_loader(name)
+                || SHELLS.contains(&name)
+                || RUNNERS.iter().any(|(names, _)| names.contains(&name));
+            if is_known || is_path && (way.mode == Mode::Line || self.is_run_itself(word, way)) {
+                return self.started(word, &words[from + 1..], way);
+            }
+            // `npx ./tool` runs what the folder's own settings name.
+            if is_path && self.resolved(text, way).is_none() {
+                self.loaded(text, way);
+            }
+        }
+    }
+
+    fn is_run_itself(&mut self, word: &Word, way: Way<'_>) -> bool {
+        let text = if word.is_end { word.text.trim_start_matches('/') } else { &word.text };
+        way.bases.iter().any(|base| {
+            let file = absolute(base, self.home, text);
+            self.budget.look(text.len()) && file.is_file() && system::is_run_itself(&file)
+        })
+    }
+
+    /// What an interpreter is told to run: a script, or a module; and what it is told to load before that.
+    pub(super) fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
+        let mut words = words.iter().peekable();
+        let mut is_value = false;
+        while let Some(word) = words.next() {
+            let text = word.text.as_str();
+            match text.strip_prefix('-').filter(|_| !word.is_end) {
+                Some("m") if name.starts_with("py") => {
+                    if let Some(module) = words.next() {
+                        self.module(&module.text, way);
+                    }
+                    return;
+                }
+                // The text itself is read as a line.
+                Some(option) if is_code(name, option) => return,
+                Some(option) if LOAD_OPTIONS.contains(&option) => {
+                    if let Some(next) = words.next() {
+                        self.loaded(&next.text, way);
+                    }
+                }
+                Some(option) => {
+                    match option.split_once('=') {
+                        Some((option, value)) if LOAD_OPTIONS.contains(&option) => self.loaded(value, way),
+                        _ => self.loaded(option.trim_start_matches(['I', 'L', 'r']), way),
+                    }
+                    is_value = true;
+                    continue;
+                }
+                None => {
+                    let script = self.resolved(text, way);
+                    // An option's value, as in `bash -o pipefail script`, or a word of the interpreter's own.
+                    let is_other = is_value || OWN_WORDS.contains(&text);
+                    if is_other && script.is_none() && !text.contains(['/', '.']) && words.peek().is_some() {
+                        is_value = false;
+                        continue;
+                    }
+                    let run = if is_loader(name) { Run::ByInterpreter } else { Run::ByShell };
+                    let text = script.unwrap_or_else(|| text.to_owned());
+                    self.program(&Word { text: text.clone(), is_end: word.is_end }, way, (run, true));
+                    if run == Run::ByInterpreter {
+                        for base in way.bases {
+                            let file = absolute(base, self.home, &text);
+                            if self.budget.look(text.len()) && file.is_file() {
+                                self.neighbours(&file, way.mode);
+                            }
+                        }
+                    }
+                    return;
+                }
+            }
+            is_value = false;
+        }
+    }
+
+    /// Options of an interpreter that stand in a variable: `NODE_OPTIONS=--import=./x.mjs`.
+    pub(super) fn options_in(&mut self, name: &str, value: &str, way: Way<'_>) {
+        let words: Vec<Word> =
+            value.split_whitespace().map(|it| Word { text: it.to_owned(), is_end: false }).collect();
+        self.interpreted(name, &words, way);
+    }
+
+    /// A file as interpreters find it by a word: itself, or with an end of its own that is left out. `None` where there is none.
+    fn resolved(&mut self, text: &str, way: Way<'_>) -> Option<String> {
+        if text.is_empty() {
+            return None;
+        }
+        RESOLVED.iter().map(|end| format!("{text}{end}")).find(|text| {
+            way.bases
+                .iter()
+                .any(|base| self.budget.look(text.len()) && absolute(base, self.home, text).is_file())
+        })
+    }
+
+    /// A folder of modules, or a module, if it is one.
+    fn loaded(&mut self, text: &str, way: Way<'_>) {
+        let text = text.strip_prefix("file://").unwrap_or(text);
+        let text = self.resolved(text, way).unwrap_or_else(|| text.to_owned());
+        for base in way.bases.iter().filter(|_| !text.is_empty()) {
+            if !self.budget.look(text.len()) {
+                return;
+            }
+            let named = absolute(base, self.home, &text);
+            if named.is_dir() {
+                self.loaded_from(named, Missing::Leave, way.mode, way.mode != Mode::Line);
+            } else if named.is_file() {
+                self.hold(named, Missing::Leave, way.mode);
+            }
+        }
+    }
+
+    /// A module of Python's, by its name: looked for where the interpreter is started, before anywhere else.
+    fn module(&mut self, name: &str, way: Way<'_>) {
+        let first = name.split('.').next().unwrap_or_default();
+        let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
+        if folder.is_dir() && way.mode != Mode::Line {
+            // The package may be what the worker is there for: what of it is run is held.
+            let module = way.at.join(name.replace('.', "/"));
+            for file in [module.with_extension("py"), module.join("__main__.py"), folder.join("__init__.py")]
+            {
+                if self.budget.look(name.len()) && file.is_file() {
+                    self.hold(file, Missing::Leave, way.mode);
+                }
+            }
+            self.loaded_from(folder, Missing::Leave, way.mode, true);
+        } else if folder.is_dir() {
+            self.folder(folder, Missing::Leave, way.mode);
+        } else if file.is_file() {
+            self.hold(file, Missing::Leave, way.mode);
+        }
+        if way.at.starts_with(self.root) {
+            self.found.beside.insert(way.at.to_path_buf());
+        }
+    }
+
+    /// What lies beside a script of an interpreter that loads it: `import json` finds `json.py` there first.
+    pub(super) fn neighbours(&mut self, script: &Path, mode: Mode) {
+        let Some(folder) = script.parent().filter(|it| it.starts_with(self.root)) else { return };
+        match mode {
+            Mode::Line => self.folder(folder.to_path_buf(), Missing::Leave, mode),
+            Mode::Alias | Mode::Setting | Mode::Script => {
+                self.found.beside.insert(PathBuf::from(folder));
+            }
+        }
+    }
+}

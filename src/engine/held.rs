@@ -1,0 +1,76 @@
+//! What is on its way to readers and may be taken back: large items, of which so many bytes are held for readers that have not had
+//! them yet.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
+
+type Slot<T> = Mutex<Option<Arc<T>>>;
+
+/// An item on its way.
+pub(super) enum Held<T> {
+    Small(Arc<T>),
+    Large(Arc<Slot<T>>),
+}
+
+impl<T> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Small(it) => Self::Small(Arc::clone(it)),
+            Self::Large(it) => Self::Large(Arc::clone(it)),
+        }
+    }
+}
+
+impl<T> Held<T> {
+    /// The item, if it was not taken back.
+    pub(super) fn get(self) -> Option<Arc<T>> {
+        match self {
+            Self::Small(it) => Some(it),
+            Self::Large(it) => it.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+/// The large items of one sender.
+pub(super) struct Large<T> {
+    /// Those that some reader may not have had yet, oldest first.
+    items: VecDeque<(Weak<Slot<T>>, usize)>,
+    bytes: usize,
+}
+
+impl<T> Default for Large<T> {
+    fn default() -> Self {
+        Self { items: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<T> Large<T> {
+    /// The item as it is handed to readers.
+    pub(super) fn hold(&mut self, item: Arc<T>, bytes: usize) -> Held<T> {
+        if bytes < LARGE_EVENT_BYTES_MIN {
+            return Held::Small(item);
+        }
+        let large = Arc::new(Slot::new(Some(item)));
+        self.items.push_back((Arc::downgrade(&large), bytes));
+        self.bytes = self.bytes.saturating_add(bytes);
+        Held::Large(large)
+    }
+
+    /// Forgets items that all readers have had, and takes back the oldest where that is not enough. The newest stays. To be called
+    /// when the newest is on its way.
+    pub(super) fn make_room(&mut self) {
+        while let Some((oldest, bytes)) = self.items.front() {
+            let is_had = oldest.strong_count() == 0;
+            if !is_had && (self.bytes <= EVENTS_BUFFERED_BYTES_MAX || self.items.len() == 1) {
+                return;
+            }
+            if let Some(large) = oldest.upgrade() {
+                drop(large.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+            self.bytes = self.bytes.saturating_sub(*bytes);
+            self.items.pop_front();
+        }
+    }
+}

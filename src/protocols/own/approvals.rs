@@ -1,0 +1,22 @@
+//! Approvals: what waits, and a person's or an approver's answer.
+
+use super::Own;
+use super::handle::{Answered, Call, Handles};
+use super::map;
+use crate::api::{endpoints, wire};
+use crate::domain::view::Waiting;
+
+impl Handles<endpoints::Approvals> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Approval>> {
+        let waiting = self.0.provost.view(Waiting).await.map_err(map::fault)?;
+        Ok(waiting.iter().map(|it| map::approval(it)).collect())
+    }
+}
+
+impl Handles<endpoints::AnswerApproval> for Own {
+    async fn handle(&self, call: &Call, body: wire::Answer) -> Answered<wire::Answered> {
+        let done = self.submit_judged(&call.who, map::answer(body)?).await?;
+        let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
+        Ok(wire::Answered { task, failed })
+    }
+}

@@ -1,0 +1,31 @@
+//! The graph of the repository's code.
+
+use super::Own;
+use super::handle::{Answered, Call, Handles};
+use super::map;
+use crate::api::{endpoints, wire};
+use crate::service::Way;
+
+impl Handles<endpoints::Graph> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Graph> {
+        let state = self.0.provost.graph_state().await.map_err(map::graph_fault)?;
+        Ok(map::graph(state))
+    }
+}
+
+impl Handles<endpoints::Callers> for Own {
+    async fn handle(&self, _call: &Call, query: wire::GraphQuery) -> Answered<wire::Calls> {
+        calls(self, &query, Way::Callers).await
+    }
+}
+
+impl Handles<endpoints::Callees> for Own {
+    async fn handle(&self, _call: &Call, query: wire::GraphQuery) -> Answered<wire::Calls> {
+        calls(self, &query, Way::Callees).await
+    }
+}
+
+async fn calls(own: &Own, query: &wire::GraphQuery, way: Way) -> Answered<wire::Calls> {
+    let found = own.0.provost.calls(&query.symbol, way).await.map_err(map::graph_fault)?;
+    Ok(map::calls(&found))
+}

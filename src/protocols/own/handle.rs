@@ -1,0 +1,106 @@
+//! Carrying requests out: a handler for each endpoint of the table, and the one way to all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+
+use super::inside::Known;
+use super::map::{self, Fault};
+use super::ties::Tied;
+use super::{Own, not_ones_own};
+use crate::api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
+use crate::auth::peer::PeerId;
+use crate::base::limits::OWN_WAIT_MS_MAX;
+use crate::domain::{Answer, JudgedVerb, Principal, Verb};
+use crate::protocols::proven::while_proven;
+
+pub(super) type Answered<T> = Result<T, Fault>;
+
+/// A request's circumstances.
+pub(super) struct Call {
+    /// The caller, whose proof was looked at.
+    pub(super) who: Principal,
+    /// The process or session with which ends what the call takes.
+    pub(super) tied: Tied,
+    /// The process at the other end of the connection; none where a door of this process asks.
+    pub(super) peer: Option<Arc<PeerId>>,
+}
+
+/// Carries out one endpoint. A row of the table without it does not compile.
+pub(super) trait Handles<E: Endpoint> {
+    /// Answers a request.
+    fn handle(&self, call: &Call, asked: E::Asked) -> impl Future<Output = Answered<E::Answer>> + Send;
+}
+
+macro_rules! carry_out {
+    ($($(#[$doc:meta])+ $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
+        tools $tools:tt, commands $commands:tt $(, $flag:ident)*;)+) => {
+        impl Own {
+            /// Carries a request out. Each branch is boxed: a caller holds the state of its own endpoint, not of the largest one.
+            async fn carry_out(&self, call: &Call, request: Request) -> Answered<Reply> {
+                match request { $(
+                    Request::$Kind(asked) => {
+                        let answer = Box::pin(Handles::<endpoints::$Kind>::handle(self, call, *asked)).await?;
+                        Ok(Reply::$Kind(Box::new(answer)))
+                    }
+                )+ }
+            }
+        }
+    };
+}
+
+for_each_endpoint!(carry_out);
+
+impl Own {
+    /// Answers a request to this endpoint, or to a path that has none, for a caller whose proof was looked at. The proof is looked
+    /// at again now and then while the request waits, and once more before the answer is given.
+    pub(super) async fn respond(
+        &self,
+        known: &Known,
+        (tied, peer): (Tied, Option<Arc<PeerId>>),
+        which: Option<Which>,
+        request: impl Future<Output = Answered<Request>>,
+    ) -> Answered<Reply> {
+        let call = Call { who: Principal::clone(&known.who), tied, peer };
+        let row = which.map(Which::row);
+        let work = async {
+            let large = row.is_some_and(|row| row.carries_files);
+            let _turn = if large { self.0.large.acquire().await.ok() } else { None };
+            self.carry_out(&call, request.await?).await
+        };
+        if row.is_some_and(|row| row.changes_proof || row.outlives_proof) {
+            return work.await;
+        }
+        while_proven(work, || self.still(known)).await?
+    }
+
+    /// Whether a caller who was let in may still go by that name.
+    pub(super) fn still(&self, known: &Known) -> Result<(), Fault> {
+        let still = self.0.names.still(&known.who, known.token.as_ref());
+        still.map_err(|why| not_ones_own(why, known.who.agent(), None))
+    }
+
+    pub(super) async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Answered<V::Reply> {
+        self.0.provost.submit(who, verb).await.map_err(map::fault)
+    }
+
+    /// The same for a verb that policy has a say over, where the caller does not wait for an approval.
+    pub(super) async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Answered<V::Reply> {
+        match self.0.provost.submit_judged(who, verb).await.map_err(map::fault)? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Parked(id) => {
+                Err(Fault::new(StatusCode::ACCEPTED, "awaiting", format!("waits for approval {id}")))
+            }
+            Answer::Denied(denial) => {
+                let message = format!("denied by rule {}: {}", denial.rule, denial.reason);
+                Err(Fault::new(StatusCode::FORBIDDEN, "denied", message))
+            }
+        }
+    }
+}
+
+/// How long a request may wait, of what it asks for.
+pub(super) fn patience(wait_ms: Option<u64>) -> Duration {
+    Duration::from_millis(wait_ms.unwrap_or(0).min(OWN_WAIT_MS_MAX))
+}

@@ -1,0 +1,49 @@
+//! The journal: read from a position, and what is put into it.
+
+use hyper::StatusCode;
+
+use super::Own;
+use super::handle::{Answered, Call, Handles, patience};
+use super::map::{self, Fault};
+use super::stream::shape;
+use crate::api::{endpoints, wire};
+use crate::base::EventSeq;
+use crate::base::limits::EVENT_PAGE_MAX;
+
+impl Handles<endpoints::Events> for Own {
+    async fn handle(&self, _call: &Call, query: wire::EventsQuery) -> Answered<wire::Events> {
+        let engine = self.0.provost.engine();
+        let after = match query.after {
+            Some(after) => EventSeq(after),
+            None => engine.journal_head().await.map_err(map::fault)?.seq,
+        };
+        let limit = query.limit.unwrap_or(EVENT_PAGE_MAX).min(EVENT_PAGE_MAX);
+        let until = tokio::time::Instant::now() + patience(query.wait_ms);
+        let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
+        while events.len() < usize::from(limit) {
+            // What is there already is told, however slow the machine is; only for the first event is waited.
+            let event = match feed.ready().await.map_err(unavailable)? {
+                Some(event) => event,
+                None if !events.is_empty() => break,
+                None => match tokio::time::timeout_at(until, feed.next()).await {
+                    Ok(event) => event.map_err(unavailable)?,
+                    Err(_) => break,
+                },
+            };
+            next = event.seq;
+            events.push(shape(&event));
+        }
+        Ok(wire::Events { events, next: next.0 })
+    }
+}
+
+fn unavailable(err: impl std::fmt::Display) -> Fault {
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string())
+}
+
+impl Handles<endpoints::Record> for Own {
+    async fn handle(&self, call: &Call, body: wire::Record) -> Answered<wire::Done> {
+        self.submit(&call.who, map::record(&body)?).await?;
+        Ok(wire::Done { message: "on record".into() })
+    }
+}

@@ -1,0 +1,97 @@
+//! The daemon itself: what it is, whom it knows, and orders of its operator.
+
+use hyper::StatusCode;
+use tokio::sync::oneshot;
+
+use super::handle::{Answered, Call, Handles};
+use super::map::{self, Fault};
+use super::{Order, Own};
+use crate::api::{endpoints, wire};
+use crate::auth::role;
+use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
+use crate::domain::{Principal, Switch};
+
+impl Handles<endpoints::About> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::About> {
+        let provost = &self.0.provost;
+        let live = provost.view(LiveTasks).await.map_err(map::fault)?;
+        let waiting = provost.view(Waiting).await.map_err(map::fault)?;
+        let head = provost.engine().journal_head().await.map_err(map::fault)?;
+        let switches = provost.view(AllSwitches).await.map_err(map::fault)?;
+        let mut about = (self.0.about)();
+        for (id, switched) in switches.iter() {
+            let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
+            let says = format!("{} by {}", switched.to.word(), switched.by);
+            worker.map(|worker| worker.switched.replace(says));
+        }
+        Ok(wire::About {
+            active: live.tasks.len(),
+            approvals: waiting.len(),
+            completed: live.completed,
+            failed: live.failed,
+            journal_seq: head.seq.0,
+            journal_anchor: head.to_string(),
+            ..about
+        })
+    }
+}
+
+impl Handles<endpoints::WhoAmI> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Me> {
+        Ok(wire::Me { agent: call.who.agent().to_string() })
+    }
+}
+
+impl Handles<endpoints::Agents> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Agent>> {
+        let known = self.0.provost.view(KnownAgents).await.map_err(map::fault)?;
+        // People, and the daemon itself, are no agents.
+        Ok(known.iter().filter(|it| !role::is_reserved(&it.id)).map(map::known_agent).collect())
+    }
+}
+
+impl Handles<endpoints::SwitchWorker> for Own {
+    async fn handle(&self, call: &Call, body: wire::SwitchWorker) -> Answered<wire::WorkerSwitched> {
+        let worker = map::agent(&body.worker, "worker")?;
+        let to = if body.on { Switch::On } else { Switch::Off };
+        let from =
+            self.0.provost.switch_worker(&call.who, &worker, to, to.word()).await.map_err(map::fault)?;
+        let (from, to) = (from.word().into(), to.word().into());
+        Ok(wire::WorkerSwitched { worker: body.worker, from, to })
+    }
+}
+
+impl Handles<endpoints::Reload> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Done> {
+        order(self, &call.who, Order::Reload).await
+    }
+}
+
+impl Handles<endpoints::Listen> for Own {
+    async fn handle(&self, call: &Call, body: wire::Listen) -> Answered<wire::Done> {
+        let wire::Listen { address, secret } = body;
+        let secret = secret.map(|it| crate::base::Secret::new(it.into_bytes()));
+        order(self, &call.who, Order::Listen(address.into(), secret)).await
+    }
+}
+
+impl Handles<endpoints::Stop> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Done> {
+        order(self, &call.who, Order::Stop).await
+    }
+}
+
+/// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
+/// is known of agents, and what a person holds back, stays so over a restart.
+async fn order(own: &Own, who: &Principal, order: Order) -> Answered<wire::Done> {
+    if !who.may(crate::domain::Scope::Operate) {
+        return Err(map::fault(crate::domain::Refusal::OutOfScope { needs: crate::domain::Scope::Operate }));
+    }
+    let gone = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
+    let (reply, done) = oneshot::channel();
+    own.0.orders.send((order, reply)).await.map_err(|_| gone())?;
+    match done.await.map_err(|_| gone())? {
+        Ok(message) => Ok(wire::Done { message }),
+        Err(message) => Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
+    }
+}

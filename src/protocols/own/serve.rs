@@ -1,0 +1,133 @@
+//! Requests over HTTP: read within bounds, carried out, and answered in this door's form.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+
+use super::Own;
+use super::handle::Answered;
+use super::map::Fault;
+use super::read::read;
+use super::ties::Tied;
+use crate::api::{Which, wire};
+use crate::auth::peer::PeerId;
+use crate::base::limits::{FRAME_LEN_MAX, OWN_BODY_MS_MAX, OWN_FILES_BYTES_MAX};
+use crate::transport::accept::Guard;
+
+/// Answers a request of a peer, in this version of the API.
+pub(super) async fn answer(
+    own: Own,
+    peer: Arc<PeerId>,
+    guard: Guard,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let allowed = allowed(request.uri().path());
+    let answer = match check_version(request.headers()) {
+        Ok(()) => answered(&own, peer, &guard, request).await,
+        Err(fault) => Err(fault),
+    };
+    let mut answer = versioned(answer.unwrap_or_else(|fault| faulty(&fault)));
+    if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    }
+    answer
+}
+
+/// The methods by which a path is asked.
+fn allowed(path: &str) -> &'static str {
+    match Which::at(path).map(Which::method) {
+        Some(Method::POST) => "POST",
+        _ => "GET, HEAD",
+    }
+}
+
+/// An answer that says which version of the API it is of. Without that, a client takes the daemon for one of another version.
+pub(super) fn versioned(mut answer: Response<Body>) -> Response<Body> {
+    answer.headers_mut().insert(wire::VERSION_HEADER, HeaderValue::from_static(wire::API_VERSION));
+    answer
+}
+
+/// A request of another version of this API is refused with a sentence; one of a browser never gets this far.
+fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
+    match headers.get(wire::VERSION_HEADER) {
+        Some(theirs) if theirs == wire::API_VERSION => Ok(()),
+        Some(_) => {
+            let message = "this daemon speaks another version";
+            Err(Fault::new(StatusCode::UPGRADE_REQUIRED, "version", message)
+                .hint("client and daemon differ: `provost down`, then `provost up`"))
+        }
+        None => Err(Fault::invalid("the header x-provost-api is missing").hint("send x-provost-api: 1")),
+    }
+}
+
+async fn answered(
+    own: &Own,
+    peer: Arc<PeerId>,
+    guard: &Guard,
+    request: Request<Incoming>,
+) -> Answered<Response<Body>> {
+    let (head, body) = request.into_parts();
+    let known = own.caller(&head.headers, &peer).await?;
+    if head.uri.path() == wire::EVENT_STREAM {
+        return own.stream(known, guard, &head).await;
+    }
+    let which = Which::at(head.uri.path());
+    let taken = async {
+        let bytes = whole(which, body).await?;
+        read(wanted(which, &head.method)?, &head, &bytes)
+    };
+    let tied = Tied::of_process(&head.headers);
+    let reply = own.respond(&known, (tied, Some(peer)), which, taken).await?;
+    let json = reply.to_json().map_err(|why| {
+        Fault::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            format!("the answer cannot be written: {why}"),
+        )
+    })?;
+    Ok(whole_answer(StatusCode::OK, json))
+}
+
+/// Takes the whole body in before anything is done, within bounds of size and time.
+async fn whole(which: Option<Which>, body: Incoming) -> Answered<Bytes> {
+    let large = which.is_some_and(|it| it.row().carries_files);
+    let most = if large { OWN_FILES_BYTES_MAX } else { FRAME_LEN_MAX };
+    let read = axum::body::to_bytes(Body::new(body), most);
+    match tokio::time::timeout(Duration::from_millis(OWN_BODY_MS_MAX), read).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => {
+            let message = format!("the body is larger than {} MiB, or broke off", most >> 20);
+            Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid", message))
+        }
+        Err(_) => Err(Fault::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body did not come in time")),
+    }
+}
+
+/// The endpoint at the path of a request, if it is asked by its method.
+fn wanted(which: Option<Which>, method: &Method) -> Answered<Which> {
+    let which =
+        which.ok_or_else(|| Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path"))?;
+    let asked = if *method == Method::HEAD { &Method::GET } else { method };
+    if which.method() == *asked {
+        return Ok(which);
+    }
+    let message = "questions are GET, verbs are POST";
+    Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message))
+}
+
+/// The fault as an answer.
+pub(super) fn faulty(fault: &Fault) -> Response<Body> {
+    let json = serde_json::to_vec(&fault.body).unwrap_or_default();
+    whole_answer(fault.status, json)
+}
+
+fn whole_answer(status: StatusCode, json: Vec<u8>) -> Response<Body> {
+    let mut answer = Response::new(Body::from(json));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}

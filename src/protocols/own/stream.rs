@@ -1,0 +1,167 @@
+//! The stream of events: `GET /event-stream`, server-sent events with a cursor that outlives connections and restarts.
+//!
+//! Each event of the journal is `id: SEQ`, `event: KIND` and `data:` with the same JSON as at `/events`. A reader goes on behind the
+//! number that it names in `Last-Event-ID`, else in `after`, else behind the newest event. It sees each event once and in order: what it
+//! has missed comes from the store, at its own pace.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use hyper::body::Bytes;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::handle::Answered;
+use super::inside::Known;
+use super::map::{self, Fault};
+use super::{Own, read};
+use crate::api::wire;
+use crate::base::EventSeq;
+use crate::base::limits::OWN_COMMENT_EVERY_S;
+use crate::domain::Event;
+use crate::engine::{Fanout, Frame};
+use crate::protocols::proven::ended;
+use crate::transport::accept::Guard;
+use crate::transport::sse::{CutOff, EventSender, Readers};
+
+/// What the stream keeps.
+pub(super) struct Streams {
+    readers: Readers,
+    events: Fanout<Written>,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { readers: Readers::default(), events: Fanout::new(Written::of) }
+    }
+}
+
+/// An event as it travels.
+struct Written(Bytes);
+
+impl Frame for Written {
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Written {
+    fn of(event: &Event) -> Option<Self> {
+        let (seq, kind) = (event.seq.0, event.kind.name());
+        Some(Self(format!("id: {seq}\nevent: {kind}\ndata: {}\n\n", shape(event)).into()))
+    }
+}
+
+/// An event in the shape of this API: as it is stored, with its time in words.
+pub(super) fn shape(event: &Event) -> Value {
+    let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
+    value["at"] = json!(event.at.rfc3339());
+    value
+}
+
+fn stops() -> Fault {
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon stops")
+        .hint("read on behind the last number, once it runs again")
+}
+
+/// Which events a reader wants.
+struct Wanted {
+    after: EventSeq,
+    kinds: Vec<Box<str>>,
+}
+
+impl Wanted {
+    fn takes(&self, event: &Event) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|kind| **kind == *event.kind.name())
+    }
+}
+
+impl Own {
+    /// Answers a request for the stream. The head of the answer is sent at once, and events as there are any.
+    pub(super) async fn stream(&self, known: Known, guard: &Guard, head: &Parts) -> Answered<Response<Body>> {
+        if head.method != Method::GET {
+            let message = "questions are GET, verbs are POST";
+            return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message));
+        }
+        let wanted = self.wanted(head).await?;
+        let comments = Some(Duration::from_secs(OWN_COMMENT_EVERY_S));
+        let Some((sender, stream)) = self.0.streams.readers.enter(comments) else {
+            let message = "there are as many readers of events as there may be";
+            return Err(
+                Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hint("try again in a moment")
+            );
+        };
+        tokio::spawn(self.clone().send_all(known, wanted, sender, guard.stopping()));
+        let mut answer = Response::new(Body::new(stream));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        Ok(answer)
+    }
+
+    async fn wanted(&self, head: &Parts) -> Answered<Wanted> {
+        let query: wire::EventStreamQuery = read::of_query(head)?;
+        let newest = self.0.provost.engine().journal_head().await.map_err(map::fault)?.seq;
+        let resumed = match head.headers.get(wire::LAST_EVENT_HEADER) {
+            Some(it) => Some(it.to_str().ok().and_then(|it| it.trim().parse::<u64>().ok()).ok_or_else(|| {
+                Fault::invalid("last-event-id is the number of no event: leave it out, or name the last `id` that was read")
+            })?),
+            None => query.after,
+        };
+        let after = resumed.map_or(newest, EventSeq);
+        if after > newest {
+            let message = format!("the journal ends at event {newest}, before the cursor {after}");
+            return Err(Fault::new(StatusCode::CONFLICT, "cursor_ahead", message)
+                .hint("it belongs to another repository, or to a journal that was restored since: read again from the beginning, with after=0"));
+        }
+        let kinds = query.kinds.unwrap_or_default();
+        let kinds = kinds.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Into::into).collect();
+        Ok(Wanted { after, kinds })
+    }
+
+    /// Sends a reader its events until it goes, its proof ends, or the daemon stops.
+    async fn send_all(
+        self,
+        known: Known,
+        wanted: Wanted,
+        sender: EventSender,
+        stopping: impl Future<Output = ()> + Send,
+    ) {
+        let why = tokio::select! {
+            () = sender.gone() => return,
+            () = stopping => stops(),
+            fault = ended(|| self.still(&known)) => fault,
+            Err(why) = self.send_each(&known, &wanted, &sender) => match why {
+                Some(fault) => fault,
+                None => return,
+            },
+        };
+        tracing::debug!(door = "own", error = why.body.error, "a stream of events ends");
+        let data = serde_json::to_string(&why.body).unwrap_or_default();
+        // One that is gone does not hear of it.
+        let _sent = sender.send(format!("event: error\ndata: {data}\n\n").into());
+    }
+
+    /// Ends with the reason that the reader is to be told, if it is still there.
+    async fn send_each(
+        &self,
+        known: &Known,
+        wanted: &Wanted,
+        sender: &EventSender,
+    ) -> Result<std::convert::Infallible, Option<Fault>> {
+        let mut follower = self.0.streams.events.follow(self.0.provost.engine(), wanted.after);
+        loop {
+            let next = follower.next().await.map_err(|why| {
+                Some(Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why.to_string()))
+            })?;
+            if !wanted.takes(&next.event) {
+                continue;
+            }
+            // An event that has ended the proof was committed before this.
+            self.still(known).map_err(Some)?;
+            let sent = sender.send_in_turn(next.frame.0.clone()).await;
+            sent.map_err(|_: CutOff| None)?;
+        }
+    }
+}

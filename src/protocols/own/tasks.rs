@@ -1,0 +1,111 @@
+//! Tasks: delegated, looked at, reported on and cancelled.
+
+use super::Own;
+use super::handle::{Answered, Call, Handles, patience};
+use super::map::{self, Fault};
+use crate::api::{endpoints, wire};
+use crate::domain::Answer;
+use crate::domain::command::AckTask;
+use crate::domain::view::WaitingOne;
+use crate::service::{Chunk, Stream, TaskFilter};
+
+impl Handles<endpoints::Delegate> for Own {
+    async fn handle(&self, call: &Call, body: wire::Delegate) -> Answered<wire::Delegated> {
+        let verb = map::delegate(body)?;
+        let task = verb.task.clone();
+        Ok(match self.0.provost.delegate(&call.who, verb).await.map_err(map::fault)? {
+            Answer::Done(done) => map::delegated(&task, &done.state),
+            Answer::Parked(id) => map::parked(&task, id),
+            Answer::Denied(denial) => map::denied(&task, denial),
+        })
+    }
+}
+
+impl Handles<endpoints::Screenshot> for Own {
+    async fn handle(&self, call: &Call, body: wire::Screenshot) -> Answered<wire::Delegated> {
+        let verb = map::screenshot(body)?;
+        let task = verb.task.clone();
+        Ok(match self.0.provost.submit_judged(&call.who, verb).await.map_err(map::fault)? {
+            Answer::Done(done) => map::delegated(&done.task, &done.state),
+            Answer::Parked(id) => {
+                // The one that waits already, if the caller has asked before.
+                let waiting = self.0.provost.view(WaitingOne(id)).await.map_err(map::fault)?;
+                let waiting = waiting.and_then(|it| it.task().cloned());
+                map::parked(waiting.as_ref().unwrap_or(&task), id)
+            }
+            Answer::Denied(denial) => map::denied(&task, denial),
+        })
+    }
+}
+
+impl Handles<endpoints::Tasks> for Own {
+    async fn handle(&self, _call: &Call, query: wire::TasksQuery) -> Answered<wire::Tasks> {
+        let filter = match query.filter.as_deref().unwrap_or("all") {
+            "all" => TaskFilter::All,
+            "active" => TaskFilter::Active,
+            "completed" => TaskFilter::Completed,
+            "failed" => TaskFilter::Failed,
+            other => {
+                return Err(Fault::invalid(format!(
+                    "filter '{other}' is not one of all, active, completed, failed"
+                )));
+            }
+        };
+        let before = query.before.map(|it| map::task_id(&it)).transpose()?;
+        let snapshot =
+            self.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
+        Ok(map::tasks(&snapshot))
+    }
+}
+
+impl Handles<endpoints::Task> for Own {
+    async fn handle(&self, _call: &Call, query: wire::TaskQuery) -> Answered<wire::Task> {
+        let id = map::task_id(&query.id)?;
+        let seen = query.seen.unwrap_or_default();
+        let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+        let task =
+            self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
+        Ok(map::task(&task))
+    }
+}
+
+impl Handles<endpoints::Output> for Own {
+    async fn handle(&self, _call: &Call, query: wire::OutputQuery) -> Answered<wire::Output> {
+        let id = map::task_id(&query.id)?;
+        let page = self.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
+        let page = page.map(|page| page.up_to(query.limit.unwrap_or(usize::MAX)));
+        let chunk = |it: Chunk| wire::Chunk {
+            stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
+            text: String::from_utf8_lossy(&it.bytes).into_owned(),
+        };
+        Ok(match page {
+            Some(page) => wire::Output {
+                done: page.finished && page.chunks.is_empty(),
+                next: page.next,
+                chunks: page.chunks.into_iter().map(chunk).collect(),
+            },
+            None => wire::Output { chunks: Vec::new(), next: query.from, done: true },
+        })
+    }
+}
+
+impl Handles<endpoints::Cancel> for Own {
+    async fn handle(&self, call: &Call, body: wire::Cancel) -> Answered<wire::TaskState> {
+        let verb = map::cancel(body)?;
+        let task = verb.task.to_string();
+        let done = self.submit(&call.who, verb).await?;
+        Ok(wire::TaskState { task, state: map::state_word(&done.state).into() })
+    }
+}
+
+impl Handles<endpoints::Report> for Own {
+    async fn handle(&self, call: &Call, body: wire::Report) -> Answered<wire::TaskState> {
+        let task = body.task.clone();
+        if body.status == "ack" {
+            self.submit(&call.who, AckTask { task: map::task_id(&task)? }).await?;
+            return Ok(wire::TaskState { task, state: "acknowledged".into() });
+        }
+        let done = self.submit(&call.who, map::report(body)?).await?;
+        Ok(wire::TaskState { task, state: map::state_word(&done.state).into() })
+    }
+}

@@ -1,0 +1,63 @@
+//! Checkouts of the repository, from whose tops absolute paths are written.
+//!
+//! A path means a file of a checkout by its spelling, or because a symbolic link outside of the checkout leads into it.
+//! Nothing is opened here, and links within a checkout are followed where files are opened, as for every path.
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
+
+use crate::base::limits::{PATH_LEN_MAX, WAY_FOLDERS_MAX};
+use crate::base::{Tops, is_absolute, plain_path};
+use crate::system::Ways;
+
+/// The tops of some checkouts, as far as one request asks about them.
+#[derive(Debug)]
+pub struct Checkouts {
+    folders: Vec<PathBuf>,
+    tops: Tops,
+    ways: OnceCell<RefCell<Ways>>,
+}
+
+impl Checkouts {
+    /// Checkouts with these tops, of which a path is written from the innermost.
+    pub fn at(tops: impl IntoIterator<Item = PathBuf>) -> Self {
+        let folders: Vec<PathBuf> = tops.into_iter().collect();
+        Self { tops: Tops::new(&folders), folders, ways: OnceCell::new() }
+    }
+
+    /// An absolute path, or `file:symbol`, as it is from a top; what is relative or outside stays as it is.
+    ///
+    /// Looks at the file system where the spelling does not tell, and may block then for as long as the disk does.
+    pub fn inside<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let inside = self.tops.inside(text);
+        if !is_absolute(&inside) {
+            return inside;
+        }
+        let entered = Path::new(text).parent().and_then(|folder| self.entering(folder));
+        let Some((folder, name)) = entered.zip(Path::new(text).file_name()) else { return inside };
+        let whole = folder.join(name);
+        let found = whole.to_str().map(|it| self.tops.inside(it).into_owned());
+        found.filter(|it| !is_absolute(it)).map_or(inside, Cow::Owned)
+    }
+
+    /// The same for a folder, which may be a top itself: nothing is left of it then. `None` for one that is outside.
+    pub fn folder_inside(&self, text: &str) -> Option<String> {
+        let folder = self.entering(Path::new(text))?;
+        let tops = self.folders.iter().filter(|it| folder.starts_with(it));
+        let top = tops.max_by_key(|it| it.components().count())?;
+        Some(folder.strip_prefix(top).ok()?.to_str()?.replace(std::path::MAIN_SEPARATOR, "/"))
+    }
+
+    /// A folder behind the links by which it enters a checkout.
+    fn entering(&self, folder: &Path) -> Option<PathBuf> {
+        if !folder.is_absolute() || folder.as_os_str().len() > PATH_LEN_MAX {
+            return None;
+        }
+        let folder = plain_path(folder);
+        let ways = || RefCell::new(Ways::new(&self.folders, WAY_FOLDERS_MAX));
+        let look = || self.ways.get_or_init(ways).borrow_mut().entering(&folder);
+        // The daemon's threads go on with other requests meanwhile.
+        tokio::task::block_in_place(look)
+    }
+}
