@@ -223,7 +223,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.provost.settle_applies().await;
     // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
-    daemon.take_over_published(&config.agent_protocol);
+    daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     daemon.open(Arc::new(own), &daemon.start.places.own_socket(), Place::Ours)?;
     let devit_at = daemon.start.places.devit_socket();

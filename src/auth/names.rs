@@ -102,15 +102,8 @@ impl Names {
             return if its { Ok(role::bearer(token, door)) } else { Err(Rejected::OtherName) };
         }
         self.is_free(&agent, Proof::PeerUid)?;
-        match door {
-            Door::Own => Ok(role::local_agent(agent)),
-            Door::Wit => Ok(role::wit(agent)),
-            Door::A6s => Ok(role::editor(agent)),
-            Door::Mcp => Ok(role::hosted(agent)),
-            Door::AgentProtocol | Door::Broker => Ok(role::on_loopback(agent, door)),
-            // Names are proved there by frames, by a jail, or not at all.
-            Door::Devit | Door::Worker | Door::Internal => Err(Rejected::Reserved),
-        }
+        // Elsewhere names are proved by frames, by a jail, or not at all.
+        role::by_name(agent, door).ok_or(Rejected::Reserved)
     }
 
     /// The sender of a frame that verified.

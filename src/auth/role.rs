@@ -4,7 +4,7 @@
 //! be the bug that this module makes visible. Only [`super::names`] calls those that need little proof, for which a
 //! name has to be free.
 
-use crate::base::{AgentId, SessionId, TaskId, look_of};
+use crate::base::{AGENT, AgentId, SessionId, TaskId, look_of};
 use crate::domain::post::slug_of_branch;
 use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
@@ -18,8 +18,6 @@ pub enum Standing {
     /// Proved by a key of its own, made for an approver.
     Approver,
 }
-
-const AGENT: [Scope; 5] = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
 /// Names that no client may claim, in whatever spelling: the daemon's own, and those of people at the terminal.
 pub fn is_reserved(agent: &AgentId) -> bool {
@@ -37,8 +35,8 @@ pub fn is_reserved(agent: &AgentId) -> bool {
 /// A DevIt client whose frame verified. The shared secret never approves.
 pub(super) fn devit(agent: AgentId, standing: Standing) -> Principal {
     let (proof, scopes) = match standing {
-        Standing::Shared => (Proof::SharedKey, Scopes::of(&AGENT)),
-        Standing::Own => (Proof::OwnKey, Scopes::of(&AGENT)),
+        Standing::Shared => (Proof::SharedKey, Scopes::of(AGENT)),
+        Standing::Own => (Proof::OwnKey, Scopes::of(AGENT)),
         Standing::Approver => {
             let approver = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Approve];
             (Proof::OwnKey, Scopes::of(&approver))
@@ -72,37 +70,15 @@ pub fn host_dialog(agent: &Principal) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::HostDialog)
 }
 
-/// A process of this user that speaks as an agent whose name nobody has reserved.
-pub(super) fn local_agent(agent: AgentId) -> Principal {
-    let scopes = Scopes::of(&AGENT);
-    Principal::establish(agent.clone(), session_of(&agent), Door::Own, scopes, Proof::PeerUid)
+/// A process of this user that speaks under a name without proof of it, with the rights that the door's row gives to such names;
+/// `None` where it gives none.
+pub(super) fn by_name(agent: AgentId, door: Door) -> Option<Principal> {
+    let scopes = Scopes::of(door.row().unproved?);
+    Some(Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid))
 }
 
-/// A process of this user at the wit door, which speaks as a session whose name nobody has reserved.
-pub(super) fn wit(agent: AgentId) -> Principal {
-    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate]);
-    Principal::establish(agent.clone(), session_of(&agent), Door::Wit, scopes, Proof::PeerUid)
-}
-
-/// A process of this user at a door over loopback HTTP, which speaks as an agent whose name nobody has reserved.
-pub(super) fn on_loopback(agent: AgentId, door: Door) -> Principal {
-    Principal::establish(agent.clone(), session_of(&agent), door, loopback_scopes(), Proof::PeerUid)
-}
-
-/// The same at the door for editors, which hand work to workers as a person's own command does; the jail binds those,
-/// and policy has its word on each.
-pub(super) fn editor(agent: AgentId) -> Principal {
-    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate]);
-    Principal::establish(agent.clone(), session_of(&agent), Door::A6s, scopes, Proof::PeerUid)
-}
-
-/// The same at the door for agents' hosts, where an agent may do what it may through `provost mcp`.
-pub(super) fn hosted(agent: AgentId) -> Principal {
-    Principal::establish(agent.clone(), session_of(&agent), Door::Mcp, Scopes::of(&AGENT), Proof::PeerUid)
-}
-
-/// What a process of this user may do at those doors, and what a token is good for that nobody has said more of.
-pub fn loopback_scopes() -> Scopes {
+/// What a token is good for where its maker names no rights.
+pub fn usual_token_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])
 }
 

@@ -6,6 +6,7 @@
 
 mod authority;
 mod digest;
+mod doors;
 mod ids;
 mod ignored;
 pub mod json;
@@ -14,6 +15,7 @@ pub mod limits;
 mod lookalikes;
 mod names;
 mod patterns;
+mod scopes;
 mod secret;
 mod symbols;
 mod time;
@@ -21,6 +23,7 @@ mod visible;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
+pub use doors::{AGENT, At, Door, DoorRow, LoopbackAt};
 pub use ids::{
     AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId,
     JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
@@ -30,6 +33,7 @@ pub use json::Json;
 pub use lookalikes::{Unclear, check as check_look, look_of, small};
 pub use names::{BadName, RepoPath, Tops, is_absolute, normalised_path, plain_path};
 pub use patterns::{BadPattern, WatchPatterns};
+pub use scopes::{Scope, Scopes};
 pub use secret::Secret;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};

@@ -89,15 +89,8 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
     let top = &here.places.worktree;
     let wit_root = top.join(".wit").is_dir().then_some(top.as_path());
     let ports = Ports::of(&here.places);
-    let at = env::Whereabouts {
-        socket: &here.places.devit_socket(),
-        secret: &secret,
-        wit_root,
-        agent_protocol: ports.agent_protocol,
-        broker: ports.broker,
-        a6s: ports.a6s,
-        mcp: ports.mcp,
-    };
+    let at =
+        env::Whereabouts { socket: &here.places.devit_socket(), secret: &secret, wit_root, ports: &ports };
     let text = env::for_clients(&at, shell).map_err(|why| {
         Complaint::of("clients cannot be pointed here")
             .because(why)

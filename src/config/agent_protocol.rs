@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 
+use crate::base::Door;
+
 /// Where it lies in a repository.
 pub(super) const FILE: &str = ".agent-protocol/config.json";
 
-/// Its own port and interval, which it writes down whether or not anybody has chosen them.
-const PORT: u64 = 4700;
+/// Its own interval, which it writes down like its port whether or not a person has chosen them.
 const HEARTBEAT_INTERVAL_MS: u64 = 30_000;
 
 /// Durations, by its names and by ours.
@@ -30,7 +31,8 @@ pub(super) fn as_toml(text: &str) -> Result<String, String> {
     let mut put = |key: &str, value: String| toml.push_str(&format!("{key} = {value}\n"));
     match members.get("port") {
         None | Some(Value::Null) => {}
-        Some(Value::Number(port)) if port.as_u64() == Some(PORT) => {}
+        Some(Value::Number(port))
+            if port.as_u64() == Door::AgentProtocol.loopback().map(|at| at.port.into()) => {}
         Some(port) => put("port", port.to_string()),
     }
     match members.get("lead_agent") {

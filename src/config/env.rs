@@ -1,40 +1,48 @@
 //! Environment variables: those that Provost reads, and those that `provost env` prints for clients.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use crate::base::Secret;
+use super::Ports;
+use crate::base::{At, Door, Secret};
 use crate::system;
 
 /// A variable that Provost reads or writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
     /// Who reads it.
     pub reader: &'static str,
     /// What it does.
-    pub says: &'static str,
+    pub says: Cow<'static, str>,
 }
 
 const fn variable(name: &'static str, reader: &'static str, says: &'static str) -> Variable {
-    Variable { name, reader, says }
+    Variable { name, reader, says: Cow::Borrowed(says) }
 }
 
-/// Every variable that means something here.
-pub const VARIABLES: &[Variable] = &[
+/// Every variable that means something here: those below, and those of the doors.
+pub fn variables() -> Vec<Variable> {
+    let of_clients = Door::ALL.iter().flat_map(|door| door.row().variables);
+    let addresses = of_clients.map(|(name, says)| variable(name, "clients", says));
+    let ports = Door::over_loopback().map(|(door, at)| Variable {
+        name: at.port_variable,
+        reader: "daemon",
+        says: format!("`{}.port`, when no file of yours sets it.", door.name()).into(),
+    });
+    VARIABLES.iter().cloned().chain(addresses).chain(ports).collect()
+}
+
+/// Those that belong to no door's address or port.
+const VARIABLES: &[Variable] = &[
     variable(
         "DEVIT_SECRET",
         "`devitd`, clients",
         "The secret that clients sign with, and for a daemon that is started as `devitd` that of its address, instead of the one that was created. Empty and well-known secrets are refused. `provost up` does not read it.",
-    ),
-    variable("DEVIT_SOCK", "clients", "Address of the DevIt door, for devit-smart and devit-worker."),
-    variable(
-        "DEVIT_DAEMON_SOCKET",
-        "clients",
-        "Address of the DevIt door, for the DevIt CLI and its MCP server.",
     ),
     variable("DEVIT_CORE_CONFIG", "daemon", "A `devit.core.toml` to read, when `--config` names no file."),
     variable(
@@ -63,18 +71,6 @@ pub const VARIABLES: &[Variable] = &[
         "PROVOST_WORKER_FD",
         "workers",
         "Given to a worker in tier `ll`: the number of the connected socket that is the door of its run.",
-    ),
-    variable("GIT_PAW_BROKER_URL", "clients", "Address of the broker, for git-paw's agents and hooks."),
-    variable(
-        "AGENT_PROTOCOL_URL",
-        "clients",
-        "Address of Agent Protocol, for scripts; its own adapters take a port.",
-    ),
-    variable("A6S_URL", "clients", "Address of the A6s door, for scripts; editors' plugins take a port."),
-    variable(
-        "PROVOST_MCP_URL",
-        "clients",
-        "Address of MCP over HTTP, for the configuration of agents' hosts.",
     ),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
     variable(
@@ -105,14 +101,6 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
-    variable(
-        "PROVOST_AGENT_PROTOCOL_PORT",
-        "daemon",
-        "`agent_protocol.port`, when no file of yours sets it.",
-    ),
-    variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file of yours sets it."),
-    variable("PROVOST_A6S_PORT", "daemon", "`a6s.port`, when no file sets it."),
-    variable("PROVOST_MCP_PORT", "daemon", "`mcp.port`, when no file sets it."),
     variable(
         "XDG_CONFIG_HOME",
         "daemon, clients",
@@ -171,17 +159,21 @@ pub struct Environment {
     texts: Vec<(&'static str, String)>,
 }
 
-/// Variables that stand in for settings.
-const SETTINGS: [(&str, &str, &str); 8] = [
+/// Variables that stand in for settings, besides the ports of doors: variable, section and key.
+const SETTINGS: [Setting; 4] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
     ("DEVIT_NOTIFY_HOOK", "hooks.notify", "command"),
     ("PROVOST_LOG", "log", "level"),
-    ("PROVOST_AGENT_PROTOCOL_PORT", "agent_protocol", "port"),
-    ("PROVOST_BROKER_PORT", "broker", "port"),
-    ("PROVOST_A6S_PORT", "a6s", "port"),
-    ("PROVOST_MCP_PORT", "mcp", "port"),
 ];
+
+type Setting = (&'static str, &'static str, &'static str);
+
+/// Every variable that stands in for a setting.
+fn settings() -> impl Iterator<Item = Setting> {
+    let ports = Door::over_loopback().map(|(door, at)| (at.port_variable, door.name(), "port"));
+    SETTINGS.into_iter().chain(ports)
+}
 
 impl Environment {
     /// The environment of this process.
@@ -214,7 +206,7 @@ impl Environment {
                 .map(|value| Secret::new(value.into_encoded_bytes())),
             expected_daemon_version: present("DEVIT_EXPECTED_DAEMON_VERSION").map(|(_, text)| text),
             auto_start: get("DEVIT_NO_AUTO_START").is_none() && get("CI").is_none(),
-            texts: SETTINGS.iter().filter_map(|(name, ..)| present(name)).collect(),
+            texts: settings().filter_map(|(name, ..)| present(name)).collect(),
         }
     }
 
@@ -224,7 +216,7 @@ impl Environment {
             let (_, text) = self.texts.iter().find(|(set, _)| *set == name)?;
             Some((name, path, key, as_toml(name, text.trim())))
         };
-        SETTINGS.into_iter().filter_map(row).collect()
+        settings().filter_map(row).collect()
     }
 }
 
@@ -243,7 +235,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
         }
-        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" | "PROVOST_A6S_PORT" | "PROVOST_MCP_PORT" => {
+        name if Door::over_loopback().any(|(_, at)| at.port_variable == name) => {
             DeValue::parse(text).map_or_else(|_| DeValue::String(text.into()), toml::Spanned::into_inner)
         }
         _ => DeValue::String(text.into()),
@@ -283,14 +275,8 @@ pub struct Whereabouts<'a> {
     pub secret: &'a Secret,
     /// The work tree whose `.wit` wit's clients are to find from its subdirectories, too.
     pub wit_root: Option<&'a Path>,
-    /// Agent Protocol's port.
-    pub agent_protocol: Option<u16>,
-    /// The broker's port.
-    pub broker: Option<u16>,
-    /// The A6s door's port.
-    pub a6s: Option<u16>,
-    /// MCP's port.
-    pub mcp: Option<u16>,
+    /// The ports of the doors over loopback.
+    pub ports: &'a Ports,
 }
 
 /// The variables that point existing clients at this daemon.
@@ -300,21 +286,16 @@ pub struct Whereabouts<'a> {
 /// # Errors
 /// When the address or the secret is not UTF-8, which no shell could be told reliably.
 pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'static str> {
-    let Whereabouts { socket, secret, wit_root, .. } = at;
-    let url = |port: Option<u16>| port.map(|port| format!("http://127.0.0.1:{port}"));
-    let (agent_protocol, broker) = (url(at.agent_protocol), url(at.broker));
-    let a6s = at.a6s.map(|port| format!("ws://127.0.0.1:{port}/ws"));
-    let mcp = at.mcp.map(|port| format!("http://127.0.0.1:{port}/mcp"));
-    let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
-    let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
-    let mut pairs = vec![("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
-    if let Some(root) = wit_root {
-        pairs.push(("WIT_REPO_ROOT", root.to_str().ok_or("the work tree's path is not UTF-8")?));
+    let secret = std::str::from_utf8(at.secret.expose()).map_err(|_| "the secret is not UTF-8")?;
+    let mut pairs = Vec::new();
+    for door in Door::ALL {
+        let address = address(*door, at)?;
+        let variables = door.row().variables.iter().map(|(name, _)| *name);
+        pairs.extend(address.iter().flat_map(|it| variables.clone().map(|name| (name, it.clone()))));
+        if *door == Door::Devit {
+            pairs.push(("DEVIT_SECRET", secret.to_owned()));
+        }
     }
-    pairs.extend(agent_protocol.iter().map(|url| ("AGENT_PROTOCOL_URL", url.as_str())));
-    pairs.extend(broker.iter().map(|url| ("GIT_PAW_BROKER_URL", url.as_str())));
-    pairs.extend(a6s.iter().map(|url| ("A6S_URL", url.as_str())));
-    pairs.extend(mcp.iter().map(|url| ("PROVOST_MCP_URL", url.as_str())));
     let lines =
         |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
     Ok(match shell {
@@ -322,9 +303,24 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
         Shell::Fish => lines(|name, value| format!("set -gx {name} {};\n", quote_fish(value))),
         Shell::Json => {
             let object: serde_json::Map<_, _> =
-                pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+                pairs.iter().map(|(name, value)| ((*name).into(), value.as_str().into())).collect();
             format!("{}\n", serde_json::Value::Object(object))
         }
+    })
+}
+
+/// What the variables of a door say; `None` where it is not open, or clients do not look for it.
+fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static str> {
+    Ok(match door.row().at {
+        At::Socket if door == Door::Devit => {
+            Some(at.socket.to_str().ok_or("the socket's path is not UTF-8")?.to_owned())
+        }
+        At::WorkTrees => match at.wit_root {
+            Some(root) => Some(root.to_str().ok_or("the work tree's path is not UTF-8")?.to_owned()),
+            None => None,
+        },
+        At::Loopback(loopback) => at.ports.of_door(door).map(|port| loopback.address(port)),
+        At::Socket | At::Run | At::Nowhere => None,
     })
 }
 

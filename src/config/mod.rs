@@ -12,6 +12,7 @@
 mod agent;
 mod agent_protocol;
 mod devit;
+mod doors;
 pub mod env;
 mod git_paw;
 mod load;
@@ -30,6 +31,7 @@ mod worker;
 mod workflow;
 
 pub use agent::{Agent, METHODS, Output, PromptBy, Reader, Role, Template};
+pub use doors::{DoorSettings, Doors, print_doors};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use mcp_tools::McpTools;
 pub use places::{Places, WorkTree};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::env::Environment;
 use super::sockets;
-use crate::base::Digest;
+use crate::base::{Digest, Door};
 use crate::system::{self, ADDRESS_BYTES_MAX};
 
 pub use crate::system::SYSTEM_CONFIG;
@@ -189,7 +189,7 @@ impl Places {
 
     /// The DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
-        system::socket(&self.runtime, "devit")
+        system::socket(&self.runtime, Door::Devit.name())
     }
 
     /// Where placeholders are kept between the runs of workers.
@@ -204,7 +204,7 @@ impl Places {
 
     /// Our own API.
     pub fn own_socket(&self) -> PathBuf {
-        system::socket(&self.runtime, "own")
+        system::socket(&self.runtime, Door::Own.name())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ports that a daemon has, remembered in its runtime folder: for `provost env`, for the next start, and so that
 //! the daemon of another repository can name the owner of a port that is taken.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Places;
+use crate::base::Door;
 use crate::system;
 
 /// The file in the runtime folder.
@@ -29,14 +31,9 @@ pub struct Ports {
     pub began: u64,
     /// Its repository.
     pub root: String,
-    /// Agent Protocol's port.
-    pub agent_protocol: Option<u16>,
-    /// The broker's port.
-    pub broker: Option<u16>,
-    /// The A6s door's port.
-    pub a6s: Option<u16>,
-    /// MCP's port.
-    pub mcp: Option<u16>,
+    /// The ports of the doors over loopback, by the doors' names.
+    #[serde(flatten)]
+    doors: BTreeMap<String, Option<u16>>,
 }
 
 impl Ports {
@@ -45,6 +42,16 @@ impl Ports {
         let pid = std::process::id();
         let began = system::process_began(pid).ok().flatten().unwrap_or_default();
         Self { pid, began, root: places.root.display().to_string(), ..Self::default() }
+    }
+
+    /// The port of a door, if it has one.
+    pub fn of_door(&self, door: Door) -> Option<u16> {
+        self.doors.get(door.name()).copied().flatten()
+    }
+
+    /// Has a door at this port.
+    pub fn put(&mut self, door: Door, port: Option<u16>) {
+        self.doors.insert(door.name().into(), port);
     }
 
     /// What is remembered of a repository; nothing where there is nothing that can be read.
@@ -81,7 +88,7 @@ impl Ports {
         let above = places.runtime.parent()?;
         let others = fs::read_dir(above).ok()?.flatten().take(REPOSITORIES_MAX).map(|it| it.path());
         let mut others = others.filter(|it| *it != places.runtime).filter_map(|it| Self::in_folder(&it));
-        let has = |it: &Self| [it.agent_protocol, it.broker, it.a6s, it.mcp].contains(&Some(port));
+        let has = |it: &Self| it.doors.values().any(|its| *its == Some(port));
         let runs = |it: &Self| system::process_began(it.pid).is_ok_and(|began| began == Some(it.began));
         others.find(|it| has(it) && runs(it))
     }

@@ -100,7 +100,7 @@ pub fn print_markdown() -> String {
     out += &format!("\n## `[[workflow]]`\n\n{workflow}\n\n{WORKFLOWS}\n{}", table(&WorkflowHead::rows()));
     out += &format!("\n## `[[workflow.step]]`\n\n{step}\n\n{}", table(&Step::rows()));
     out += "\n## Environment\n\n| variable | read by | meaning |\n|---|---|---|\n";
-    for variable in env::VARIABLES {
+    for variable in env::variables() {
         out += &format!("| `{}` | {} | {} |\n", variable.name, variable.reader, variable.says);
     }
     out + DEVIT

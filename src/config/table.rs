@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::agent::{Agent, Role, Template};
+use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
 use super::rate::Rate;
 use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
-    KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
-    Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
+    KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
+    Value, Versions, WitOpen, WorkerKind, checked,
 };
 use super::worker::Copies;
 use super::workflow::Workflow;
@@ -61,12 +62,16 @@ macro_rules! section {
 
             /// The rows of this section, in the order of the table.
             pub fn rows() -> Vec<Row> {
-                let defaults = Self::default();
+                Self::default().with_defaults()
+            }
+
+            /// The same, with these values as the defaults.
+            pub fn with_defaults(&self) -> Vec<Row> {
                 vec![$(Row {
                     key: key!($name $($key)?),
                     kind: <$Type as Value>::NAME,
                     words: <$Type as Value>::WORDS,
-                    default: defaults.$name.print(),
+                    default: self.$name.print(),
                     unit: $unit,
                     marks: &[$(Mark::$mark),*],
                     says: concat!($($says),+).trim_ascii(),
@@ -105,6 +110,8 @@ macro_rules! settings {
         #[derive(Clone, PartialEq, Debug)]
         pub struct Config {
             $(#[doc = concat!("The section `[", $path, "]`.")] pub $field: $Section,)+
+            /// What every door over loopback has in its section.
+            pub doors: Doors,
             /// Workers by ident, from `[workers.<ident>]`.
             pub workers: BTreeMap<AgentId, Worker>,
             /// Workers whose entry is invalid, by the name in the file: a request for one is answered with the
@@ -124,6 +131,7 @@ macro_rules! settings {
             fn default() -> Self {
                 Self {
                     $($field: $Section::default(),)+
+                    doors: Doors::default(),
                     workers: built_in_workers(),
                     refused_workers: BTreeMap::new(),
                     agents: Vec::new(),
@@ -143,6 +151,9 @@ macro_rules! settings {
                 value: &toml::de::DeValue<'_>,
                 context: &Context,
             ) -> Option<Result<(), String>> {
+                if let Some(done) = self.doors.set(path, key, value, context) {
+                    return Some(done);
+                }
                 match path {
                     $($path => self.$field.set(key, value, context),)+
                     _ => None,
@@ -150,9 +161,11 @@ macro_rules! settings {
             }
         }
 
-        /// Every section with its path, what it is for, and its rows; the workers' table is [`Worker::rows`].
+        /// Every section with its path, what it is for, and its rows; the workers' table is [`Worker::rows`]. That of a door
+        /// over loopback begins with the settings that each such door has.
         pub fn sections() -> Vec<(&'static str, &'static str, Vec<Row>)> {
-            vec![$(($path, $Section::ABOUT.trim_ascii(), $Section::rows()),)+]
+            let own = vec![$(($path, $Section::ABOUT.trim_ascii(), $Section::rows()),)+];
+            doors::beside(own)
         }
     };
 }
@@ -202,14 +215,8 @@ settings! {
         open: WitOpen = WitOpen::Found, "", Strict;
     }
 
-    /// Agent Protocol, over loopback HTTP.
+    /// Agent Protocol, over loopback HTTP. Without `port` here, that of an allowed `.agent-protocol/config.json` counts, if it is not 4700.
     ["agent_protocol"] agent_protocol: AgentProtocolSettings {
-        /// Whether the door is open.
-        enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Without an entry here, the port of an allowed `.agent-protocol/config.json` counts, if it is not 4700. If the default is taken, the daemon chooses another one and reports it once; it never replaces a configured port.
-        port: u16 = 4700, "port", Strict;
-        /// The proof that a request needs: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it also shows a token of `provost token mint`.
-        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// How long an agent may be silent; then it counts as offline, its claims are free and another agent leads.
         dead_after: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
         /// How often the daemon checks for silent agents; without it, the daemon notices silence at once.
@@ -238,14 +245,8 @@ settings! {
         ignored_paths: Vec<String> = paths(&["node_modules/**", "dist/**"]), "glob";
     }
 
-    /// The A6s door: the Autonoma daemon protocol over WebSockets on loopback, for editors.
+    /// The A6s door: the Autonoma daemon protocol over WebSockets on loopback, for editors. Clients that can set no headers show a token as `/ws?token=`.
     ["a6s"] a6s: A6sSettings {
-        /// Whether the door is open.
-        enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
-        port: u16 = 9876, "port", Strict;
-        /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.
-        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// Whether `scan.techDebt` and `scan.modernize` are permitted: an agent reads the whole repository.
         scans: bool = false, "", Strict, Owner;
         /// Whether roles are listed beside the agents.
@@ -268,14 +269,8 @@ settings! {
         apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
     }
 
-    /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback.
+    /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.
     ["mcp"] mcp: McpSettings {
-        /// Whether the door over HTTP is open; `provost mcp` works without it.
-        enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
-        port: u16 = 4710, "port", Strict;
-        /// As for Agent Protocol.
-        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// The tools that hosts are offered, as sets: `default` (about fifteen, small enough for every request to a model), `all`, or some of `tasks`, `approvals`, `locks`, `intents`, `contracts`, `claims`, `handoffs`, `messages`, `pictures`, `devit`. `provost mcp --tools` overrides it for one host.
         tools: Vec<McpTools> = vec![McpTools::Default], "";
         /// Whether tools declare the schema of their answers. Hosts check answers against it, and no model sees it.
@@ -336,14 +331,8 @@ settings! {
         scan: Option<Template> = None, "template";
     }
 
-    /// The git-paw broker's protocol, over loopback HTTP.
+    /// The git-paw broker's protocol, over loopback HTTP. Without `port` here, that of an allowed `.git-paw/config.toml` counts.
     ["broker"] broker: BrokerSettings {
-        /// Whether the door is open.
-        enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol; without an entry here, the port of an allowed `.git-paw/config.toml` counts.
-        port: u16 = 9119, "port", Strict;
-        /// As for Agent Protocol.
-        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// Whether all messages are also written to `.git-paw/broker.log` in the repository: `found`: if that folder exists; `always`; `never`.
         log: KeepLog = KeepLog::Found, "";
         /// Whether the daemon checks agents' work trees for changed files.
@@ -559,10 +548,6 @@ fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     };
     BTreeMap::from([(ours("shell"), shell)])
 }
-
-/// On a system that does not tell which process connects, a request needs a token.
-const LOOPBACK_AUTH: LoopbackAuth =
-    if cfg!(target_os = "linux") { LoopbackAuth::Peer } else { LoopbackAuth::Token };
 
 /// An ident written in this file.
 fn ours(ident: &str) -> AgentId {

@@ -11,11 +11,12 @@ use anyhow::{Result, anyhow, bail};
 use super::{Daemon, GRACE};
 use crate::api::wire::DoorAt;
 use crate::auth::loopback::KNOWS_PEERS;
-use crate::config::{Loaded, LoopbackAuth, McpTools, Ports};
+use crate::config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
 use crate::domain::{DOOR_OPENED, Door};
-use crate::mcp::Settings as Offered;
+use crate::mcp::{McpHttp, Settings as Offered};
 use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::{AgentProtocol, Shown};
+use crate::protocols::broker::Broker;
 use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use crate::protocols::own::Inside;
 use crate::system::{Listener, listener_at};
@@ -42,6 +43,60 @@ struct Wanted {
     written: bool,
     /// The one that this repository had last.
     last: Option<u16>,
+    /// The proof that a request needs.
+    auth: LoopbackAuth,
+}
+
+/// What the doors are made with, besides the daemon.
+struct With<'a> {
+    config: &'a Config,
+    /// The daemon's own API.
+    api: &'a Inside,
+}
+
+/// A protocol that this daemon can answer at a door over TCP.
+trait Wired: LoopbackDoor {
+    /// What answers at this port.
+    fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self;
+}
+
+impl Wired for AgentProtocol {
+    fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self {
+        let settings = &with.config.agent_protocol;
+        let shown = Shown { project: settings.project.clone(), dashboard: settings.dashboard.clone() };
+        Self::new(daemon.provost.clone(), port, shown, daemon.stop.clone())
+    }
+}
+
+impl Wired for Broker {
+    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
+        daemon.broker(with.config)
+    }
+}
+
+impl Wired for A6s {
+    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
+        let manners = Manners {
+            objects_to_neovim: with.config.compat.nvim_output_object,
+            apply_wait: with.config.a6s.apply_wait.as_duration(),
+        };
+        let door = Self::new(daemon.provost.clone(), manners);
+        daemon.doors.spawn(door.clone().tell(daemon.stop.clone()));
+        door
+    }
+}
+
+impl Wired for McpHttp {
+    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
+        let settings = &with.config.mcp;
+        let devit = settings.devit_tools.then_some(McpTools::Devit);
+        let offered = Offered {
+            tools: settings.tools.iter().copied().chain(devit).map(|it| it.as_str().to_owned()).collect(),
+            output_schemas: settings.output_schemas,
+            screenshots: with.config.screenshot.enabled,
+        };
+        daemon.hosts_door(offered, with.api.clone())
+    }
 }
 
 /// A port that was got, or not, and what there is to say about it.
@@ -60,46 +115,15 @@ impl Daemon {
     pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: Inside) -> Result<()> {
         let before = Ports::of(&self.start.places);
         let mut ports = Ports::ours(&self.start.places);
-        let settings = &loaded.config.agent_protocol;
-        if settings.enabled {
-            let wanted = Wanted::new("agent_protocol", settings.port, before.agent_protocol, loaded);
-            let (provost, stop) = (self.provost.clone(), self.stop.clone());
-            let shown = Shown { project: settings.project.clone(), dashboard: settings.dashboard.clone() };
-            let make = |port| AgentProtocol::new(provost, port, shown, stop);
-            ports.agent_protocol = self.open_at(Door::AgentProtocol, make, &wanted, settings.auth).await?;
-            if let Some(port) = ports.agent_protocol {
-                let details = serde_json::json!({ "port": port });
-                self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
-            }
+        let with = With { config: &loaded.config, api: &api };
+        for door in Door::ALL {
+            let Some(settings) = loaded.config.doors.of(*door).filter(|it| it.enabled) else { continue };
+            let wanted = Wanted::new(*door, settings, before.of_door(*door), loaded);
+            ports.put(*door, self.open_door(*door, &with, &wanted).await?);
         }
-        let settings = &loaded.config.broker;
-        if settings.enabled {
-            let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
-            let broker = self.broker(&loaded.config);
-            ports.broker = self.open_at(Door::Broker, |_| broker, &wanted, settings.auth).await?;
-        }
-        let settings = &loaded.config.a6s;
-        if settings.enabled {
-            let wanted = Wanted::new("a6s", settings.port, before.a6s, loaded);
-            let manners = Manners {
-                objects_to_neovim: loaded.config.compat.nvim_output_object,
-                apply_wait: settings.apply_wait.as_duration(),
-            };
-            let door = A6s::new(self.provost.clone(), manners);
-            self.doors.spawn(door.clone().tell(self.stop.clone()));
-            ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
-        }
-        let settings = &loaded.config.mcp;
-        if settings.enabled {
-            let wanted = Wanted::new("mcp", settings.port, before.mcp, loaded);
-            let devit = settings.devit_tools.then_some(McpTools::Devit);
-            let offered = Offered {
-                tools: settings.tools.iter().copied().chain(devit).map(|it| it.as_str().to_owned()).collect(),
-                output_schemas: settings.output_schemas,
-                screenshots: loaded.config.screenshot.enabled,
-            };
-            let door = self.hosts_door(offered, api);
-            ports.mcp = self.open_at(Door::Mcp, |_| door, &wanted, settings.auth).await?;
+        if let Some(port) = ports.of_door(Door::AgentProtocol) {
+            let details = serde_json::json!({ "port": port });
+            self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
         }
         // Whoever asks about a job that an earlier daemon has left is told how it stands now.
         self.provost.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
@@ -109,15 +133,25 @@ impl Daemon {
         Ok(())
     }
 
+    /// Opens a door with what answers at it; `None` when it stays shut, which was told.
+    async fn open_door(&mut self, door: Door, with: &With<'_>, wanted: &Wanted) -> Result<Option<u16>> {
+        match door {
+            Door::AgentProtocol => self.open_at(AgentProtocol::wired, with, wanted).await,
+            Door::Broker => self.open_at(Broker::wired, with, wanted).await,
+            Door::A6s => self.open_at(A6s::wired, with, wanted).await,
+            Door::Mcp => self.open_at(McpHttp::wired, with, wanted).await,
+            Door::Devit | Door::Own | Door::Internal | Door::Worker | Door::Wit => Ok(None),
+        }
+    }
+
     /// Opens one door; `None` when it stays shut, which was told.
     async fn open_at<D: LoopbackDoor>(
         &mut self,
-        door: Door,
-        make: impl FnOnce(u16) -> D,
+        make: impl FnOnce(&Self, &With<'_>, u16) -> D,
+        with: &With<'_>,
         wanted: &Wanted,
-        auth: LoopbackAuth,
     ) -> Result<Option<u16>> {
-        let name = door.name();
+        let Wanted { section: name, auth, .. } = *wanted;
         if auth == LoopbackAuth::Peer && !KNOWS_PEERS {
             bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
         }
@@ -142,7 +176,7 @@ impl Daemon {
             demands_token: auth == LoopbackAuth::Token,
             carriers: Carriers::default(),
         };
-        let shell = Shell::new(make(port), gate);
+        let shell = Shell::new(make(self, with, port), gate);
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
         self.doors.spawn(accept_loop(bound, self.capacity.clone(), self.stop.clone(), GRACE, serve));
         Ok(Some(port))
@@ -205,9 +239,10 @@ impl Daemon {
 }
 
 impl Wanted {
-    fn new(section: &'static str, port: u16, last: Option<u16>, loaded: &Loaded) -> Self {
+    fn new(door: Door, settings: &DoorSettings, last: Option<u16>, loaded: &Loaded) -> Self {
+        let section = door.name();
         let written = loaded.origins.contains_key(&format!("{section}.port"));
-        Self { section, port, written, last }
+        Self { section, port: settings.port, written, last, auth: settings.auth }
     }
 
     /// The port that was asked for; where that is any, the one of the last time before others.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::Daemon;
-use crate::config::{AgentProtocolSettings, ImportFound};
+use crate::base::Door;
+use crate::config::{Config, ImportFound};
 use crate::service::{ImportFault, Provost};
 use crate::system::{folder_inside, private_file};
 
@@ -21,8 +22,9 @@ const SEEN: &str = "protocol.db.seen";
 
 impl Daemon {
     /// Tells of the database, or takes its events over, as the configuration says.
-    pub(super) fn take_over_published(&mut self, settings: &AgentProtocolSettings) {
-        if !settings.enabled || settings.import == ImportFound::Never {
+    pub(super) fn take_over_published(&mut self, config: &Config) {
+        let settings = &config.agent_protocol;
+        if !config.doors.is_open(Door::AgentProtocol) || settings.import == ImportFound::Never {
             return;
         }
         let Some(stamp) = stamp(&self.provost) else { return };

@@ -74,16 +74,7 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("token", Action::Token),
 ];
 /// Every door that a caller can come in through; what the daemon does by itself is not judged.
-pub(super) const DOORS: &[(&str, Door)] = &[
-    ("devit", Door::Devit),
-    ("own", Door::Own),
-    ("worker", Door::Worker),
-    ("wit", Door::Wit),
-    ("agent_protocol", Door::AgentProtocol),
-    ("broker", Door::Broker),
-    ("a6s", Door::A6s),
-    ("mcp", Door::Mcp),
-];
+pub(super) const DOORS: &[(&str, Door)] = Door::ENTRANCES;
 pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("shared_key", Proof::SharedKey),
     ("own_key", Proof::OwnKey),

@@ -70,6 +70,7 @@ mod devit_policy;
 mod devit_shell;
 mod devitd_form;
 mod docs;
+mod doors;
 mod doors_agree;
 mod endpoints;
 mod engine;

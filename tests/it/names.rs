@@ -215,7 +215,7 @@ fn open_world() -> (World, Daemon) {
 #[test]
 fn names_fold_alike_at_every_door_for_reading_as_for_writing() {
     let (world, daemon) = open_world();
-    for door in Door::ALL {
+    for door in Door::ALL.iter().copied() {
         for (what, let_in) in tried_at(door, &world, &daemon, "feat-free") {
             assert!(let_in, "{}: {what} is shut for a name that is nobody's", door.name());
         }
@@ -224,7 +224,7 @@ fn names_fold_alike_at_every_door_for_reading_as_for_writing() {
     ok(&world, &["token", "mint", "editor"]);
     ok(&world, &["key", "add", "feat-k"]);
     let mut open = Vec::new();
-    for door in Door::ALL {
+    for door in Door::ALL.iter().copied() {
         for name in ["feat-b", "Feat-B", "FEAT/b", "feat-k", "Feat-K", "feat/k"] {
             let tried = tried_at(door, &world, &daemon, name);
             open.extend(

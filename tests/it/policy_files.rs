@@ -428,7 +428,7 @@ fn a_system_file_lies_over_the_base_when_it_is_there() {
 
 #[test]
 fn a_rule_can_name_every_door_that_a_caller_comes_in_through() {
-    for door in provost::domain::Door::ALL.into_iter().filter(|it| *it != provost::domain::Door::Internal) {
+    for (_, door) in provost::domain::Door::ENTRANCES {
         let rule = format!(
             "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"t\"\ndecision = \"allow\"\nreason = \"r\"\n\
              when.action = [\"delegate\"]\nwhen.door = [\"{}\"]\n",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost::config::{print_markdown, print_toml};
+use provost::config::{print_doors, print_markdown, print_toml};
 
 use super::source::{Source, files, project_root, sources};
 
@@ -427,6 +427,7 @@ fn the_configuration_documents_are_what_the_table_prints() {
     let update = std::env::var_os("UPDATE").is_some();
     assert_eq!(differs("config/provost.toml", &print_toml(), update), None);
     assert_eq!(differs("docs/configuration.md", &print_markdown(), update), None);
+    assert_eq!(differs("docs/doors.md", &print_doors(), update), None);
     let later = provost::base::later::print_markdown();
     assert_eq!(differs("docs/settings-that-run-later.md", &later, update), None);
     assert_eq!(differs("docs/protocols/own.md", &provost::api::print_markdown(), update), None);

@@ -138,7 +138,7 @@ impl Devit {
         let secret = bearer::fresh()
             .map_err(|_| Fault::new(Code::Internal, "the system has no randomness to give"))?;
         let (digest, agent) = (bearer::digest(secret.expose()), who.agent().clone());
-        let verb = MintToken { digest, agent, scopes: role::loopback_scopes(), ttl: HTTP_TOKEN_TTL };
+        let verb = MintToken { digest, agent, scopes: role::usual_token_scopes(), ttl: HTTP_TOKEN_TTL };
         let minted = self.submit_judged(who, verb).await?;
         let text = String::from_utf8_lossy(secret.expose()).into_owned();
         Ok((json!(text), json!(minted.token.expires_at.rfc3339())))

@@ -27,7 +27,7 @@ impl Handles<endpoints::MintToken> for Own {
         if ttl_s == Some(0) {
             return Err(Fault::invalid("ttl_s is zero"));
         }
-        let scopes = scopes.map_or(Ok(role::loopback_scopes()), |words| read(&words))?;
+        let scopes = scopes.map_or(Ok(role::usual_token_scopes()), |words| read(&words))?;
         let secret = bearer::fresh().map_err(|_| {
             Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the system has no randomness to give")
         })?;

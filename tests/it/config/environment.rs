@@ -1,5 +1,8 @@
 //! What the environment says, and what `provost env` prints for it.
 
+use provost::base::Door;
+use provost::config::Ports;
+
 use super::*;
 
 #[test]
@@ -52,25 +55,19 @@ fn empty_and_published_secrets_are_weak() {
 fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
     let (socket, secret) =
         (Path::new("/run/it's \\ $HOME/`x`/d.sock"), Secret::new(b"a'b\"c$d\\e f".to_vec()));
-    let at = |wit_root, broker| Whereabouts {
-        socket,
-        secret: &secret,
-        wit_root,
-        agent_protocol: Some(4700),
-        broker,
-        a6s: broker.map(|_| 9876),
-        mcp: broker.map(|_| 4710),
-    };
-    let printed = for_clients(&at(None, None), Shell::Sh).unwrap();
+    let (closed, mut open) = (Ports::default(), Ports::default());
+    Door::over_loopback().for_each(|(door, at)| open.put(door, Some(at.port)));
+    let at = |wit_root, ports| Whereabouts { socket, secret: &secret, wit_root, ports };
+    let printed = for_clients(&at(None, &closed), Shell::Sh).unwrap();
     let script =
         format!("{printed}\nprintf '%s|%s|%s' \"$DEVIT_SOCK\" \"$DEVIT_DAEMON_SOCKET\" \"$DEVIT_SECRET\"");
     let out = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
     let expected = format!("{0}|{0}|a'b\"c$d\\e f", socket.display());
     assert_eq!(String::from_utf8(out.stdout).unwrap(), expected);
 
-    let fish = for_clients(&at(None, None), Shell::Fish).unwrap();
+    let fish = for_clients(&at(None, &closed), Shell::Fish).unwrap();
     assert!(fish.contains(r#"set -gx DEVIT_SECRET 'a\'b"c$d\\e f';"#), "{fish}");
-    let printed = for_clients(&at(Some(Path::new("/a b")), Some(9119)), Shell::Json).unwrap();
+    let printed = for_clients(&at(Some(Path::new("/a b")), &open), Shell::Json).unwrap();
     let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["DEVIT_SECRET"], "a'b\"c$d\\e f");
     assert_eq!(json["DEVIT_SOCK"], socket.to_str().unwrap());

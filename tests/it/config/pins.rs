@@ -1,5 +1,7 @@
 //! A file of the repository: it counts only while it is what its owner allowed.
 
+use provost::base::Door;
+
 use super::*;
 
 /// A repository with our file in it, and a state folder.
@@ -128,7 +130,7 @@ fn a_port_in_another_programs_file_is_for_whoever_has_named_none() {
         let written = |key: &str| loaded.origins.get(key).cloned().unwrap_or_default();
         let config = &loaded.config;
         (
-            [config.agent_protocol.port, config.broker.port],
+            [Door::AgentProtocol, Door::Broker].map(|door| config.doors.of(door).unwrap().port),
             [written("agent_protocol.port"), written("broker.port")],
             notes(&loaded).join("\n"),
         )

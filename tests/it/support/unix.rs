@@ -40,12 +40,7 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
         .env("USER", "tester")
         .env("XDG_RUNTIME_DIR", world.join("run"))
         // Many daemons run at once here, and none is to wait for another's port.
-        .envs([
-            ("PROVOST_AGENT_PROTOCOL_PORT", "0"),
-            ("PROVOST_BROKER_PORT", "0"),
-            ("PROVOST_A6S_PORT", "0"),
-            ("PROVOST_MCP_PORT", "0"),
-        ]);
+        .envs(provost::base::Door::over_loopback().map(|(_, at)| (at.port_variable, "0")));
 }
 
 /// A daemon's socket of this name, once it is there.

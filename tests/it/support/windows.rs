@@ -46,12 +46,7 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
         .env("APPDATA", home.join(r"AppData\Roaming"))
         .env("LOCALAPPDATA", home.join(r"AppData\Local"))
         .env("USERNAME", "tester")
-        .envs([
-            ("PROVOST_AGENT_PROTOCOL_PORT", "0"),
-            ("PROVOST_BROKER_PORT", "0"),
-            ("PROVOST_A6S_PORT", "0"),
-            ("PROVOST_MCP_PORT", "0"),
-        ]);
+        .envs(provost::base::Door::over_loopback().map(|(_, at)| (at.port_variable, "0")));
 }
 
 /// The pipe of a door that a daemon in the foreground has told of.

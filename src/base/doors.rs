@@ -1,0 +1,245 @@
+//! The doors, one row each: what a protocol is called, where its clients find it, and what a name without proof may do there.
+//!
+//! From a row come the door's settings, its port and what is remembered of it, the environment variables of
+//! `provost env`, the words of rules' `when.door`, the rights of names, and the page `docs/doors.md`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Scope;
+
+/// What a name may do that its caller has proved in no way, where it is known to take part and no more.
+const TAKES_PART: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate];
+
+/// The same, where it may also hand work to workers.
+const DELEGATES: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate];
+
+/// The same, where it may do whatever an agent may do.
+pub const AGENT: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
+
+/// A door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DoorRow {
+    /// As written in events, rules and settings: the door's own settings stand in the section of this name.
+    pub name: &'static str,
+    /// The protocol, for people.
+    pub protocol: &'static str,
+    /// Where clients find it.
+    pub at: At,
+    /// The environment variables that tell clients where it is, each with a sentence for the documents.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// What a process of this user may do under a name that it has not proved; `None` where a name needs a proof.
+    pub unproved: Option<&'static [Scope]>,
+}
+
+/// Where clients find a door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At {
+    /// At a socket of the repository's daemon, or on Windows a named pipe, that is called after the door.
+    Socket,
+    /// At sockets in the work trees.
+    WorkTrees,
+    /// At a port of the loopback addresses.
+    Loopback(LoopbackAt),
+    /// At a socket that the daemon makes for one run of a jailed worker.
+    Run,
+    /// Nowhere: the daemon calls itself.
+    Nowhere,
+}
+
+/// A port of the loopback addresses, and what is said of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoopbackAt {
+    /// The port where no setting names one.
+    pub port: u16,
+    /// Whether the door is open where no setting says so.
+    pub is_open: bool,
+    /// The scheme of its address.
+    pub scheme: &'static str,
+    /// The path of its address.
+    pub path: &'static str,
+    /// The environment variable that sets the port where no file does.
+    pub port_variable: &'static str,
+}
+
+impl LoopbackAt {
+    /// The address for clients, at this port.
+    pub fn address(&self, port: u16) -> String {
+        format!("{}://127.0.0.1:{port}{}", self.scheme, self.path)
+    }
+}
+
+/// The type of doors from their rows.
+macro_rules! doors {
+    ($($(#[doc = $about:literal])+ $Door:ident $row:expr;)+) => {
+        /// The front door a caller came through.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Door {
+            $($(#[doc = $about])+ $Door,)+
+        }
+
+        impl Door {
+            /// Every one.
+            pub const ALL: &'static [Door] = &[$(Door::$Door,)+];
+
+            /// Its row.
+            pub const fn row(self) -> &'static DoorRow {
+                match self {
+                    $(Door::$Door => const { &$row },)+
+                }
+            }
+
+            /// What it is, in a sentence.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Door::$Door => concat!($($about),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+doors! {
+    /// The DevIt daemon protocol: signed frames, one per line, of orchestrators, workers and approvers.
+    Devit DoorRow {
+        name: "devit",
+        protocol: "DevIt",
+        at: At::Socket,
+        variables: &[
+            ("DEVIT_SOCK", "Address of the DevIt door, for devit-smart and devit-worker."),
+            ("DEVIT_DAEMON_SOCKET", "Address of the DevIt door, for the DevIt CLI and its MCP server."),
+        ],
+        unproved: None,
+    };
+    /// Provost's own API: the command line and the tools built on it.
+    Own DoorRow { name: "own", protocol: "Provost", at: At::Socket, variables: &[], unproved: Some(AGENT) };
+    /// The daemon itself: effects that report back.
+    Internal DoorRow {
+        name: "internal",
+        protocol: "none",
+        at: At::Nowhere,
+        variables: &[],
+        unproved: None,
+    };
+    /// The door that was made for one run of a jailed worker.
+    Worker DoorRow {
+        name: "worker",
+        protocol: "DevIt, without signatures",
+        at: At::Run,
+        variables: &[],
+        unproved: None,
+    };
+    /// The wit protocol: JSON requests of wit's command line, hooks and plugins.
+    Wit DoorRow {
+        name: "wit",
+        protocol: "wit",
+        at: At::WorkTrees,
+        variables: &[(
+            "WIT_REPO_ROOT",
+            "The work tree whose `.wit` wit's clients are to find from its subdirectories, too.",
+        )],
+        unproved: Some(TAKES_PART),
+    };
+    /// Agent Protocol, over loopback HTTP.
+    AgentProtocol DoorRow {
+        name: "agent_protocol",
+        protocol: "Agent Protocol v0.1",
+        at: At::Loopback(LoopbackAt {
+            port: 4700,
+            is_open: true,
+            scheme: "http",
+            path: "",
+            port_variable: "PROVOST_AGENT_PROTOCOL_PORT",
+        }),
+        variables: &[(
+            "AGENT_PROTOCOL_URL",
+            "Address of Agent Protocol, for scripts; its own adapters take a port.",
+        )],
+        unproved: Some(TAKES_PART),
+    };
+    /// The git-paw broker's protocol, over loopback HTTP.
+    Broker DoorRow {
+        name: "broker",
+        protocol: "git-paw broker",
+        at: At::Loopback(LoopbackAt {
+            port: 9119,
+            is_open: true,
+            scheme: "http",
+            path: "",
+            port_variable: "PROVOST_BROKER_PORT",
+        }),
+        variables: &[("GIT_PAW_BROKER_URL", "Address of the broker, for git-paw's agents and hooks.")],
+        unproved: Some(TAKES_PART),
+    };
+    /// The Autonoma daemon protocol, over WebSockets on loopback, for editors.
+    A6s DoorRow {
+        name: "a6s",
+        protocol: "Autonoma (A6s)",
+        at: At::Loopback(LoopbackAt {
+            port: 9876,
+            is_open: true,
+            scheme: "ws",
+            path: "/ws",
+            port_variable: "PROVOST_A6S_PORT",
+        }),
+        variables: &[("A6S_URL", "Address of the A6s door, for scripts; editors' plugins take a port.")],
+        // An editor hands work to workers as a person's own command does. The jail binds those, and policy judges each.
+        unproved: Some(DELEGATES),
+    };
+    /// MCP over loopback HTTP, for agents' hosts.
+    Mcp DoorRow {
+        name: "mcp",
+        protocol: "MCP",
+        at: At::Loopback(LoopbackAt {
+            port: 4710,
+            is_open: true,
+            scheme: "http",
+            path: "/mcp",
+            port_variable: "PROVOST_MCP_PORT",
+        }),
+        variables: &[("PROVOST_MCP_URL", "Address of MCP over HTTP, for the configuration of agents' hosts.")],
+        // As much as through `provost mcp`.
+        unproved: Some(AGENT),
+    };
+}
+
+impl Door {
+    /// As written in events, rules and settings.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its port of the loopback addresses, if it has one.
+    pub const fn loopback(self) -> Option<&'static LoopbackAt> {
+        match &self.row().at {
+            At::Loopback(at) => Some(at),
+            At::Socket | At::WorkTrees | At::Run | At::Nowhere => None,
+        }
+    }
+
+    /// Those that a caller can come in through, by name.
+    pub const ENTRANCES: &[(&str, Door)] = &{
+        let mut all = [("", Door::Devit); Door::ALL.len() - 1];
+        let (mut from, mut to) = (0, 0);
+        while from < Door::ALL.len() {
+            let door = Door::ALL[from];
+            if !matches!(door.row().at, At::Nowhere) {
+                all[to] = (door.name(), door);
+                to += 1;
+            }
+            from += 1;
+        }
+        assert!(to == all.len(), "one door, the daemon's own, is no entrance");
+        all
+    };
+
+    /// Those over loopback, each with its port.
+    pub fn over_loopback() -> impl Iterator<Item = (Door, &'static LoopbackAt)> {
+        Door::ALL.iter().filter_map(|door| Some((*door, door.loopback()?)))
+    }
+
+    /// The door over loopback of this name.
+    pub fn at_loopback_named(name: &str) -> Option<Door> {
+        Door::over_loopback().map(|(door, _)| door).find(|door| door.name() == name)
+    }
+}

@@ -1,0 +1,80 @@
+//! Rights: families of verbs that a caller may ask for.
+
+use serde::{Deserialize, Serialize};
+
+/// A right to a family of verbs. Every verb needs exactly one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[repr(u16)]
+pub enum Scope {
+    /// See tasks, approvals and events.
+    Read = 1,
+    /// Be known: register, beat, collect mail.
+    Join = 2,
+    /// Locks, claims, intents, acknowledgements.
+    Coordinate = 4,
+    /// Hand work to a worker, and take it back.
+    Delegate = 8,
+    /// Report on work that was handed to the caller.
+    Work = 16,
+    /// Answer approvals.
+    Approve = 32,
+    /// Look after the daemon: keys, policy, anybody's tasks.
+    Operate = 64,
+    /// What only the daemon's own hands may say.
+    Host = 128,
+}
+
+impl Scope {
+    /// Every one.
+    pub const ALL: [Scope; 8] = [
+        Scope::Read,
+        Scope::Join,
+        Scope::Coordinate,
+        Scope::Delegate,
+        Scope::Work,
+        Scope::Approve,
+        Scope::Operate,
+        Scope::Host,
+    ];
+
+    /// As people write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::Read => "read",
+            Scope::Join => "join",
+            Scope::Coordinate => "coordinate",
+            Scope::Delegate => "delegate",
+            Scope::Work => "work",
+            Scope::Approve => "approve",
+            Scope::Operate => "operate",
+            Scope::Host => "host",
+        }
+    }
+}
+
+/// A set of [`Scope`]s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(u16);
+
+impl Scopes {
+    /// What the listed scopes add up to.
+    pub fn of(scopes: &[Scope]) -> Self {
+        Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
+    }
+
+    /// The first of these that is not among `others`.
+    pub fn beyond(self, others: Scopes) -> Option<Scope> {
+        self.iter().find(|scope| !others.has(*scope))
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
+    }
+
+    /// Whether `scope` is among them.
+    pub fn has(self, scope: Scope) -> bool {
+        self.0 & scope as u16 != 0
+    }
+}
