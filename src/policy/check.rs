@@ -1,7 +1,8 @@
 //! Checks a policy before it comes into force.
 
+use super::condition::When;
 use super::explain::Outcome;
-use super::file::{Action, Ruling, When};
+use super::file::{Action, Ruling};
 use super::judge::{Layer, Matched, RuleSet, rule_of, ruling_of};
 use super::reader::Problem;
 use super::request::{Case, Request};
@@ -75,16 +76,18 @@ fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
 
 /// Conditions that no request can meet together.
 fn impossible(when: &When) -> Option<String> {
-    let work =
-        When { any: false, action: None, client: None, door: None, proof: None, hours: None, ..when.clone() };
     let without_work = when.action.as_ref().is_some_and(|it| !it.contains(&Action::Delegate));
-    let why = if without_work && work != When::default() {
+    let why = if without_work && when.needs_work() {
         "only a delegation has a worker, a directory and a tool, and `when.action` leaves it out"
-    } else if when.path_missing && (when.path.is_some() || when.path_outside.is_some()) {
+    } else if when.path_missing.is_some() && (when.path.is_some() || when.path_outside.is_some()) {
         "`path_missing` contradicts the conditions on the path"
-    } else if when.goal_bytes_max.is_some_and(|most| when.goal_bytes_over.is_some_and(|over| over >= most)) {
+    } else if when
+        .goal_bytes_max
+        .is_some_and(|most| when.goal_bytes_over.is_some_and(|over| over.0 >= most.0))
+    {
         "`goal_bytes_over` leaves nothing below `goal_bytes_max`"
-    } else if when.tier.is_some() && when.worker_kind.as_deref() == Some(&[WorkerKind::Polling]) {
+    } else if when.tier.is_some() && when.worker_kind.as_ref().is_some_and(|it| it.0 == [WorkerKind::Polling])
+    {
         "a polling worker has no tier"
     } else {
         return None;
@@ -94,9 +97,9 @@ fn impossible(when: &When) -> Option<String> {
 
 /// Limits that end in a denial.
 fn unmeetable(it: &Matched<'_>) -> Option<String> {
-    let polling = it.rule.when.worker_kind.as_deref() == Some(&[WorkerKind::Polling]);
+    let polling = it.rule.when.worker_kind.as_ref().is_some_and(|it| it.0 == [WorkerKind::Polling]);
     let least = it.rule.limit.tier_min?;
-    let weaker = it.rule.when.tier.as_ref().is_some_and(|tiers| tiers.iter().all(|tier| *tier < least));
+    let weaker = it.rule.when.tier.as_ref().is_some_and(|tiers| tiers.0.iter().all(|tier| *tier < least));
     (polling || weaker)
         .then(|| "denies what it matches: `limit.tier_min` asks for more than such a worker has".to_owned())
 }

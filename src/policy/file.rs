@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::condition::When;
 use super::request::Request;
-use super::units::Hours;
 use crate::base::{RuleId, Ttl};
 use crate::domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
 
@@ -91,59 +91,6 @@ pub(super) const CREDENTIALS: &[(&str, Credentials)] =
 pub(super) const GITS: &[(&str, Git)] = &[("read", Git::Read), ("write", Git::Write)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
-/// The conditions of a rule. All that are stated must hold; within one, any of the listed values will do. A
-/// condition on something that the request does not have does not hold.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct When {
-    /// Said instead of conditions by a rule that matches everything.
-    pub any: bool,
-    /// What the caller wants to do.
-    pub action: Option<Vec<Action>>,
-    /// Patterns over the caller's name.
-    pub client: Option<Vec<Box<str>>>,
-    /// Where the caller came in.
-    pub door: Option<Vec<Door>>,
-    /// How the caller was recognised.
-    pub proof: Option<Vec<Proof>>,
-    /// Patterns over the worker's name.
-    pub worker: Option<Vec<Box<str>>>,
-    /// How the worker gets its tasks.
-    pub worker_kind: Option<Vec<WorkerKind>>,
-    /// The confinement the worker would get.
-    pub tier: Option<Vec<Tier>>,
-    /// What the worker wants of the network.
-    pub network: Option<Vec<Net>>,
-    /// What the worker may do with the repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub git: Option<Vec<Git>>,
-    /// Patterns over the working directory, links resolved.
-    pub cwd: Option<Vec<Box<str>>>,
-    /// Patterns over the tool's name (DevIt: `task.action`).
-    pub tool: Option<Vec<Box<str>>>,
-    /// Patterns over the tool's path, one of which matches.
-    pub path: Option<Vec<Box<str>>>,
-    /// Patterns over the tool's path, none of which matches a path that is there.
-    pub path_outside: Option<Vec<Box<str>>>,
-    /// The tool names no path.
-    pub path_missing: bool,
-    /// Phrases, one of which occurs in the tool's command as whole words.
-    pub command_has: Option<Vec<Box<str>>>,
-    /// The tool asks for more bytes.
-    pub max_bytes_over: Option<u64>,
-    /// The tool asks for more time.
-    pub timeout_over: Option<Ttl>,
-    /// The goal has at most so many bytes.
-    pub goal_bytes_max: Option<u64>,
-    /// The goal has more bytes.
-    pub goal_bytes_over: Option<u64>,
-    /// More delegations lie above this one.
-    pub depth_over: Option<u32>,
-    /// The caller has more unfinished tasks.
-    pub running_over: Option<u32>,
-    /// Time of day.
-    pub hours: Option<Hours>,
-}
-
 /// What a rule that lets something through insists on.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limit {
@@ -185,7 +132,7 @@ pub struct Rule {
     /// Why, for callers and approvers.
     pub reason: Box<str>,
     /// What it is about.
-    pub when: When,
+    pub(super) when: When,
     /// What it insists on.
     pub limit: Limit,
     /// Whom it asks; there for `approve` and only there.

@@ -10,8 +10,10 @@
 
 mod builtin;
 mod check;
+mod condition;
 mod explain;
 mod file;
+mod form;
 mod glob;
 mod judge;
 pub mod naive;
@@ -26,8 +28,9 @@ mod units;
 pub use crate::domain::Action;
 pub use builtin::{Builtin, builtin};
 pub use check::{Difference, Failed, Report, check, diff, run_cases};
+pub use condition::{CONDITIONS, When, print_conditions};
 pub use explain::{Explanation, Outcome, RuleTrace, Unmet, explain, explain_request};
-pub use file::{APPROVAL_WAIT, Ask, File, Limit, Net, Rule, Ruling, When};
+pub use file::{APPROVAL_WAIT, Ask, File, Limit, Net, Rule, Ruling};
 pub use judge::{Layer, RuleSet};
 pub use reader::{Problem, Problems};
 pub use request::{Case, Request};

@@ -4,8 +4,11 @@
 //! one, and repeats all work for every request. Differential tests compare the two;
 //! when they disagree, this one is usually right.
 
-use super::file::{File, Net, Rule, Ruling, When, cannot_wait};
+use super::condition::{Stated, When};
+use super::file::{File, Net, Rule, Ruling, cannot_wait};
+use super::form::Missing;
 use super::request::Request;
+use super::units::Hours;
 use crate::base::{RuleId, Ttl};
 use crate::domain::{Action, Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 
@@ -133,68 +136,68 @@ fn tool_path(path: &str) -> (bool, Vec<String>) {
 }
 
 fn applies(when: &When, request: &Request, place: &Located) -> bool {
-    let delegates = request.action == Action::Delegate;
-    let about_caller = one_of(&when.action, &request.action)
-        && one_of(&when.door, &request.door)
-        && one_of(&when.proof, &request.proof)
-        && name_matches(&when.client, &request.client)
-        && when.hours.is_none_or(|hours| {
-            let minutes = i128::from(request.now.0).div_euclid(60_000) + i128::from(hours.offset);
-            let minute = minutes.rem_euclid(24 * 60);
-            let after_start = minute >= i128::from(hours.from);
-            let before_end = minute < i128::from(hours.to);
-            if hours.from < hours.to { after_start && before_end } else { after_start || before_end }
-        });
-    let work =
-        When { any: false, action: None, door: None, proof: None, client: None, hours: None, ..when.clone() };
-    let states_work = work != When::default();
-    about_caller && (!states_work || (delegates && applies_to_work(&work, request, place)))
+    when.stated().into_iter().all(|it| holds(it, request, place))
 }
 
-fn applies_to_work(when: &When, request: &Request, place: &Located) -> bool {
+/// Whether one condition holds; what is said of work holds for delegations alone.
+fn holds(stated: Stated<'_>, request: &Request, place: &Located) -> bool {
+    let delegates = request.action == Action::Delegate;
+    match stated {
+        Stated::Action(it) => it.0.contains(&request.action),
+        Stated::Door(it) => it.0.contains(&request.door),
+        Stated::Proof(it) => it.0.contains(&request.proof),
+        Stated::Client(it) => name_matches(&it.0, &request.client),
+        Stated::Hours(it) => is_within(it.0, request),
+        work => delegates && holds_for_work(work, request, place),
+    }
+}
+
+fn is_within(hours: Hours, request: &Request) -> bool {
+    let minutes = i128::from(request.now.0).div_euclid(60_000) + i128::from(hours.offset);
+    let minute = minutes.rem_euclid(24 * 60);
+    let after_start = minute >= i128::from(hours.from);
+    let before_end = minute < i128::from(hours.to);
+    if hours.from < hours.to { after_start && before_end } else { after_start || before_end }
+}
+
+fn holds_for_work(stated: Stated<'_>, request: &Request, place: &Located) -> bool {
     let path = request.path.as_ref().map(|path| tool_path(path));
     let covers = |patterns: &[Box<str>]| {
         path.as_ref().map(|(absolute, parts)| patterns.iter().any(|it| path_matches(it, *absolute, parts)))
     };
-    let cwd = |patterns: &Vec<Box<str>>| {
-        patterns
-            .iter()
-            .any(|it| path_matches(it, true, &place.absolute) || path_matches(it, false, &place.below))
-    };
-    name_matches(&when.worker, &request.worker)
-        && name_matches(&when.tool, &request.tool)
-        && when
-            .worker_kind
-            .as_ref()
-            .is_none_or(|kinds| request.worker_kind.is_some_and(|it| kinds.contains(&it)))
-        && when.tier.as_ref().is_none_or(|tiers| tier_of(request).is_some_and(|it| tiers.contains(&it)))
-        && one_of(&when.network, &request.network)
-        && one_of(&when.git, &request.git)
-        && when.cwd.as_ref().is_none_or(cwd)
-        && when.path.as_ref().is_none_or(|patterns| covers(patterns) == Some(true))
-        && when.path_outside.as_ref().is_none_or(|patterns| covers(patterns) == Some(false))
-        && (!when.path_missing || request.path.is_none())
-        && when.max_bytes_over.is_none_or(|most| request.max_bytes > Some(most))
-        && when.timeout_over.is_none_or(|most| {
-            request.timeout_secs.is_some_and(|s| u128::from(s) * 1000 > u128::from(most.as_millis()))
-        })
-        && when.goal_bytes_max.is_none_or(|most| request.goal_bytes <= most)
-        && when.goal_bytes_over.is_none_or(|most| request.goal_bytes > most)
-        && when.depth_over.is_none_or(|most| request.depth > most)
-        && when.running_over.is_none_or(|most| request.running > most)
-        && when.command_has.as_ref().is_none_or(|phrases| {
-            request.command.as_ref().is_some_and(|command| phrases.iter().any(|it| has_phrase(command, it)))
-        })
+    match stated {
+        Stated::Action(_) | Stated::Door(_) | Stated::Proof(_) | Stated::Client(_) | Stated::Hours(_) => {
+            false
+        }
+        Stated::Worker(it) => name_matches(&it.0, &request.worker),
+        Stated::Tool(it) => name_matches(&it.0, &request.tool),
+        Stated::WorkerKind(it) => request.worker_kind.is_some_and(|kind| it.0.contains(&kind)),
+        Stated::Tier(it) => tier_of(request).is_some_and(|tier| it.0.contains(&tier)),
+        Stated::Network(it) => it.0.contains(&request.network),
+        Stated::Git(it) => it.0.contains(&request.git),
+        Stated::Cwd(it) => {
+            let below = |it: &str| path_matches(it, false, &place.below);
+            it.0.iter().any(|it| path_matches(it, true, &place.absolute) || below(it))
+        }
+        Stated::Path(it) => covers(&it.0) == Some(true),
+        Stated::PathOutside(it) => covers(&it.0) == Some(false),
+        Stated::PathMissing(Missing) => path.is_none(),
+        Stated::MaxBytesOver(it) => request.max_bytes > Some(it.0),
+        Stated::TimeoutOver(it) => {
+            request.timeout_secs.is_some_and(|s| u128::from(s) * 1000 > u128::from(it.0.as_millis()))
+        }
+        Stated::GoalBytesMax(it) => request.goal_bytes <= it.0,
+        Stated::GoalBytesOver(it) => request.goal_bytes > it.0,
+        Stated::DepthOver(it) => request.depth > it.0,
+        Stated::RunningOver(it) => request.running > it.0,
+        Stated::CommandHas(it) => {
+            request.command.as_ref().is_some_and(|command| it.0.iter().any(|it| has_phrase(command, it)))
+        }
+    }
 }
 
-fn one_of<T: PartialEq>(wanted: &Option<Vec<T>>, found: &T) -> bool {
-    wanted.as_ref().is_none_or(|wanted| wanted.contains(found))
-}
-
-fn name_matches(patterns: &Option<Vec<Box<str>>>, name: &str) -> bool {
-    patterns
-        .as_ref()
-        .is_none_or(|patterns| patterns.iter().any(|it| letters_match(it.as_bytes(), name.as_bytes())))
+fn name_matches(patterns: &[Box<str>], name: &str) -> bool {
+    patterns.iter().any(|it| letters_match(it.as_bytes(), name.as_bytes()))
 }
 
 fn path_matches(pattern: &str, absolute: bool, path: &[String]) -> bool {
@@ -275,8 +278,9 @@ fn terms_of(rules: &[Rule], request: &Request) -> Terms {
 
 /// Whether a rule of the base speaks of tier `job`, for a worker that would run in it.
 fn names_job(base: &[Rule], request: &Request) -> bool {
-    let says =
-        |rule: &Rule| rule.when.tier.iter().flatten().chain(&rule.limit.tier_min).any(|it| *it == Tier::Job);
+    let says = |rule: &Rule| {
+        rule.when.tier.iter().flat_map(|it| &it.0).chain(&rule.limit.tier_min).any(|it| *it == Tier::Job)
+    };
     tier_of(request) != Some(Tier::Job) || base.iter().any(says)
 }
 
@@ -288,7 +292,7 @@ fn confinement(rules: &[Rule], base: &[Rule], terms: &Terms, request: &Request) 
         if !names_job(base, request) {
             return Some(no(named, super::judge::JOB_UNNAMED));
         }
-        let says = |rule: &Rule| rule.when.git.iter().flatten().any(|it| *it == Git::Write);
+        let says = |rule: &Rule| rule.when.git.iter().flat_map(|it| &it.0).any(|it| *it == Git::Write);
         let unnamed = request.git == Git::Write && !base.iter().any(says);
         unnamed.then(|| no(named, super::judge::GIT_UNNAMED))
     })

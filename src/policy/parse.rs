@@ -1,44 +1,18 @@
 //! From TOML to rules: every key known, every value in its type, every complaint with its line.
 
+use super::condition::When;
 use super::file::{
-    ACTIONS, APPROVAL_WAIT, Action, Ask, CREDENTIALS, DOORS, Example, File, GITS, KINDS, Limit, NETS, Net,
-    PROOFS, RULINGS, Rule, Ruling, TIERS, When,
+    APPROVAL_WAIT, Action, Ask, CREDENTIALS, Example, File, Limit, RULINGS, Rule, Ruling, TIERS,
 };
-use super::glob::{name_pattern, path_pattern};
 use super::reader::{Notes, Problems, Section, choice, words};
 use super::request::{REQUEST_KEYS, Request};
 use super::rule;
-use super::units::{duration, hours, rate, size};
+use super::units::{duration, rate, size};
 use crate::base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
 use crate::base::{AgentId, Destination, RuleId};
 use crate::domain::Approver;
 
 const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
-const WHEN_KEYS: &[&str] = &[
-    "any",
-    "action",
-    "client",
-    "door",
-    "proof",
-    "worker",
-    "worker_kind",
-    "tier",
-    "network",
-    "git",
-    "cwd",
-    "tool",
-    "path",
-    "path_outside",
-    "path_missing",
-    "command_has",
-    "max_bytes_over",
-    "timeout_over",
-    "goal_bytes_max",
-    "goal_bytes_over",
-    "depth_over",
-    "running_over",
-    "hours",
-];
 const LIMIT_KEYS: &[&str] =
     &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts", "credentials"];
 const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "scope"];
@@ -108,8 +82,8 @@ fn read_rule(notes: &mut Notes<'_>, section: &Section<'_, '_>) -> Option<Rule> {
             section.wrong(notes, key, format!("is missing; {hint}"));
         }
     }
-    let when = section.section(notes, "when", WHEN_KEYS);
-    let when = when.map(|when| read_when(notes, &when)).unwrap_or_default();
+    let when = section.section(notes, "when", When::KEYS);
+    let when = when.map(|when| When::read(notes, &when)).unwrap_or_default();
     let limit = section.section(notes, "limit", LIMIT_KEYS);
     let limit = limit.map(|limit| read_limit(notes, &limit)).unwrap_or_default();
     let (id, decision, reason) = (id?, decision?, reason?);
@@ -152,47 +126,6 @@ fn check_scope(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Rulin
         ),
         _ => {}
     }
-}
-
-fn read_when(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> When {
-    let cwd = |text: &str| path_pattern(text, false);
-    let path = |text: &str| path_pattern(text, true);
-    When {
-        any: from.switch(notes, "any"),
-        action: from.texts(notes, "action", |text| choice(ACTIONS, text)).map(|it| in_order(ACTIONS, &it)),
-        client: from.texts(notes, "client", name_pattern).map(sorted),
-        door: from.texts(notes, "door", |text| choice(DOORS, text)).map(|it| in_order(DOORS, &it)),
-        proof: from.texts(notes, "proof", |text| choice(PROOFS, text)).map(|it| in_order(PROOFS, &it)),
-        worker: from.texts(notes, "worker", name_pattern).map(sorted),
-        worker_kind: from
-            .texts(notes, "worker_kind", |text| choice(KINDS, text))
-            .map(|it| in_order(KINDS, &it)),
-        tier: from.texts(notes, "tier", |text| choice(TIERS, text)).map(|it| in_order(TIERS, &it)),
-        network: read_networks(notes, from),
-        git: from.texts(notes, "git", |text| choice(GITS, text)).map(|it| in_order(GITS, &it)),
-        cwd: from.texts(notes, "cwd", cwd).map(sorted),
-        tool: from.texts(notes, "tool", name_pattern).map(sorted),
-        path: from.texts(notes, "path", path).map(sorted),
-        path_outside: from.texts(notes, "path_outside", path).map(sorted),
-        path_missing: from.switch(notes, "path_missing"),
-        command_has: from.texts(notes, "command_has", phrase).map(sorted),
-        max_bytes_over: from.amount(notes, "max_bytes_over", size),
-        timeout_over: from.text(notes, "timeout_over", duration),
-        goal_bytes_max: from.amount(notes, "goal_bytes_max", size),
-        goal_bytes_over: from.amount(notes, "goal_bytes_over", size),
-        depth_over: from.small(notes, "depth_over"),
-        running_over: from.small(notes, "running_over"),
-        hours: from.text(notes, "hours", hours),
-    }
-}
-
-/// `any` stands for every kind of network, which `none` is not.
-fn read_networks(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Option<Vec<Net>> {
-    let read = |text: &str| match text {
-        "any" => Ok(vec![Net::Ports, Net::Hosts]),
-        _ => choice(NETS, text).map(|net| vec![net]).map_err(|why| format!("{why}, or any")),
-    };
-    from.texts(notes, "network", read).map(|it| in_order(NETS, &it.concat()))
 }
 
 fn read_limit(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Limit {
@@ -308,20 +241,8 @@ fn host(text: &str) -> Result<Box<str>, String> {
     Destination::parse(text).map(|it| it.to_string().into()).map_err(wrong)
 }
 
-fn phrase(text: &str) -> Result<Box<str>, String> {
-    if rule::command_words(text).next().is_none() {
-        return Err(format!("`{text}` has no letters or digits to look for"));
-    }
-    Ok(text.into())
-}
-
 fn sorted(mut list: Vec<Box<str>>) -> Vec<Box<str>> {
     list.sort();
     list.dedup();
     list
-}
-
-/// Listed words in the order of their table, each once.
-fn in_order<T: Copy + PartialEq>(table: &[(&str, T)], found: &[T]) -> Vec<T> {
-    table.iter().map(|(_, it)| *it).filter(|it| found.contains(it)).collect()
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::base::nearest;
+
 /// Something wrong with a file, said so that its author can repair it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
@@ -279,26 +281,9 @@ pub(super) fn words(text: &str) -> Result<Box<str>, String> {
 
 /// "; did you mean ...?" when one of the known words is close.
 fn suggestion(text: &str, known: &[&str], prefix: &str) -> String {
-    let nearest = known.iter().map(|word| (distance(text, word), *word)).min();
-    match nearest {
-        Some((far, word)) if far <= 1 + word.len() / 4 => format!("; did you mean `{prefix}{word}`?"),
-        _ if prefix.is_empty() => String::new(),
-        _ => format!("; known are {}", known.join(", ")),
+    match nearest(text, known.iter().copied()) {
+        Some(word) => format!("; did you mean `{prefix}{word}`?"),
+        None if prefix.is_empty() => String::new(),
+        None => format!("; known are {}", known.join(", ")),
     }
-}
-
-/// Letters to change, drop or insert to get from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

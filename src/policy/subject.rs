@@ -61,6 +61,18 @@ impl Place<'_> {
     }
 }
 
+impl Subject<'static> {
+    /// A request that is no delegation.
+    pub(super) const WITHOUT_WORK: Self = Self {
+        action: Action::Screenshot,
+        client: "",
+        door: Door::Own,
+        proof: Proof::PeerUid,
+        now: Timestamp(0),
+        work: None,
+    };
+}
+
 impl<'a> Subject<'a> {
     /// `None` for verbs that policy has no say in.
     pub(super) fn of(who: &'a Principal, command: &'a Command, facts: &'a Facts) -> Option<Self> {

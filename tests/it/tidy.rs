@@ -431,6 +431,20 @@ fn the_configuration_documents_are_what_the_table_prints() {
     let later = provost::base::later::print_markdown();
     assert_eq!(differs("docs/settings-that-run-later.md", &later, update), None);
     assert_eq!(differs("docs/protocols/own.md", &provost::api::print_markdown(), update), None);
+    let rules = with_conditions(
+        &fs::read_to_string(project_root().join("policy/README.md")).unwrap(),
+        &provost::policy::print_conditions(),
+    );
+    assert_eq!(differs("policy/README.md", &rules, update), None);
+}
+
+/// A document in which the printed conditions stand between their two marks.
+fn with_conditions(document: &str, printed: &str) -> String {
+    let (before, rest) = document.split_once("<!-- printed from src/policy/condition.rs -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of what is printed -->").unwrap();
+    format!(
+        "{before}<!-- printed from src/policy/condition.rs -->\n{printed}<!-- end of what is printed -->{after}"
+    )
 }
 
 #[test]
