@@ -17,6 +17,7 @@ mod names;
 mod patterns;
 mod scopes;
 mod secret;
+mod suggest;
 mod symbols;
 mod time;
 mod visible;
@@ -35,6 +36,7 @@ pub use names::{BadName, RepoPath, Tops, is_absolute, normalised_path, plain_pat
 pub use patterns::{BadPattern, WatchPatterns};
 pub use scopes::{Scope, Scopes};
 pub use secret::Secret;
+pub use suggest::nearest;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};
 pub use visible::visible;

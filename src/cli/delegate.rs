@@ -9,9 +9,9 @@ use super::follow::{self, Follow};
 use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
 use crate::api::wire;
+use crate::base::nearest;
 use crate::base::{AgentId, TaskId, Ttl};
 use crate::client::Client;
-use crate::config::nearest;
 use crate::system::real_path;
 
 /// `provost delegate`.

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::complaint::DONE;
 use super::{Complaint, Here, Rehearsal, out};
-use crate::base::{AgentId, Ttl};
-use crate::config::{Config, Copies, Places, Worker, nearest};
+use crate::base::{AgentId, Ttl, nearest};
+use crate::config::{Config, Copies, Places, Worker};
 use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
 
 /// `provost jail`.

@@ -10,11 +10,11 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::rounds::{Checks, Commands, Mode};
-use super::suggest::nearest;
 use super::table::{Worker, key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
 use super::worker::{Copies, fit_together, unknown};
 use crate::base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
+use crate::base::nearest;
 use crate::base::{AgentId, Ttl};
 
 /// What editors ask agents for; `methods` chooses among them.

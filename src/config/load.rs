@@ -11,11 +11,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::env::Environment;
 use super::pin::{self, RepoFile, Status};
-use super::suggest::nearest;
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{agent_protocol, devit, git_paw, places};
 use crate::base::limits::WORKFLOW_FILES_MAX;
+use crate::base::nearest;
 use crate::system;
 
 /// The folder with files of workflows, beside a file of settings.

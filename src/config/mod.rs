@@ -24,7 +24,6 @@ mod print;
 mod rate;
 mod rounds;
 pub mod sockets;
-mod suggest;
 pub mod table;
 mod value;
 mod worker;
@@ -39,7 +38,6 @@ pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use rounds::{Checks, Commands, Mode};
-pub use suggest::nearest;
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, McpSettings, Notify,

@@ -6,11 +6,11 @@ use toml::de::DeValue;
 
 use super::agent::Agent;
 use super::load::{Loading, RefusedWorker, Severity, join};
-use super::suggest::nearest;
 use super::table::{A6sPipeline, Config};
 use super::value::{Context, Value, quoted, words};
 use crate::base::AgentId;
 use crate::base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
+use crate::base::nearest;
 
 words! {
     /// What a check that fails means.

@@ -7,10 +7,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
-use super::suggest::nearest;
 use super::table::Worker;
 use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
 use crate::base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
+use crate::base::nearest;
 use crate::base::{AgentId, Destination};
 
 /// Where the tasks of a worker work.

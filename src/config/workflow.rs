@@ -7,7 +7,6 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::env::Environment;
 use super::load::{File, Loading, RefusedWorker, Severity, join, line_of};
-use super::suggest::nearest;
 use super::table::{Config, key, section};
 use super::value::{Context, Mark, Row, Value, checked, quoted, words};
 use super::worker::unknown;
@@ -15,6 +14,7 @@ use crate::base::limits::{
     TEMPLATE_BYTES_MAX, WORKFLOW_NAME_BYTES_MAX, WORKFLOW_ROUNDS, WORKFLOW_ROUNDS_MAX, WORKFLOW_STEPS_MAX,
     WORKFLOWS_MAX,
 };
+use crate::base::nearest;
 
 /// Those that are there before anybody has written one.
 const BUILT_IN: &str = include_str!("workflows.toml");

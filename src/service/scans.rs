@@ -4,6 +4,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::Provost;
@@ -153,22 +154,8 @@ fn local(address: &str) -> Option<PathBuf> {
         return Path::new(address).is_absolute().then(|| PathBuf::from(address));
     };
     let path = rest.strip_prefix("localhost").filter(|it| it.starts_with('/')).unwrap_or(rest);
-    let path = percent_decoded(path)?;
-    Path::new(&path).is_absolute().then(|| PathBuf::from(path))
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let (mut out, mut bytes) = (Vec::with_capacity(text.len()), text.bytes());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digit = |it: Option<u8>| char::from(it?).to_digit(16);
-        let value = digit(bytes.next())? * 16 + digit(bytes.next())?;
-        out.push(u8::try_from(value).ok()?);
-    }
-    String::from_utf8(out).ok()
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    Path::new(&*path).is_absolute().then(|| PathBuf::from(&*path))
 }
 
 /// The address of `origin`, read from git's own file of settings.

@@ -5,7 +5,6 @@
 //! when it is read. Their number is bounded; the least recently used one is dropped. A lost file costs a version and
 //! nothing else.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +13,7 @@ use std::time::SystemTime;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use lru::LruCache;
 
 use crate::base::limits::{VERSION_BYTES_MAX, VERSIONS_BYTES_MAX, VERSIONS_MAX};
 use crate::base::{Digest, RepoPath};
@@ -27,7 +27,7 @@ const FOLDER: &str = "versions";
 const HALF: &str = "half-";
 
 /// What a version is found by: whose it is, and what it says.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Name([u8; 8], [u8; 8]);
 
 impl Name {
@@ -68,54 +68,47 @@ pub(super) fn first(digest: &Digest) -> [u8; 8] {
 struct Kept {
     mode: Option<u32>,
     bytes: u64,
-    used: u64,
 }
 
-/// What is there.
-#[derive(Default, Debug)]
+/// What is there, by when it was asked for last.
+#[derive(Debug)]
 struct Shelf {
-    all: BTreeMap<Name, Kept>,
-    by_use: BTreeMap<u64, Name>,
+    all: LruCache<Name, Kept>,
     bytes: u64,
-    uses: u64,
 }
 
 impl Shelf {
+    fn new() -> Self {
+        Self { all: LruCache::unbounded(), bytes: 0 }
+    }
+
     /// Whether a version is there; from now on it is the one that was asked for last.
     fn touch(&mut self, name: Name) -> Option<Kept> {
-        let kept = self.all.get_mut(&name)?;
-        self.by_use.remove(&kept.used);
-        self.uses += 1;
-        kept.used = self.uses;
-        self.by_use.insert(self.uses, name);
-        Some(*kept)
+        self.all.get(&name).copied()
     }
 
     /// Puts one there; returns those that have to go.
     fn put(&mut self, name: Name, mode: Option<u32>, bytes: u64) -> Vec<String> {
         let mut gone = Vec::new();
-        if let Some(before) = self.remove(name)
-            && before.mode != mode
-        {
-            gone.push(name.text(before.mode));
-        }
-        self.uses += 1;
-        self.all.insert(name, Kept { mode, bytes, used: self.uses });
-        self.by_use.insert(self.uses, name);
         self.bytes += bytes;
+        if let Some(before) = self.all.put(name, Kept { mode, bytes }) {
+            self.bytes -= before.bytes;
+            if before.mode != mode {
+                gone.push(name.text(before.mode));
+            }
+        }
         while self.all.len() > VERSIONS_MAX || self.bytes > VERSIONS_BYTES_MAX {
-            let Some((_, oldest)) = self.by_use.first_key_value() else { break };
-            let oldest = *oldest;
-            gone.extend(self.remove(oldest).map(|it| oldest.text(it.mode)));
+            let Some((oldest, kept)) = self.all.pop_lru() else { break };
+            self.bytes -= kept.bytes;
+            gone.push(oldest.text(kept.mode));
         }
         gone
     }
 
-    fn remove(&mut self, name: Name) -> Option<Kept> {
-        let kept = self.all.remove(&name)?;
-        self.by_use.remove(&kept.used);
-        self.bytes -= kept.bytes;
-        Some(kept)
+    fn remove(&mut self, name: Name) {
+        if let Some(kept) = self.all.pop(&name) {
+            self.bytes -= kept.bytes;
+        }
     }
 }
 
@@ -142,7 +135,7 @@ impl Versions {
         let path = state.join(FOLDER);
         make_private_folders(&path)?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        let (mut found, mut shelf) = (Vec::new(), Shelf::default());
+        let (mut found, mut shelf) = (Vec::new(), Shelf::new());
         for entry in dir.entries()? {
             let entry = entry?;
             let text = entry.file_name().to_string_lossy().into_owned();

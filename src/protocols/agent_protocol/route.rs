@@ -1,7 +1,10 @@
 //! From a method and a path to what is asked for. Paths are case-insensitive and may end with a slash, as those of the
 //! published server.
 
+use std::borrow::Cow;
+
 use hyper::Method;
+use percent_encoding::percent_decode_str;
 
 use super::fault::Fault;
 
@@ -163,24 +166,17 @@ fn named<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     }
 }
 
-/// Percent-encoding undone.
+/// A text without percent-encoding.
+///
+/// # Errors
+/// When two digits do not follow each percent sign, or the bytes are no text.
 pub(super) fn decoded(text: &str) -> Result<String, Fault> {
     let bad = || Fault::bad("Invalid path");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let (digits, after) = rest.split_at_checked(2).ok_or_else(bad)?;
-        let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
-        if !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad())?);
-        rest = after;
+    let is_digit = |it: &u8| it.is_ascii_hexdigit();
+    let mut codes =
+        text.split('%').skip(1).map(|it| it.as_bytes().iter().take(2).filter(|it| is_digit(it)).count());
+    if !codes.all(|digits| digits == 2) {
+        return Err(bad());
     }
-    String::from_utf8(bytes).map_err(|_| bad())
+    percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| bad())
 }

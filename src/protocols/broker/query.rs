@@ -1,8 +1,10 @@
 //! What stands behind the question mark.
 
-use std::string::FromUtf8Error;
+use std::borrow::Cow;
+use std::str::Utf8Error;
 
 use hyper::StatusCode;
+use percent_encoding::percent_decode_str;
 
 use super::No;
 use super::map::Fault;
@@ -70,26 +72,10 @@ fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, Fault> {
     text.map(str::parse).transpose().map_err(bad)
 }
 
-/// A text without its percent signs. One that stands alone is itself.
+/// A text without percent-encoding. A percent sign that stands alone is itself.
 ///
 /// # Errors
 /// When the bytes are no text.
-pub(super) fn decoded(text: &str) -> Result<String, FromUtf8Error> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|it| std::str::from_utf8(it).ok());
-        let plain = digits.filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()));
-        match plain.and_then(|it| u8::from_str_radix(it, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes)
+pub(super) fn decoded(text: &str) -> Result<String, Utf8Error> {
+    percent_decode_str(text).decode_utf8().map(Cow::into_owned)
 }

@@ -7,6 +7,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
+use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use super::Wit;
@@ -105,18 +106,5 @@ fn closing(mut answer: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
 
 /// Whether a path is `/rpc`, plain or percent-encoded.
 fn is_rpc(path: &str) -> bool {
-    let mut rest = path.as_bytes();
-    "/rpc".bytes().all(|wanted| {
-        let (byte, after) = match rest {
-            [b'%', high, low, after @ ..] => {
-                let digits = [*high, *low];
-                let digits = std::str::from_utf8(&digits).ok();
-                (digits.and_then(|it| u8::from_str_radix(it, 16).ok()), after)
-            }
-            [byte, after @ ..] => (Some(*byte), after),
-            [] => (None, rest),
-        };
-        rest = after;
-        byte == Some(wanted)
-    }) && rest.is_empty()
+    percent_decode_str(path).eq("/rpc".bytes())
 }

@@ -1,0 +1,15 @@
+//! "Did you mean": the known word nearest to one that is not known.
+
+use strsim::osa_distance;
+
+/// The candidate that is at most a third of the word's letters away, the nearest first. Two letters that have changed
+/// places count as one change.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let reach = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (osa_distance(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= reach)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
