@@ -82,7 +82,7 @@ pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
         }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
-            return follow.to_the_end(&done.task).await;
+            return follow.to_the_end(&done.task, done.approval).await;
         }
         if here.json {
             out::json(&done)?;

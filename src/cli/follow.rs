@@ -48,9 +48,12 @@ struct Seen {
 
 impl Follow {
     /// Watches until the task has ended, and returns the exit code to end with. Ctrl-C leaves the task alone.
-    pub(super) async fn to_the_end(&self, task: &str) -> Result<u8, Complaint> {
+    ///
+    /// `approval` is the one that the task waited for when it was accepted. The caller reads of it even if it is granted before the
+    /// first look at the task.
+    pub(super) async fn to_the_end(&self, task: &str, approval: Option<u64>) -> Result<u8, Complaint> {
         tokio::select! {
-            done = self.watch(task) => done,
+            done = self.watch(task, approval) => done,
             _interrupted = tokio::signal::ctrl_c() => {
                 out::note(format!(
                     "\ntask {task} goes on\n  watch it: provost task {task} --wait\n  stop it:  provost cancel {task}"
@@ -60,7 +63,7 @@ impl Follow {
         }
     }
 
-    async fn watch(&self, task: &str) -> Result<u8, Complaint> {
+    async fn watch(&self, task: &str, approval: Option<u64>) -> Result<u8, Complaint> {
         let mut seen = Seen {
             task: task.to_owned(),
             state: String::new(),
@@ -69,6 +72,10 @@ impl Follow {
             output: 0,
             pause_ms: *PAUSE_MS.start(),
         };
+        if let Some(approval) = approval {
+            seen.state = "awaiting".into();
+            out::note(waiting_for(approval));
+        }
         let mut task = self.ask(&seen, 0).await?;
         loop {
             self.status(&mut seen, &task);

@@ -61,7 +61,7 @@ pub(super) fn held(it: &wire::Blocked) -> String {
         return format!("claimed: {} by {}{since} (grant {})", claim.file, claim.holder, claim.fence);
     }
     // A newer daemon may know of more that can be in the way.
-    let Some(lock) = &it.lock else { return "somebody else's".into() };
+    let Some(lock) = &it.lock else { return "another agent's".into() };
     let reason = lock.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let until = short_time(&lock.until);
     format!("locked: {} by {} until {until} (grant {}){reason}", lock.symbol, lock.holder, lock.fence)

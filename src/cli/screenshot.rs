@@ -48,7 +48,7 @@ pub(super) fn screenshot(here: &Here, asked: Screenshot) -> Result<u8, Complaint
                 }
                 Ok(DONE)
             }
-            _ => Follow { client, raw: false, json: here.json }.to_the_end(&done.task).await,
+            _ => Follow { client, raw: false, json: here.json }.to_the_end(&done.task, done.approval).await,
         }
     })
 }

@@ -207,7 +207,7 @@ pub(super) fn show(here: &Here, asked: &Task) -> Result<u8, Complaint> {
         let client = here.daemon(None).await?;
         let task = meant(&client, &asked.id).await?;
         if asked.wait {
-            return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&task.id).await;
+            return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&task.id, None).await;
         }
         if here.json {
             out::json(&task)?

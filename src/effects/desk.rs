@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::base::{AgentId, EffectId, TaskId, Timestamp};
 use crate::domain::command::SettleEffect;
 use crate::domain::view::{OneSwitch, View};
-use crate::domain::{EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use crate::domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
 use crate::engine::{Clock, Engine, SystemClock};
 
 /// Between two tries of a command that the core could not take at the moment.
@@ -19,6 +19,8 @@ const AGAIN_LAST: Duration = Duration::from_secs(2);
 /// How long results are offered to a core that does not take them while the daemon stops. Then the effect stays
 /// owed as started, and the next start reports it.
 const LAST_TRIES: Duration = Duration::from_secs(5);
+/// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Where hands report. Cheap to clone.
 #[derive(Clone)]
@@ -67,23 +69,12 @@ impl Desk {
 
     /// Waits until it does.
     pub(super) async fn until_it_begins(&self, worker: &AgentId) {
-        while !self.begins(worker).await {
-            let mut events = self.engine.subscribe();
-            // It may have been switched between the question and the subscription.
-            if self.begins(worker).await {
-                return;
-            }
-            loop {
-                match events.recv().await {
-                    Ok(event) => match &event.kind {
-                        EventKind::WorkerSwitched { worker: switched, .. } if switched == worker => break,
-                        _ => {}
-                    },
-                    Err(RecvError::Lagged(_)) => break,
-                    // The engine has stopped, and nothing begins any more.
-                    Err(RecvError::Closed) => return std::future::pending().await,
-                }
-            }
+        let switched = |event: &Event| matches!(&event.kind, EventKind::WorkerSwitched { worker: it, .. } if it == worker);
+        let begins = || async { Ok(self.begins(worker).await.then_some(())) };
+        let switched_on = self.engine.wait_for(Instant::now() + FOR_EVER, switched, begins).await;
+        if !matches!(switched_on, Ok(Some(()))) {
+            // The engine has stopped, and nothing begins any more.
+            std::future::pending::<()>().await;
         }
     }
 
@@ -104,8 +95,8 @@ impl Desk {
                 answer => return answer,
             };
             if self.shutdown.is_cancelled() {
-                let until = *last.get_or_insert_with(|| tokio::time::Instant::now() + LAST_TRIES);
-                if tokio::time::Instant::now() >= until {
+                let until = *last.get_or_insert_with(|| Instant::now() + LAST_TRIES);
+                if Instant::now() >= until {
                     return Err(refusal);
                 }
             }

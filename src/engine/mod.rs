@@ -14,6 +14,7 @@ mod letterboxes;
 mod live;
 mod readers;
 mod repeats;
+mod wait;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,7 @@ use crate::domain::{
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
+pub use wait::Woken;
 use worker::Worker;
 use worker::receiving::{self, Publisher};
 

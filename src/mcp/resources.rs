@@ -120,7 +120,7 @@ pub(super) fn all(caller: Option<&AgentId>) -> Vec<Resource> {
     };
     let mut all = vec![
         one(Place::Tasks, "tasks", "Unfinished tasks, and the newest finished ones."),
-        one(Place::Approvals, "approvals", "Requests that wait for somebody's yes."),
+        one(Place::Approvals, "approvals", "Requests that wait for an approval."),
         one(Place::Locks, "locks", "Who has locked what, and who waits for it."),
     ];
     let inbox = caller.map(|agent| Place::Inbox(agent.to_string()));

@@ -327,10 +327,9 @@ impl<'r> Found<'r> {
             terms.hosts = wanted.iter().filter(|host| admitted(host)).cloned().collect();
         }
         match (self.approve, self.ask, self.allow) {
-            (Some((rule, _)), Some((by, _)), _) if by.is_empty() => deny(
-                rule,
-                "several rules ask for approval, and there is nobody whom all of them would believe",
-            ),
+            (Some((rule, _)), Some((by, _)), _) if by.is_empty() => {
+                deny(rule, "several rules ask for approval, and no approver is accepted by all of them")
+            }
             (Some((rule, reason)), Some((by, wait)), _) => Decision::NeedApproval {
                 rule: rule.clone(),
                 reason: reason.into(),

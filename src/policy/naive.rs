@@ -72,7 +72,7 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     let by: Vec<Approver> =
         everybody.into_iter().filter(|it| asks.iter().all(|ask| ask.by.contains(it))).collect();
     if by.is_empty() {
-        let why = "several rules ask for approval, and there is nobody whom all of them would believe";
+        let why = "several rules ask for approval, and no approver is accepted by all of them";
         return no(asking.id.as_str(), why);
     }
     let wait: Ttl = asks.iter().map(|ask| ask.expires).min().unwrap_or(super::APPROVAL_WAIT);

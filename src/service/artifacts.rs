@@ -25,7 +25,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
@@ -35,7 +34,7 @@ use crate::base::limits::{
 use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
 use crate::domain::command::ApplyFiles;
 use crate::domain::view::{InTheWay, WaitingOne};
-use crate::domain::{Answer, ApplyFile, Artifact, EventKind, Principal, Refusal, Stake, StakeKind};
+use crate::domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
 use diff::Budget;
 use file::Found;
 pub use held::Held;
@@ -270,25 +269,14 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn answered(&self, approval: ApprovalId, patience: Duration) -> Result<bool, Refusal> {
-        let mut events = self.engine().subscribe();
         let until = tokio::time::Instant::now() + patience;
-        while self.view(WaitingOne(approval)).await?.is_some() {
-            loop {
-                match tokio::time::timeout_at(until, events.recv()).await {
-                    Err(_) => return Ok(false),
-                    Ok(Ok(event)) => match &event.kind {
-                        EventKind::ApprovalAnswered { approval: it, .. } if *it == approval => break,
-                        EventKind::ApprovalExpired { approval: it } if *it == approval => break,
-                        _ => {}
-                    },
-                    Ok(Err(RecvError::Lagged(_))) => break,
-                    Ok(Err(RecvError::Closed)) => {
-                        return Err(Refusal::Unavailable { why: "it is shutting down".into() });
-                    }
-                }
-            }
-        }
-        Ok(true)
+        let concerns = |event: &Event| match &event.kind {
+            EventKind::ApprovalAnswered { approval: it, .. }
+            | EventKind::ApprovalExpired { approval: it } => *it == approval,
+            _ => false,
+        };
+        let over = || async { Ok(self.view(WaitingOne(approval)).await?.is_none().then_some(())) };
+        Ok(self.engine().wait_for(until, concerns, over).await?.is_some())
     }
 
     /// Asks policy, and writes what is to be written.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast::error::RecvError;
-
 use super::{Provost, unreadable};
 use crate::base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
 use crate::base::{AgentId, TaskId};
@@ -187,24 +185,22 @@ impl Provost {
         seen: impl Fn(&Task) -> bool,
         patience: std::time::Duration,
     ) -> Result<Arc<Task>, Refusal> {
-        let mut events = self.engine().subscribe();
+        if patience.is_zero() {
+            return self.task(id).await;
+        }
         let until = tokio::time::Instant::now() + patience;
-        loop {
-            let task = self.task(id).await?;
-            if task.state.is_finished() || !seen(&task) {
-                return Ok(task);
-            }
-            loop {
-                match tokio::time::timeout_at(until, events.recv()).await {
-                    Err(_) => return Ok(task),
-                    Ok(Ok(event)) if event.kind.task() == Some(id) => break,
-                    Ok(Ok(_)) => {}
-                    Ok(Err(RecvError::Lagged(_))) => break,
-                    Ok(Err(RecvError::Closed)) => {
-                        return Err(Refusal::Unavailable { why: "it is shutting down".into() });
-                    }
-                }
-            }
+        let seen = &seen;
+        let changed = self.engine().wait_for(
+            until,
+            |event| event.kind.task() == Some(id),
+            || async move {
+                let task = self.task(id).await?;
+                Ok((task.state.is_finished() || !seen(&task)).then_some(task))
+            },
+        );
+        match changed.await? {
+            Some(task) => Ok(task),
+            None => self.task(id).await,
         }
     }
 }

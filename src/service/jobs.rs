@@ -18,8 +18,7 @@ mod workflow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 pub use execution::Wanted;
 use plan::Order;
@@ -33,7 +32,9 @@ use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
 use crate::base::{AgentId, Digest, JobId, Json};
 use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
 use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
-use crate::domain::{EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf};
+use crate::domain::{
+    Event, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
+};
 use crate::store::{LogPart, StoreError};
 
 /// What is asked for.
@@ -220,26 +221,12 @@ impl Provost {
     /// # Errors
     /// As [`Provost::job`].
     pub async fn job_over(&self, id: &JobId, until: Instant) -> Result<Option<Arc<Job>>, Refusal> {
-        let mut events = self.engine().subscribe();
-        loop {
+        let ended = |event: &Event| matches!(&event.kind, EventKind::Job(JobEvent::JobEnded { job, .. }) if job == id);
+        let over = || async {
             let job = self.job(id).await?;
-            if job.state.is_over() {
-                return Ok(Some(job));
-            }
-            loop {
-                match timeout_at(until, events.recv()).await {
-                    Err(_) => return Ok(None),
-                    Ok(Ok(event)) => match &event.kind {
-                        EventKind::Job(JobEvent::JobEnded { job, .. }) if job == id => break,
-                        _ => {}
-                    },
-                    Ok(Err(RecvError::Lagged(_))) => break,
-                    Ok(Err(RecvError::Closed)) => {
-                        return Err(Refusal::Unavailable { why: "it is shutting down".into() });
-                    }
-                }
-            }
-        }
+            Ok(job.state.is_over().then_some(job))
+        };
+        self.engine().wait_for(until, ended, over).await
     }
 
     /// Takes a job back. One that is over stays as it is.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 
 use super::Provost;
 use super::code::{Base, Content, Source};
@@ -13,8 +13,7 @@ use crate::domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
 use crate::domain::view::{LiveLocks, LockWaiters, Named};
-use crate::domain::{EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
-use crate::engine::Listener;
+use crate::domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
 use crate::syntax::Reading;
 
 /// How long a lock lasts whose asker names no time.
@@ -90,8 +89,9 @@ impl Provost {
             // From now on it is the ticket that waits. When its time is up, the last word is the conflict itself.
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
             let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);
-            let changed = change_in(&mut news, verb.at.file());
-            let _its_time_is_up = tokio::time::timeout(remaining.unwrap_or_default(), changed).await;
+            let until = Instant::now() + remaining.unwrap_or_default();
+            // Whatever has ended the wait, the ticket is asked next: an engine that has stopped says so there.
+            news.change(until, |event| frees(event, verb.at.file())).await;
         }
     }
 
@@ -219,21 +219,13 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) 
     (Known::Found, names)
 }
 
-/// Waits until something changes about locks in a file.
-async fn change_in(news: &mut Listener, file: &RepoPath) {
-    loop {
-        match news.recv().await {
-            Ok(event) => match &event.kind {
-                EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. }
-                    if symbol.file() == file =>
-                {
-                    return;
-                }
-                _ => {}
-            },
-            // What was missed may have been it; and an engine that stops says so when it is asked.
-            Err(RecvError::Lagged(_) | RecvError::Closed) => return,
+/// Whether a lock or a place in a queue has ended within a file.
+fn frees(event: &Event, file: &RepoPath) -> bool {
+    match &event.kind {
+        EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. } => {
+            symbol.file() == file
         }
+        _ => false,
     }
 }
 

@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Provost;
 use crate::base::TaskId;
+use crate::engine::Woken;
 use crate::jail::{Page, Transcript};
 
 impl Provost {
@@ -24,13 +25,13 @@ impl Provost {
                 return self.outputs().read_from(task, from);
             }
             let nothing_yet = Page { chunks: Vec::new(), next: from, finished: false };
-            match timeout_at(until, events.recv()).await {
-                Err(_) => return Some(nothing_yet),
-                Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => {
+            match events.change(until, |_| true).await {
+                Woken::Changed => {}
+                Woken::Late => return Some(nothing_yet),
+                Woken::Stopped => {
                     sleep_until(until).await;
                     return Some(nothing_yet);
                 }
-                Ok(_) => {}
             }
         }
     }

@@ -244,7 +244,7 @@ fn placeholder(text: &str, ask: &Ask<'_>) -> Option<(usize, String)> {
         "context" if ask.context.trim().is_empty() => String::new(),
         "context" => data("The context", &fenced(ask.context, "", false)),
         "previous" if ask.previous.trim().is_empty() => "nothing was said.".into(),
-        "previous" => data("The answer of whoever came before you", &fenced(ask.previous, "", false)),
+        "previous" => data("The answer of the agent before you", &fenced(ask.previous, "", false)),
         _ => return None,
     };
     Some((name.len() + 2, value))

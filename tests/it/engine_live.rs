@@ -7,11 +7,11 @@ use provost::base::limits::{EVENT_PAGE_BYTES_MAX, EVENTS_BUFFERED_BYTES_MAX};
 use provost::base::{AgentId, EventSeq};
 use provost::domain::command::Publish;
 use provost::domain::post::{Post, Source};
-use provost::domain::{Door, Event, EventKind, Principal, Proof, Scope};
+use provost::domain::{Door, Event, EventKind, Principal, Proof, Refusal, Scope};
 use provost::engine::{Engine, SystemClock, start};
 use provost::store::{MemoryStore, Options, Retention, Store, open};
 use tokio::sync::broadcast::error::TryRecvError;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::script::ByWord;
 use crate::storm::settings;
@@ -93,4 +93,71 @@ async fn a_feed_that_stood_still_finds_everything_in_small_pages() {
     let size: usize = page.iter().map(|it| it.body.as_ref().map_or(0, |it| it.len())).sum();
     assert!(size <= EVENT_PAGE_BYTES_MAX + 2 * LARGE, "{size}");
     engine.stop();
+}
+
+/// Counts the looks, and finds something from the given look on.
+struct Looks {
+    made: std::cell::Cell<usize>,
+    found_at: usize,
+}
+
+impl Looks {
+    fn found_at(found_at: usize) -> Self {
+        Self { made: std::cell::Cell::new(0), found_at }
+    }
+
+    async fn look(&self) -> Result<Option<usize>, Refusal> {
+        self.made.set(self.made.get() + 1);
+        Ok((self.made.get() >= self.found_at).then(|| self.made.get()))
+    }
+}
+
+#[tokio::test]
+async fn a_wait_looks_once_for_each_event_that_concerns_it_and_at_no_other_time() {
+    let engine = running(Box::new(MemoryStore::new()));
+    let looks = Looks::found_at(3);
+    let until = Instant::now() + PATIENCE;
+    let wait = engine.wait_for(until, |event| bytes(event) == 7, || looks.look());
+    tokio::pin!(wait);
+    for (size, seen) in [(1, 1), (7, 2), (2, 2)] {
+        ask(&engine, size).await;
+        // The event has been committed, so whatever the wait does about it is done in this moment.
+        assert!(timeout(Duration::from_millis(50), &mut wait).await.is_err());
+        assert_eq!(looks.made.get(), seen, "after a message of {size} bytes");
+    }
+    ask(&engine, 7).await;
+    assert_eq!(wait.await.unwrap(), Some(3));
+    engine.stop();
+}
+
+#[tokio::test]
+async fn a_wait_that_misses_events_looks_again() {
+    let engine = running(Box::new(MemoryStore::new()));
+    let looks = Looks::found_at(2);
+    let until = Instant::now() + PATIENCE;
+    let wait = engine.wait_for(until, |_| false, || looks.look());
+    tokio::pin!(wait);
+    assert!(timeout(Duration::from_millis(10), &mut wait).await.is_err());
+    for _ in 0..MANY {
+        ask(&engine, LARGE).await;
+    }
+    assert_eq!(
+        wait.await.unwrap(),
+        Some(2),
+        "the events that it has missed may be the ones that it waits for"
+    );
+    engine.stop();
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_its_time_and_with_the_engine() {
+    let engine = running(Box::new(MemoryStore::new()));
+    let never = Looks::found_at(usize::MAX);
+    let soon = Instant::now() + Duration::from_millis(20);
+    assert_eq!(engine.wait_for(soon, |_| true, || never.look()).await.unwrap(), None);
+    let late = Instant::now() + PATIENCE;
+    let (stopped, ()) = tokio::join!(engine.wait_for(late, |_| true, || never.look()), async {
+        engine.stop();
+    });
+    assert!(matches!(stopped, Err(Refusal::Unavailable { .. })), "{stopped:?}");
 }

@@ -155,7 +155,7 @@ impl HostFile {
             }
             system::replaceable(&seen.meta).map_err(|why| self.wrong(why))?;
         }
-        let changed = || self.wrong("somebody has changed it in this moment");
+        let changed = || self.wrong("another process has changed it at this moment");
         let (folder, made) = self.folder(true)?.ok_or_else(changed)?;
         let beside = format!(".{}.provost-new", self.name);
         let write = || -> io::Result<()> {

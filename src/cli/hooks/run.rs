@@ -296,7 +296,7 @@ fn refusal(host: Host, guarded: &wire::Guarded) -> String {
     let holders: Vec<String> =
         holders.into_iter().take(HOOK_OBSTACLES_NAMED_MAX).map(|it| out::one_line(it, 100)).collect();
     format!(
-        "Not written: somebody else is at it, and you are {}.\n{}\nDo not write it in another way. Take another part \
+        "Not written: another agent works on it, and you are {}.\n{}\nDo not write it in another way. Take another part \
          first; or wait for it with lock_acquire (with a wait){or}; or ask {}.",
         out::one_line(&guarded.agent, 100),
         lines.join("\n"),
@@ -319,7 +319,7 @@ fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
         }
         Ok(Checked::Held(reason)) => reason,
         Err(complaint) => format!(
-            "Not written, since it could not be found out whether somebody else is at it: {}. Try again; if it stays so, \
+            "Not written: Provost could not find out whether another agent works on it: {}. Try again; if that does not help, \
              tell the person: `provost doctor` says what is wrong, and `provost hooks remove {}` takes this check out.",
             complaint.in_short(),
             host.word()

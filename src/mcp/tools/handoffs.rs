@@ -146,7 +146,7 @@ async fn offer(call: Call, asked: Offer) -> Result<Said<HandedOver>, Fault> {
         blockers: asked.blockers,
     };
     let made = shown(call.client().offer_handoff(&request).await?);
-    let to = made.to.as_deref().unwrap_or("whoever takes it");
+    let to = made.to.as_deref().unwrap_or("the first agent that accepts it");
     Ok(Said { text: format!("Hand-off {} waits for {to}.", made.handoff_id), answer: made })
 }
 

@@ -36,7 +36,7 @@ enum Sort {
     /// Something to know.
     #[default]
     Message,
-    /// A question to whoever looks after the agents; `to` is left out.
+    /// A question to the person or agent that looks after the agents; `to` is left out.
     Question,
     /// The answer to an agent's question.
     Answer,

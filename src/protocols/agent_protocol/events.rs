@@ -17,7 +17,7 @@ use crate::auth::caller::Caller;
 use crate::base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
 use crate::base::{EventSeq, RepoPath, Timestamp};
 use crate::domain::{BEAT, Event};
-use crate::engine::{Fanout, Frame, Frames};
+use crate::engine::{Fanout, Frame, Frames, Woken};
 use crate::protocols::proven::ended;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
@@ -104,13 +104,9 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fau
         if !found.is_empty() || wait == 0 || limit == 0 {
             return Ok(wire::json(&found.iter().filter_map(map::event).collect::<Vec<_>>()));
         }
-        loop {
-            match tokio::time::timeout_at(until, news.recv()).await {
-                Ok(Ok(event)) if filter.takes(&event) => break,
-                Ok(Ok(_)) => {}
-                Ok(Err(RecvError::Lagged(_))) => break,
-                Ok(Err(RecvError::Closed)) | Err(_) => return Ok("[]".into()),
-            }
+        match news.change(until, |event| filter.takes(event)).await {
+            Woken::Changed => {}
+            Woken::Late | Woken::Stopped => return Ok("[]".into()),
         }
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapt` does, and POST /agents/announce at Agent Protocol's door"),
         Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
-        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("somebody has to say whose change counts: resource.conflict_resolved"),
+        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
         Refusal::Busy { .. } => fault.hint("try again in a moment"),
         refusal => coordinate::with_data(fault, &refusal),
     }

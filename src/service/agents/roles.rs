@@ -29,7 +29,7 @@ pub const BUILT_IN_ROLES: &[(&str, &str)] = &[
         "incident-ai",
         "Handle an incident: stop the harm first, then find the cause, then keep it from coming back.",
     ),
-    ("innovate-ai", "Propose what nobody has asked for yet, with what speaks against it."),
+    ("innovate-ai", "Propose ideas that no one has asked for yet, each with the reasons against it."),
     ("learn-ai", "Find out how this works, and write down what others would want to know."),
     ("maintain-ai", "Maintain this: update, tidy and repair without changing what it does."),
     ("migrate-ai", "Migrate step by step, so that everything works after each one."),

@@ -35,7 +35,7 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
             Post::Question { agent: me, question: text }
         }
         "question" => {
-            return Err(Fault::invalid("questions go to whoever looks after the others")
+            return Err(Fault::invalid("questions go to the agent that looks after the others")
                 .hint("leave `to` out, or ask the agent with kind message"));
         }
         other => {
