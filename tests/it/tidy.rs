@@ -455,3 +455,30 @@ fn a_document_that_was_edited_by_hand_is_caught() {
     assert!(first_difference(&edited, &printed).is_some());
     assert!(first_difference("", &printed).is_some());
 }
+
+#[test]
+fn the_fast_tests_exist_and_start_no_daemon() {
+    let settings = fs::read_to_string(project_root().join(".config/nextest.toml")).unwrap();
+    let fast = settings.split("[profile.fast]").nth(1).unwrap();
+    let groups = fast.split("/^(").skip(1).map(|it| it.split(')').next().unwrap());
+    let modules: Vec<&str> = groups.flat_map(|it| it.split('|')).collect();
+    assert!(modules.len() > 20, "{modules:?}");
+    let all = sources("tests/it");
+    for module in modules {
+        let is_of_it = |source: &&Source| {
+            let inner = source.path.strip_prefix("tests/it/").unwrap();
+            inner == format!("{module}.rs") || inner.starts_with(&format!("{module}/"))
+        };
+        let mut of_it = all.iter().filter(is_of_it).peekable();
+        assert!(of_it.peek().is_some(), "{module} is no module of the tests");
+        for source in of_it {
+            let worlds = source.tokens().into_iter().filter(|(_, token)| *token == "World");
+            assert_eq!(
+                worlds.map(|(line, _)| line).collect::<Vec<_>>(),
+                [],
+                "{} starts a daemon",
+                source.path
+            );
+        }
+    }
+}
