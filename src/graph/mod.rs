@@ -8,12 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod ask;
-mod jsonc;
+mod lang;
 mod modules;
 mod outline;
 mod resolve;
 mod scip;
-mod settings;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,12 +21,12 @@ use std::sync::Arc;
 use crate::base::RepoPath;
 use crate::base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use ask::{Asked, Size};
-use modules::{Tries, keys_of};
+pub use lang::is_settings;
+use lang::{Settings, rules_at};
+use modules::keys_of;
 pub use outline::Outline;
 use resolve::Resolver;
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
-use settings::Settings;
-pub use settings::is_settings;
 
 /// The call graph of a repository.
 #[derive(Default, Debug)]
@@ -218,8 +217,9 @@ impl Graph {
     pub fn set_settings(&mut self, path: &RepoPath, text: Option<&str>) {
         if self.settings.set(path.as_str(), text) {
             let all = self.files.by_path.values().copied();
-            let ecma = all.filter(|it| self.files.outline(*it).is_some_and(|outline| !outline.is_python()));
-            self.unlinked.extend(ecma.collect::<Vec<_>>());
+            let reads = |outline: &Outline| (outline.rules().is_settings)(path.as_str());
+            let readers = all.filter(|it| self.files.outline(*it).is_some_and(reads));
+            self.unlinked.extend(readers.collect::<Vec<_>>());
         }
     }
 
@@ -262,10 +262,11 @@ impl Graph {
 
     /// Files that have looked for what comes or goes look again.
     fn wake(&mut self, path: &str) {
+        let rules = rules_at(path);
         for key in keys_of(path) {
             self.unlinked.extend(self.waiting.get(&*key).into_iter().flatten());
-            // Modules of a Python package are its members, which whoever has imported the package may have looked for.
-            let package = modules::package_of(&key).into_iter().find_map(|init| self.files.at(&init));
+            // A module may be a member of its package, and importers of the package may have looked for it.
+            let package = rules.and_then(|rules| (rules.package_of)(&key, &self.files));
             let users = package.and_then(|package| self.dependants.get(&package));
             self.unresolved.extend(users.into_iter().flatten());
         }
@@ -307,27 +308,16 @@ impl Graph {
         self.is_settled()
     }
 
-    fn tries(&self, spec: &str, file: &File) -> Tries {
-        let path = file.path.as_str();
-        if !file.outline.is_python() {
-            return modules::ecma(spec, path, &self.settings);
-        }
-        let is_package = |folder: &str| {
-            let init = if folder.is_empty() { "__init__".to_owned() } else { format!("{folder}/__init__") };
-            self.files.at(&format!("{init}.py")).or_else(|| self.files.at(&format!("{init}.pyi"))).is_some()
-        };
-        modules::python(spec, path, is_package)
-    }
-
     fn link(&mut self, number: u32) {
         let Some(file) = self.files.get(number) else { return };
+        let (rules, path) = (file.outline.rules(), file.path.as_str());
         let mut keys = BTreeSet::new();
         let links: Box<[Option<u32>]> = file
             .outline
             .specs
             .iter()
             .map(|spec| {
-                let tries = self.tries(file.outline.word(*spec), file);
+                let tries = (rules.tries)(file.outline.word(*spec), path, &self.files, &self.settings);
                 keys.extend(tries.keys);
                 tries.paths.iter().find_map(|path| self.files.at(path)).filter(|found| *found != number)
             })

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::lang::{Rules, rules};
 use super::words::{Word, Words, Writer};
 use crate::syntax::{
     Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
@@ -157,8 +158,9 @@ impl Outline {
         self.word(self.nodes[node as usize].path)
     }
 
-    pub(super) fn is_python(&self) -> bool {
-        self.language == Language::Python
+    /// The module rules of its language.
+    pub(super) fn rules(&self) -> &'static Rules {
+        rules(self.language)
     }
 
     /// The symbol of a path.
@@ -182,17 +184,6 @@ impl Outline {
     /// The last one that makes it known within a symbol.
     pub(super) fn binding_within(&self, node: u32, name: &str) -> Option<&Binding> {
         self.bindings_named(name).filter(|it| it.within == Some(node)).last()
-    }
-
-    /// Whether a star takes this name in: `__all__` says which, where there is one and it is understood.
-    pub(super) fn is_in_all(&self, name: &str) -> bool {
-        let mut named = self.exports.iter().map(|offer| self.word(offer.name)).peekable();
-        let says_all = named.peek().is_some();
-        let mut is_open = !says_all && !name.starts_with('_');
-        for it in named {
-            is_open |= it == name || (it == "*" && !name.starts_with('_'));
-        }
-        is_open
     }
 
     /// Whether something at the top of the file has this name.
@@ -353,7 +344,7 @@ impl<'a> Maker<'a> {
         debug_assert_eq!(at, self.modules.len());
         let module = self.spec(&import.from);
         self.modules.push(module);
-        let is_python = self.reading.language == Language::Python;
+        let or_module = rules(self.reading.language).or_module;
         let within = import.within.map(|symbol| self.node_of[symbol as usize]);
         let passed_on = import.form == crate::syntax::ImportForm::ReExport;
         for name in &import.names {
@@ -379,10 +370,7 @@ impl<'a> Maker<'a> {
                 continue;
             }
             let or_module = match &name.imported {
-                Imported::Name(name) if is_python => {
-                    let dot = if import.from.ends_with('.') { "" } else { "." };
-                    Some(self.spec(&format!("{}{dot}{name}", import.from)))
-                }
+                Imported::Name(name) => or_module(&import.from, name).map(|spec| self.spec(&spec)),
                 _ => None,
             };
             self.bind(local, (module, take, or_module), (within, import.either), at);

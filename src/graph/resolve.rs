@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::modules::folder_of;
 use super::outline::{Binding, Offered, Outline, Take, Use, Way};
 use super::{Edge, Files, Target};
 use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
@@ -13,7 +12,7 @@ const ALTERNATIVES_MAX: usize = 4;
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Value {
+pub(super) enum Value {
     Symbol { file: u32, node: u32 },
     Module(u32),
 }
@@ -31,7 +30,7 @@ enum Along {
 
 /// Finds out about the calls of one file.
 pub(super) struct Resolver<'g> {
-    files: &'g Files,
+    pub(super) files: &'g Files,
     at: u32,
     outline: &'g Outline,
     /// Other files that were looked at.
@@ -41,7 +40,7 @@ pub(super) struct Resolver<'g> {
     which: usize,
     alternatives: usize,
     /// Modules whose stars were gone through for one name, with the names that were looked for in each.
-    open: BTreeSet<(u32, String)>,
+    pub(super) open: BTreeSet<(u32, String)>,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
     imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
 }
@@ -109,9 +108,9 @@ impl<'g> Resolver<'g> {
                 }
             }
             Way::Above(of) => self.above(self.at, of, name, 0).or_else(|| {
-                // A class without a constructor of its own is made nevertheless.
+                // What every class has leads to the class itself where it is not written.
                 let base = self.bases(self.at, of, 0).into_iter().next();
-                base.filter(|_| name == "constructor")
+                base.filter(|_| self.outline.rules().implied == Some(name))
             }),
             Way::Instance(class) => {
                 let class = self.outline.word(class);
@@ -162,8 +161,9 @@ impl<'g> Resolver<'g> {
         match value {
             Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
             Value::Module(file) => {
-                let whole = self.export(file, "export=", 0).or_else(|| self.export(file, "default", 0))?;
-                match whole {
+                let rules = self.files.outline(file)?.rules();
+                let mut names = [rules.whole, rules.default].into_iter().flatten();
+                match names.find_map(|name| self.export(file, name, 0))? {
                     Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
                     Value::Module(_) => None,
                 }
@@ -186,7 +186,7 @@ impl<'g> Resolver<'g> {
         if let Some(binding) = self.binding(caller, name) {
             return self.last_bound(self.at, binding, name, 0);
         }
-        if self.outline.is_python() { self.through_stars(self.at, name, 0) } else { None }
+        if self.outline.rules().stars_bind { self.through_stars(self.at, name, 0) } else { None }
     }
 
     /// The import that makes a name known to a symbol; the innermost, of these the last.
@@ -234,7 +234,7 @@ impl<'g> Resolver<'g> {
     /// What an import of a file stands for, unless a star behind it takes the same name in.
     fn last_bound(&mut self, file: u32, binding: &Binding, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
-        if outline.is_python() && binding.within.is_none() {
+        if outline.rules().stars_bind && binding.within.is_none() {
             let later = outline.stars.iter().rev().filter(|(_, at)| *at > binding.at);
             for (spec, _) in later.copied().collect::<Vec<_>>() {
                 if let Some(value) = self.through_star(file, spec, name, depth) {
@@ -264,22 +264,17 @@ impl<'g> Resolver<'g> {
     fn export(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         let outline = self.outline_of(file)?;
-        if outline.is_python() {
-            return self.python_export(file, outline, name, depth);
-        }
-        if let Some(offer) = outline.exports.iter().rfind(|offer| outline.word(offer.name) == name) {
-            return self.offered(file, outline, offer.what, depth);
-        }
-        // What CommonJS exports as a whole is the default for those who import it as a module.
-        let whole = outline.exports.iter().rfind(|offer| outline.word(offer.name) == "export=");
-        if let Some(whole) = whole.filter(|_| name != "export=") {
-            let value = self.offered(file, outline, whole.what, depth)?;
-            return if name == "default" { Some(value) } else { self.member(value, name, depth) };
-        }
-        if matches!(name, "default" | "export=") { None } else { self.through_stars(file, name, depth) }
+        (outline.rules().export)(self, file, outline, name, depth)
     }
 
-    fn offered(&mut self, file: u32, outline: &'g Outline, what: Offered, depth: u32) -> Option<Value> {
+    /// What stands behind an export of a file.
+    pub(super) fn offered(
+        &mut self,
+        file: u32,
+        outline: &'g Outline,
+        what: Offered,
+        depth: u32,
+    ) -> Option<Value> {
         match what {
             Offered::Local(local) => self.at_top(file, outline, outline.word(local), depth),
             Offered::Passed { spec, take: Take::Module } => self.files.link(file, spec).map(Value::Module),
@@ -290,17 +285,14 @@ impl<'g> Resolver<'g> {
         }
     }
 
-    fn python_export(&mut self, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
-        let known = outline.knows(name);
-        let found = self.at_top(file, outline, name, depth);
-        if known {
-            return found;
-        }
-        self.through_stars(file, name, depth).or_else(|| self.submodule(file, name))
-    }
-
     /// What a name stands for at the top of a file: what an import has put there, or a symbol.
-    fn at_top(&mut self, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
+    pub(super) fn at_top(
+        &mut self,
+        file: u32,
+        outline: &'g Outline,
+        name: &str,
+        depth: u32,
+    ) -> Option<Value> {
         let node = outline.node(name);
         let bindings = outline.bindings_named(name).filter(|it| it.within.is_none()).collect();
         if let Some(binding) = self.taken(bindings)
@@ -311,52 +303,23 @@ impl<'g> Resolver<'g> {
         node.map(|node| Value::Symbol { file, node })
     }
 
-    /// `b` of a package `a`, once somebody has imported `a.b`.
-    fn submodule(&mut self, file: u32, name: &str) -> Option<Value> {
-        let path = self.files.path(file)?;
-        let (folder, file_name) = (folder_of(path), path.rsplit('/').next()?);
-        if !file_name.starts_with("__init__.") {
-            return None;
-        }
-        let below = |rest: &str| format!("{folder}/{name}{rest}").trim_start_matches('/').to_owned();
-        let tries = [".py", ".pyi", "/__init__.py", "/__init__.pyi"];
-        tries.iter().find_map(|rest| self.files.at(&below(rest))).map(Value::Module)
-    }
-
     fn through_stars(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
-        let stars = outline.stars.iter().map(|(spec, _)| *spec);
-        if outline.is_python() {
-            // The last one wins. Modules may pass on each other's names in circles; steps are counted.
-            let stars: Vec<u32> = stars.rev().collect();
-            return stars.into_iter().find_map(|spec| self.through_star(file, spec, name, depth));
-        }
-        // As the language has it: in circles, and where ways meet again, a module is asked once.
-        let is_first = self.open.is_empty();
-        if !self.open.insert((file, name.to_owned())) {
-            return None;
-        }
-        let mut found: BTreeSet<Value> = BTreeSet::new();
-        for spec in stars.collect::<BTreeSet<u32>>() {
-            found.extend(self.through_star(file, spec, name, depth));
-        }
-        if is_first {
-            self.open.clear();
-        }
-        // What two of them have under one name is passed on by none.
-        if found.len() == 1 { found.pop_first() } else { None }
+        (outline.rules().through_stars)(self, file, outline, name, depth)
     }
 
-    fn through_star(&mut self, file: u32, spec: u32, name: &str, depth: u32) -> Option<Value> {
+    /// What a module offers under a name to a star of another one.
+    pub(super) fn through_star(&mut self, file: u32, spec: u32, name: &str, depth: u32) -> Option<Value> {
         let module = self.files.link(file, spec)?;
         let outline = self.outline_of(module)?;
-        if outline.is_python() && !outline.is_in_all(name) {
+        if !(outline.rules().is_in_star)(outline, name) {
             return None;
         }
         self.export(module, name, depth)
     }
 
-    fn member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
+    /// What a module or a symbol has under a name.
+    pub(super) fn member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         match of {
             Value::Module(file) => self.export(file, name, depth),
@@ -442,7 +405,7 @@ impl<'g> Resolver<'g> {
         }
         match outline.knows(name) {
             true => self.at_top(file, outline, name, depth),
-            false if outline.is_python() => self.through_stars(file, name, depth),
+            false if outline.rules().stars_bind => self.through_stars(file, name, depth),
             false => None,
         }
     }
@@ -480,9 +443,9 @@ impl<'g> Resolver<'g> {
             let (file, node) = match value {
                 Value::Symbol { file, node } => (file, node),
                 Value::Module(file) => {
-                    waiting.extend(
-                        self.export(file, "export=", 0).filter(|it| matches!(it, Value::Symbol { .. })),
-                    );
+                    let whole = self.files.outline(file).and_then(|outline| outline.rules().whole);
+                    let whole = whole.and_then(|name| self.export(file, name, 0));
+                    waiting.extend(whole.filter(|it| matches!(it, Value::Symbol { .. })));
                     continue;
                 }
             };

@@ -30,7 +30,7 @@ pub struct Document<'a> {
 pub enum Unit {
     /// Bytes of UTF-8.
     Bytes,
-    /// As JavaScript counts. Indexes that do not say it mean this.
+    /// Code units of UTF-16. Indexes that do not say it mean this.
     #[default]
     Utf16,
     /// Code points.

@@ -6,7 +6,8 @@
 //! ([`Trouble`]).
 //!
 //! One parse by tree-sitter, one walk over its tree, no recursion. `lang/` knows what a node of a language means;
-//! everything else knows none. To add a language, write `lang/<name>.rs` and its line in `language.rs`.
+//! everything else knows none. To add a language, write `lang/<name>.rs` and its line in `language.rs`; the compiler
+//! then asks for its module rules in the graph.
 #![forbid(unsafe_code)]
 
 mod built_in;

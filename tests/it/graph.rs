@@ -33,7 +33,7 @@ fn settled(graph: &mut Graph) {
     while !graph.settle(7) {}
 }
 
-fn graph_of(files: &[(&str, &str)]) -> Graph {
+pub(crate) fn graph_of(files: &[(&str, &str)]) -> Graph {
     let mut graph = Graph::default();
     files.iter().for_each(|(name, text)| put(&mut graph, name, text));
     settled(&mut graph);
@@ -53,7 +53,7 @@ fn callees(graph: &Graph, of: &str) -> Vec<String> {
 }
 
 /// All edges, as `caller -> callee`.
-fn assert_edges(graph: &Graph, expected: &[&str]) {
+pub(crate) fn assert_edges(graph: &Graph, expected: &[&str]) {
     let edges: BTreeSet<String> = graph.edges().into_iter().map(|(a, b)| format!("{a} -> {b}")).collect();
     let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
     let missing: Vec<_> = expected.difference(&edges).collect();

@@ -84,6 +84,7 @@ mod git_hooks;
 mod git_merges;
 mod graph;
 mod graph_index;
+mod graph_languages;
 mod graph_questions;
 mod greed;
 mod guarded;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::jsonc;
-use super::modules::{folder_of, joined};
 use crate::base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
+use crate::graph::modules::{folder_of, joined};
 
 /// The settings of a repository, by file.
 #[derive(Default, Debug)]
@@ -39,7 +39,7 @@ struct Package {
 }
 
 /// Whether a file of this name has settings.
-pub fn is_settings(path: &str) -> bool {
+pub(super) fn is_settings(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_config = |start| name.starts_with(start) && name.ends_with(".json");
     name == "package.json" || is_config("tsconfig") || is_config("jsconfig")
@@ -76,10 +76,10 @@ impl Settings {
             }
             return places;
         }
-        if let Some(rules) = self.rules(folder) {
-            let from = |text: &str| rules.place(&rules.paths_from, text);
-            places.extend(matched(rules.paths, spec).iter().filter_map(|to| from(to)));
-            places.extend(rules.base_url.as_ref().and_then(|base| joined(base, spec)));
+        if let Some(options) = self.options(folder) {
+            let from = |text: &str| options.place(&options.paths_from, text);
+            places.extend(matched(options.paths, spec).iter().filter_map(|to| from(to)));
+            places.extend(options.base_url.as_ref().and_then(|base| joined(base, spec)));
         }
         self.in_packages(spec, &mut places);
         places
@@ -118,7 +118,7 @@ impl Settings {
     }
 
     /// What holds for files in a folder.
-    fn rules(&self, folder: &str) -> Option<Rules<'_>> {
+    fn options(&self, folder: &str) -> Option<Options<'_>> {
         let path = self.above(folder, |at| {
             let named = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
             ["tsconfig.json", "jsconfig.json"]
@@ -126,48 +126,49 @@ impl Settings {
                 .map(|name| named(name))
                 .find(|it| self.configs.contains_key(&**it))
         })?;
-        let mut rules = self.rules_of(&path, SETTINGS_CHAIN_MAX)?;
-        if rules.paths.is_empty() && rules.base_url.is_none() {
+        let mut options = self.options_of(&path, SETTINGS_CHAIN_MAX)?;
+        if options.paths.is_empty() && options.base_url.is_none() {
             // One that only refers to others, as some generators make it.
             let config = self.configs.get(&*path)?;
-            let says = |rules: &Rules<'_>| !rules.paths.is_empty() || rules.base_url.is_some();
+            let says = |options: &Options<'_>| !options.paths.is_empty() || options.base_url.is_some();
             let referred = config.references.iter().filter_map(|to| {
                 let at = joined(folder_of(&path), to)?;
                 let at = if at.ends_with(".json") { at } else { format!("{at}/tsconfig.json") };
-                self.rules_of(&at, SETTINGS_CHAIN_MAX).filter(says)
+                self.options_of(&at, SETTINGS_CHAIN_MAX).filter(says)
             });
-            rules = referred.into_iter().next().unwrap_or(rules);
+            options = referred.into_iter().next().unwrap_or(options);
         }
-        if let Some(base) = &rules.base_url {
-            rules.paths_from.clone_from(base);
+        if let Some(base) = &options.base_url {
+            options.paths_from.clone_from(base);
         }
-        Some(rules)
+        Some(options)
     }
 
     /// What a file says, on top of what it extends.
-    fn rules_of(&self, path: &str, chain: u32) -> Option<Rules<'_>> {
+    fn options_of(&self, path: &str, chain: u32) -> Option<Options<'_>> {
         let config = self.configs.get(path)?;
         let folder = folder_of(path);
-        let mut rules = Rules { folder: folder.to_owned(), ..Rules::default() };
+        let mut options = Options { folder: folder.to_owned(), ..Options::default() };
         let left = chain.checked_sub(1)?;
         for extended in &config.extends {
-            let Some(below) = self.extended(extended, folder).and_then(|at| self.rules_of(&at, left)) else {
+            let Some(below) = self.extended(extended, folder).and_then(|at| self.options_of(&at, left))
+            else {
                 continue;
             };
             if below.base_url.is_some() {
-                rules.base_url = below.base_url;
+                options.base_url = below.base_url;
             }
             if !below.paths.is_empty() {
-                (rules.paths, rules.paths_from) = (below.paths, below.paths_from);
+                (options.paths, options.paths_from) = (below.paths, below.paths_from);
             }
         }
         if let Some(base) = &config.base_url {
-            rules.base_url = rules.place(folder, base);
+            options.base_url = options.place(folder, base);
         }
         if let Some(paths) = &config.paths {
-            (rules.paths, rules.paths_from) = (paths, folder.to_owned());
+            (options.paths, options.paths_from) = (paths, folder.to_owned());
         }
-        Some(rules)
+        Some(options)
     }
 
     /// The file that `extends` means.
@@ -188,7 +189,7 @@ impl Settings {
 
 /// What holds, with everything that was extended.
 #[derive(Default)]
-struct Rules<'a> {
+struct Options<'a> {
     /// Of the file that was asked for.
     folder: String,
     base_url: Option<String>,
@@ -196,7 +197,7 @@ struct Rules<'a> {
     paths_from: String,
 }
 
-impl Rules<'_> {
+impl Options<'_> {
     fn place(&self, from: &str, text: &str) -> Option<String> {
         match text.strip_prefix("${configDir}") {
             Some(rest) => joined(&self.folder, rest),

@@ -1,0 +1,114 @@
+//! Modules of TypeScript and JavaScript: relative paths, extensions, index files, settings, CommonJS and `export *`.
+
+use std::collections::BTreeSet;
+
+use super::{Rules, Settings, ecma_settings, rules_at};
+use crate::graph::Files;
+use crate::graph::modules::{Tries, folder_of, joined};
+use crate::graph::outline::Outline;
+use crate::graph::resolve::{Resolver, Value};
+
+pub(super) const RULES: Rules = Rules {
+    ends: &[".d.ts", ".d.mts", ".d.cts", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"],
+    folder_file: "index",
+    is_settings: ecma_settings::is_settings,
+    tries,
+    package_of: |_, _| None,
+    or_module: |_, _| None,
+    export,
+    through_stars,
+    is_in_star: |_, _| true,
+    stars_bind: false,
+    whole: Some(WHOLE),
+    default: Some(DEFAULT),
+    // A call of `super` runs a constructor that a class without one of its own has nevertheless.
+    implied: Some("constructor"),
+};
+
+/// What `module.exports =` and `export =` set.
+const WHOLE: &str = "export=";
+
+const DEFAULT: &str = "default";
+
+/// In the order in which they are tried, as TypeScript has it, and behind that what only bundlers try.
+const ENDS: [&str; 9] = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"];
+
+/// What `.js` and the like in an import may stand for: the file before it was compiled.
+const COMPILED: [(&str, &[&str]); 4] = [
+    (".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
+    (".jsx", &[".tsx", ".d.ts", ".jsx"]),
+    (".mjs", &[".mts", ".d.mts", ".mjs"]),
+    (".cjs", &[".cts", ".d.cts", ".cjs"]),
+];
+
+fn tries(spec: &str, path: &str, _: &Files, settings: &Settings) -> Tries {
+    let mut tries = Tries::default();
+    let folder = folder_of(path);
+    if spec == "." || spec == ".." || spec.starts_with("./") || spec.starts_with("../") {
+        if let Some(at) = joined(folder, spec) {
+            add(&mut tries, &at);
+        }
+        return tries;
+    }
+    for at in settings.ecma.places(spec, folder) {
+        add(&mut tries, &at);
+    }
+    tries
+}
+
+/// Adds the files and folders that a path without its end may mean.
+fn add(tries: &mut Tries, at: &str) {
+    let compiled = COMPILED.iter().find_map(|(end, sources)| Some((at.strip_suffix(end)?, sources)));
+    if let Some((stem, sources)) = compiled {
+        tries.paths.extend(sources.iter().map(|source| format!("{stem}{source}")));
+    }
+    tries.paths.push(at.to_owned());
+    tries.paths.extend(ENDS.iter().map(|end| format!("{at}{end}")));
+    let index = if at.is_empty() { "index".to_owned() } else { format!("{at}/index") };
+    tries.paths.extend(ENDS.iter().map(|end| format!("{index}{end}")));
+    tries.keys.push(at.to_owned());
+    // An import may name a file of any language by its whole name.
+    tries.keys.push(rules_at(at).map_or(at, |rules| rules.stem(at)).to_owned());
+}
+
+fn export<'g>(
+    resolver: &mut Resolver<'g>,
+    file: u32,
+    outline: &'g Outline,
+    name: &str,
+    depth: u32,
+) -> Option<Value> {
+    if let Some(offer) = outline.exports.iter().rfind(|offer| outline.word(offer.name) == name) {
+        return resolver.offered(file, outline, offer.what, depth);
+    }
+    // What CommonJS exports as a whole is the default for those who import it as a module.
+    let whole = outline.exports.iter().rfind(|offer| outline.word(offer.name) == WHOLE);
+    if let Some(whole) = whole.filter(|_| name != WHOLE) {
+        let value = resolver.offered(file, outline, whole.what, depth)?;
+        return if name == DEFAULT { Some(value) } else { resolver.member(value, name, depth) };
+    }
+    if matches!(name, DEFAULT | WHOLE) { None } else { through_stars(resolver, file, outline, name, depth) }
+}
+
+/// As the language has it: in circles, and where ways meet again, a module is asked once.
+fn through_stars<'g>(
+    resolver: &mut Resolver<'g>,
+    file: u32,
+    outline: &'g Outline,
+    name: &str,
+    depth: u32,
+) -> Option<Value> {
+    let is_first = resolver.open.is_empty();
+    if !resolver.open.insert((file, name.to_owned())) {
+        return None;
+    }
+    let mut found: BTreeSet<Value> = BTreeSet::new();
+    for spec in outline.stars.iter().map(|(spec, _)| *spec).collect::<BTreeSet<u32>>() {
+        found.extend(resolver.through_star(file, spec, name, depth));
+    }
+    if is_first {
+        resolver.open.clear();
+    }
+    // What two of them have under one name is passed on by none.
+    if found.len() == 1 { found.pop_first() } else { None }
+}

@@ -1,0 +1,85 @@
+//! How the files of a language are modules to each other. The rest of `graph` asks a file's [`Rules`] and knows no
+//! language. To add a language, write `<name>.rs` here and its arm in [`rules`].
+#![forbid(unsafe_code)]
+
+mod ecma;
+mod ecma_settings;
+mod jsonc;
+mod python;
+
+use super::Files;
+use super::modules::Tries;
+use super::outline::Outline;
+use super::resolve::{Resolver, Value};
+use crate::syntax::{Language, language_of};
+
+/// The module rules of a family of languages.
+pub(super) struct Rules {
+    /// Ends of file names that an import may leave out. An end goes before those that it ends with.
+    pub(super) ends: &'static [&'static str],
+    /// The name, without its end, of the file that stands for its folder.
+    pub(super) folder_file: &'static str,
+    /// Whether a file of this path has settings by which the language finds modules.
+    pub(super) is_settings: fn(&str) -> bool,
+    /// Where a module may be, by its text in an import and the path of the importing file.
+    pub(super) tries: fn(&str, &str, &Files, &Settings) -> Tries,
+    /// The file of the package of which a module with this key is a member.
+    pub(super) package_of: fn(&str, &Files) -> Option<u32>,
+    /// The module that a name taken from a module may be instead, as an import would write it.
+    pub(super) or_module: fn(&str, &str) -> Option<String>,
+    /// What a module offers under a name.
+    pub(super) export: Lookup,
+    /// What the stars of a file offer under a name.
+    pub(super) through_stars: Lookup,
+    /// Whether a star takes a name from a module.
+    pub(super) is_in_star: fn(&Outline, &str) -> bool,
+    /// Whether a star makes names known in the file where it stands; otherwise it only passes them on.
+    pub(super) stars_bind: bool,
+    /// The name under which a module exports itself as a whole.
+    pub(super) whole: Option<&'static str>,
+    /// The name under which a module exports the value that goes by no name.
+    pub(super) default: Option<&'static str>,
+    /// The member that every class has, even if it is not written.
+    pub(super) implied: Option<&'static str>,
+}
+
+/// Looks a name up in a file; the last number is the depth so far.
+type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Option<Value>;
+
+/// The rules of a language. Exhaustive, so that a language without rules does not compile.
+pub(super) fn rules(language: Language) -> &'static Rules {
+    match language {
+        Language::TypeScript | Language::Tsx | Language::JavaScript => &ecma::RULES,
+        Language::Python => &python::RULES,
+    }
+}
+
+/// The rules of the language to which a path belongs.
+pub(super) fn rules_at(path: &str) -> Option<&'static Rules> {
+    language_of(path).map(rules)
+}
+
+/// Whether a file of this name has settings.
+pub fn is_settings(path: &str) -> bool {
+    Language::all().any(|language| (rules(language).is_settings)(path))
+}
+
+/// The settings of a repository, by the family of languages that reads them.
+#[derive(Default, Debug)]
+pub(super) struct Settings {
+    ecma: ecma_settings::Settings,
+}
+
+impl Settings {
+    /// Takes a file's text in, or notes that it is gone; says whether that makes a difference.
+    pub(super) fn set(&mut self, path: &str, text: Option<&str>) -> bool {
+        ecma_settings::is_settings(path) && self.ecma.set(path, text)
+    }
+}
+
+impl Rules {
+    /// A path without the end that an import may leave out.
+    pub(super) fn stem<'p>(&self, path: &'p str) -> &'p str {
+        self.ends.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path)
+    }
+}
