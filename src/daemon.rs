@@ -39,6 +39,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agents::AgentService;
 use crate::api::wire;
 use crate::auth::keys::KeyRing;
 use crate::auth::names::Names;
@@ -183,6 +184,7 @@ const NOT_RELOADED: &str = "policy not reloaded: ";
 struct Daemon {
     start: Start,
     provost: Provost,
+    agents: AgentService,
     host: Principal,
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
@@ -283,7 +285,7 @@ async fn assemble(
     let store = store::open(&places.state, options)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
-    let (settings, workers) = wiring::of_this_repository(config, places);
+    let (settings, workers, agents) = wiring::of_this_repository(config, places);
     let about = about::about(&start, prepared, config, &policy, &rules);
     let steady = SteadyClock::default();
     let started =
@@ -296,12 +298,13 @@ async fn assemble(
     let kept = wiring::kept(places, config)?;
     let provost =
         Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, kept);
+    let agents = AgentService::new(provost.clone(), agents);
     let names = identities::names(&start, prepared, config, &engine)?;
     let shared = Arc::new(Mutex::new(Shared(about)));
     let watch = Arc::new(clock::Watch::new(engine.clone()));
     let about = clock::told_with(shared.clone(), watch.clone());
     let user = (prepared.user.clone(), prepared.uid);
-    let own = Own::new(provost.clone(), names.clone(), user, orders, about, wiring::bases(places));
+    let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places));
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let doors = doors_of_workers(&start, prepared, &devit)?;
@@ -317,6 +320,7 @@ async fn assemble(
     let daemon = Daemon {
         start,
         provost,
+        agents,
         host: role::host(),
         keys: vec![names.keys().clone()],
         names,
@@ -502,7 +506,7 @@ impl Daemon {
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
-        let (settings, workers) = wiring::of_this_repository(&loaded.config, &self.start.places);
+        let (settings, workers, agents) = wiring::of_this_repository(&loaded.config, &self.start.places);
         let lasting_notes = self.lasting_notes.clone();
         {
             let about = &mut self.shared().0;
@@ -517,6 +521,7 @@ impl Daemon {
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);
+        self.agents.set_settings(agents);
         self.provost.set_apply_rules(wiring::apply_rules(&loaded.config, &self.start.places.root));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));

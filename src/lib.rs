@@ -3,6 +3,7 @@
 //! Read in this order: `base` (words), `domain` (rules), `engine` and `store` (order and rest), then the edges.
 //! `docs/architecture.md` is the map; `tests/it/layers.rs` holds the table of who may use whom.
 
+pub mod agents;
 pub mod api;
 pub mod auth;
 pub mod base;

@@ -6,12 +6,13 @@ mod workflows;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
 use crate::base::{AgentId, TaskId};
 use crate::config::{self, Config};
 use crate::domain::{Harvest, PhaseName, Settings};
 use crate::effects::Keep;
 use crate::jail::{AsAgent, Profile, Reader};
-use crate::service::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Provost, Role, Rounds};
+use crate::service::Provost;
 
 pub(super) use surroundings::surroundings;
 

@@ -80,7 +80,7 @@ impl Wired for A6s {
             objects_to_neovim: with.config.compat.nvim_output_object,
             apply_wait: with.config.a6s.apply_wait.as_duration(),
         };
-        let door = Self::new(daemon.provost.clone(), manners);
+        let door = Self::new(daemon.agents.clone(), manners);
         daemon.doors.spawn(door.clone().tell(daemon.stop.clone()));
         door
     }
@@ -126,7 +126,7 @@ impl Daemon {
             self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
         }
         // Whoever asks about a job that an earlier daemon has left is told how it stands now.
-        self.provost.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
+        self.agents.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");
         }

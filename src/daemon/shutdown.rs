@@ -24,7 +24,7 @@ impl Daemon {
             let _ = reply.send(Ok("stopping".into()));
         }
         // What runs ends with the daemon, and whoever waits for it hears of that while there is a door.
-        let ended = self.provost.end_running_jobs().await.unwrap_or_default();
+        let ended = self.agents.end_running_jobs().await.unwrap_or_default();
         self.stop.cancel();
         self.doors.close();
         // A door gives its connections their time; what looks at a file that does not answer keeps no stop waiting.
@@ -33,7 +33,7 @@ impl Daemon {
         }
         self.provost.index().stop();
         hands.stop().await;
-        self.provost.settle_jobs(&ended).await;
+        self.agents.settle_jobs(&ended).await;
         if let Err(err) =
             self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
         {

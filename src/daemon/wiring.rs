@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Prepared, Start, agents, code_owners, now, pictures};
+use crate::agents::{AgentSettings, Fleet, FleetAgent};
 use crate::auth::keys::{KeyRing, Role};
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Digest, Json, Ttl};
@@ -20,7 +21,7 @@ use crate::effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profi
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
-use crate::service::{ApplyRules, Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
+use crate::service::{ApplyRules, Applying, Base, Configured, Profiles, Versions};
 use crate::store::{Artifacts, JobLogs, Retention};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
@@ -125,14 +126,15 @@ fn posts(config: &Config) -> PostSettings {
 }
 
 /// The same as [`workers_and_settings`], with what the repository says of who owns which files.
-pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Configured) {
+pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Configured, AgentSettings) {
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     settings.posts.code_owners = code_owners::read(&places.root);
     let agents = Arc::new(agents::agents(config, &settings));
     let (artifacts, job_logs) = (Artifacts::at(&places.state), JobLogs::at(&places.state));
     job_logs.remove_old();
     let surroundings = agents::surroundings(places);
-    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts, job_logs, surroundings })
+    let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };
+    (settings, Configured { profiles, artifacts }, agents)
 }
 
 /// What is kept of users' files, in the daemon's own folder.

@@ -4,7 +4,6 @@
 //! directory, the hash of an executable), submits, and waits for events if the caller wants that. It decides nothing.
 #![forbid(unsafe_code)]
 
-mod agents;
 mod artifacts;
 mod checkouts;
 mod code;
@@ -12,14 +11,12 @@ mod conflicts;
 mod contracts;
 mod crew;
 mod delegate;
-mod fleet;
 mod graph;
 mod guard;
 mod history;
 mod import;
 mod inbox;
 mod intents;
-mod jobs;
 mod locks;
 mod mail;
 mod output;
@@ -27,49 +24,30 @@ mod permission;
 mod picture;
 mod posts;
 mod programs;
-mod prompts;
-mod replies;
-mod scans;
 mod screenshot;
-mod selected;
 mod versions;
-mod workflows;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
-pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Nobody, Role, Rounds, preamble_of};
 pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, PastApply, Previewed};
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
-pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
 pub use graph::{Calls, GraphFault, Way};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Guarded, Obstacle};
 pub use history::{AskedBy, Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use inbox::{InboxPage, News, Seen};
 pub use intents::IntentOrder;
-pub use jobs::{JobAsk, KEPT_WITHIN, Plan, Pulse, Wanted, fresh_job_id};
 pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letter, Letters};
-pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
-pub use replies::{
-    Issue, Review, Severity, as_code, as_markdown, code_in, code_of_json, code_schema, reply_as, review,
-    review_schema, unread_review,
-};
-pub use scans::{ScanFor, scan_report, scan_schema, unread_scan};
 pub use screenshot::Screenshot;
-pub use selected::{
-    CodeAsk, CodeFault, CodePlan, CodeQuestion, CodeResult, Kept, Look, NoPlace, Placed, SoFar,
-    further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
-};
 pub use versions::Versions;
-pub use workflows::{Doer, Flow, Inputs, Known, Pattern, Step, Workflow};
 
 use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;
@@ -78,51 +56,21 @@ use crate::domain::{Answer, Facts, JudgedVerb, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
+pub use crate::store::Artifacts;
 use crate::store::StoreError;
-pub use crate::store::{Artifacts, JobLogs, LogPart};
 pub use crate::store::{TimelineOrder, TimelineQuery};
-use fleet::Tally;
-use jobs::Pulses;
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
 
-/// What the configuration makes of workers and agents, replaced as a whole on reload.
+/// What the configuration makes of workers, replaced as a whole on reload.
 #[derive(Clone)]
 pub struct Configured {
     /// The workers.
     pub profiles: Profiles,
-    /// Those of them that editors ask.
-    pub agents: Arc<Agents>,
-    /// The same, as those have it who ask whether they could begin now.
-    pub fleet: Fleet,
-    /// What they have changed.
+    /// The files that workers have changed in their private copies.
     pub artifacts: Artifacts,
-    /// What they have said for jobs.
-    pub job_logs: JobLogs,
-    /// What can be told of the workspace before they begin.
-    pub surroundings: Surroundings,
-}
-
-/// Says how the workspace stands, for those who are to work in a copy of it; a sentence where that cannot be found
-/// out. Blocking.
-#[derive(Clone, Default)]
-pub struct Surroundings(Option<Arc<Looks>>);
-
-/// How it is looked at.
-type Looks = dyn Fn() -> Result<String, String> + Send + Sync;
-
-impl Surroundings {
-    /// Looks in this way.
-    pub fn new(look: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(look)))
-    }
-
-    /// What there is to be said; nothing, where nobody can look.
-    fn told(&self) -> Result<String, String> {
-        self.0.as_ref().map_or_else(|| Ok(String::new()), |look| look())
-    }
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -138,9 +86,6 @@ struct Parts {
     configured: RwLock<Configured>,
     programs: Programs,
     index: Index,
-    pulses: Pulses,
-    /// What agents say that they have used since the start.
-    used: Tally,
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
@@ -172,8 +117,6 @@ impl Provost {
             configured,
             programs,
             index,
-            pulses: Pulses::default(),
-            used: Tally::default(),
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
             applying,
@@ -206,7 +149,8 @@ impl Provost {
         &self.0.code
     }
 
-    fn host(&self) -> &Principal {
+    /// The daemon itself.
+    pub(crate) fn host(&self) -> &Principal {
         &self.0.host
     }
 
@@ -229,23 +173,9 @@ impl Provost {
         self.configured().profiles
     }
 
-    /// The agents of the configuration.
-    pub fn agents(&self) -> Arc<Agents> {
-        self.configured().agents
-    }
-
     /// What agents have changed, and answered. Reading it blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
-    }
-
-    /// What jobs' workers have said.
-    pub fn job_logs(&self) -> JobLogs {
-        self.configured().job_logs
-    }
-
-    fn surroundings(&self) -> Surroundings {
-        self.configured().surroundings
     }
 
     /// Takes over other workers from the next task on.
@@ -283,7 +213,7 @@ impl Provost {
 }
 
 /// A store that cannot be read is "unavailable" to callers; the log has the cause.
-fn unreadable(err: &StoreError) -> Refusal {
+pub(crate) fn unreadable(err: &StoreError) -> Refusal {
     tracing::error!(%err, "history cannot be read");
     Refusal::Unavailable { why: "its history cannot be read; see the log".into() }
 }

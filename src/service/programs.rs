@@ -1,12 +1,43 @@
-//! Digests of the workers' executables, computed once per content.
+//! Digests of the workers' executables, computed once per content, and the switch of a worker.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::base::Digest;
+use super::Provost;
+use crate::base::{AgentId, Digest};
+use crate::domain::command::SwitchWorker;
+use crate::domain::{Principal, Refusal, Switch};
 use crate::jail::resolve_program;
 use crate::system::version_of;
+
+impl Provost {
+    /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then it stands as before.
+    pub async fn switch_worker(
+        &self,
+        who: &Principal,
+        worker: &AgentId,
+        to: Switch,
+        command: &str,
+    ) -> Result<Switch, Refusal> {
+        let verb = SwitchWorker { worker: worker.clone(), to, command: command.into() };
+        Ok(self.submit(who, verb).await?.from)
+    }
+
+    /// What tells a worker's program from another version of it; `None` where there is no program.
+    ///
+    /// # Errors
+    /// When nobody has time to answer.
+    pub async fn program_of(&self, worker: &AgentId) -> Result<Option<Digest>, Refusal> {
+        let Some(program) = self.profiles().get(worker).map(|it| it.program.clone()) else { return Ok(None) };
+        let provost = self.clone();
+        let digest = tokio::task::spawn_blocking(move || provost.0.programs.digest(&program)).await;
+        digest.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })
+    }
+}
 
 /// What tells one content from the next without reading it.
 #[derive(PartialEq, Eq, Clone, Copy)]

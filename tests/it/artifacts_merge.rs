@@ -12,7 +12,7 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{Applied, ApplyRules, Applying, Configured, Provost, Versions};
-use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
+use provost::store::{Artifacts, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::script::{ByWord, client, host};
@@ -81,11 +81,9 @@ impl World {
             )
             .unwrap(),
         );
-        let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
+        let artifacts = Artifacts::at(&state);
         artifacts.keep(&task(), &harvest(base), "").unwrap();
-        let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let configured =
-            Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
+        let configured = Configured { profiles: Arc::default(), artifacts };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

@@ -19,7 +19,7 @@ use provost::service::{
     ApplyRules, Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault,
     Provost, Staged, Versions, Violation,
 };
-use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
+use provost::store::{Artifacts, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::coordinating::{at, path};
@@ -48,10 +48,7 @@ impl World {
         let index = Index::start(dir.path(), Arc::default(), options).unwrap();
         let versions = Versions::open(&dir.path().join(".state")).unwrap();
         let nowhere = Path::new("/nowhere");
-        let (artifacts, job_logs) = (Artifacts::at(nowhere), JobLogs::at(nowhere));
-        let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let workers =
-            Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
+        let workers = Configured { profiles: Arc::default(), artifacts: Artifacts::at(nowhere) };
         let applying = Applying::open(
             &dir.path().join(".state"),
             ApplyRules {

@@ -17,7 +17,7 @@ use provost::jail::{OutputBoard, Root};
 use provost::mcp::McpHttp;
 use provost::protocols::loopback::{Gate, Shell};
 use provost::service::{ApplyRules, Applying, Configured, Provost, Versions};
-use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
+use provost::store::{Artifacts, MemoryStore, Retention};
 use provost::transport::accept::accept_loop;
 use provost::transport::loopback::bind;
 use rmcp::ServerHandler;
@@ -81,14 +81,7 @@ fn provost(dir: &Path) -> Provost {
         )
         .unwrap(),
     );
-    let configured = Configured {
-        profiles: Arc::default(),
-        agents: Arc::default(),
-        fleet: Arc::new([]),
-        artifacts: Artifacts::at(&state),
-        job_logs: JobLogs::at(&state),
-        surroundings: Default::default(),
-    };
+    let configured = Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state) };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }

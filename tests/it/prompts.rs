@@ -1,9 +1,9 @@
 //! What agents are told: nothing that an editor sends as code can pass for words of ours.
 
+use provost::agents::{Agents, Ask, BUILT_IN_ROLES, PromptFor, Prompts, built_in, render, review_focus};
 use provost::base::limits::PROMPT_BYTES_MAX;
 use provost::config::Template;
 use provost::domain::PhaseName;
-use provost::service::{Agents, Ask, BUILT_IN_ROLES, PromptFor, Prompts, built_in, render, review_focus};
 
 const ALL: [PromptFor; 12] = [
     PromptFor::Invoke,

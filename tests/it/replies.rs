@@ -1,6 +1,6 @@
 //! Replies of agents: found among their words, brought into form, or said not to be.
 
-use provost::service::{Severity, as_code, as_markdown, review, unread_review};
+use provost::agents::{Severity, as_code, as_markdown, review, unread_review};
 
 const GOOD: &str = r#"{"issues":[{"severity":"error","message":"off by one","line":2,"suggestion":"use <"}],"summary":"one"}"#;
 

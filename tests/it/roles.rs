@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use provost::agents::{Agent, AgentOutput, Agents, Role};
 use provost::base::{AgentId, Ttl};
 use provost::domain::Switch;
 use provost::jail::Reader;
-use provost::service::{Agent, AgentOutput, Agents, Role};
 
 fn id(text: &str) -> AgentId {
     AgentId::parse(text).unwrap()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use provost::service::{
+use provost::agents::{
     Kept, Look, NoPlace, code_in, code_of_json, further_tests_of, keep_tests, lost_tests, named_after, place,
     tests_of,
 };

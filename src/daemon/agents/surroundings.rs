@@ -1,7 +1,7 @@
 //! What agents are told of the workspace before they begin: how git says that it stands.
 
+use crate::agents::Surroundings;
 use crate::config::Places;
-use crate::service::Surroundings;
 
 /// For the daemon's own checkout.
 #[cfg(unix)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::agents::{Pattern, Step, Workflow};
 use crate::config::{self, Config};
 use crate::domain::PhaseName;
-use crate::service::{Pattern, Step, Workflow};
 
 /// Those that can be run.
 pub(super) fn usable(config: &Config) -> Vec<Workflow> {

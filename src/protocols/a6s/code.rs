@@ -10,8 +10,8 @@ use super::envelope::{Fault, Said};
 use super::map::{artifact, execution_id, review, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{OfCode, ReviewType};
+use crate::agents::{CodeAsk, CodeQuestion, CodeResult};
 use crate::domain::{Job, JobState};
-use crate::service::{CodeAsk, CodeQuestion, CodeResult};
 
 impl A6s {
     /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
@@ -25,7 +25,7 @@ impl A6s {
             instructions: asked.instructions().map(str::to_owned),
             focus: focus(asked.review_type.unwrap_or_default()),
         };
-        let begun = self.provost().ask_about_code(&session.who, ask).await;
+        let begun = self.service().ask_about_code(&session.who, ask).await;
         let job = begun.map_err(|fault| Fault::new(fault.to_string()))?;
         if job.state.is_over() {
             return Ok((self.answer_of(&job).await?, None));
@@ -37,7 +37,7 @@ impl A6s {
         }
         let attending = self.attendance().attend(&job.id);
         let over = tokio::select! {
-            over = self.provost().job_over(&job.id, until) => over?,
+            over = self.service().job_over(&job.id, until) => over?,
             // The work goes on, and nobody is there to be answered.
             () = session.gone() => return Err(Fault::new("The connection has ended")),
         };
@@ -50,7 +50,7 @@ impl A6s {
         if attending.gives_up() {
             return Ok((self.takes_longer(&job).await?, hold));
         }
-        let job = self.provost().job(&job.id).await?;
+        let job = self.service().job(&job.id).await?;
         Ok((self.answer_of(&job).await?, None))
     }
 
@@ -60,7 +60,7 @@ impl A6s {
         if job.state != JobState::Completed {
             return Ok(Said::failure(Fault::new(job.error.as_deref().unwrap_or_default()), log));
         }
-        let mut said = match self.provost().code_result(job).await? {
+        let mut said = match self.service().code_result(job).await? {
             CodeResult::Text(text) => Said::new(&text),
             CodeResult::Artifacts(all) => Said::new(&all.iter().map(artifact).collect::<Vec<_>>()),
             CodeResult::Review(found) => Said::new(&review(&found)),
@@ -71,7 +71,7 @@ impl A6s {
 
     /// That it goes on.
     async fn takes_longer(&self, job: &Job) -> Result<Said, Fault> {
-        let so_far = self.provost().so_far(job).await?;
+        let so_far = self.service().so_far(job).await?;
         let waits = match so_far.waits_for {
             Some(approval) => format!(": it waits for approval {approval}, see `provost approvals`"),
             None => String::new(),
@@ -86,7 +86,7 @@ impl A6s {
     }
 
     fn soft_deadline(&self) -> Duration {
-        self.provost().agents().soft_deadline.as_duration()
+        self.service().configured().soft_deadline.as_duration()
     }
 }
 

@@ -5,8 +5,8 @@ use super::envelope::{Fault, Said};
 use super::fleet::{find, status};
 use super::session::{Outcome, Session};
 use super::wire::{Commanded, FleetCommand};
+use crate::agents::{Availability, FleetMember, fresh_job_id};
 use crate::domain::Switch;
-use crate::service::{Availability, FleetMember, fresh_job_id};
 
 /// A word that is no task.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl A6s {
         if let Some(id) = &asked.agent_id {
             return Ok(id.as_str().to_owned());
         }
-        let fleet = self.provost().fleet_now().await?;
-        let agents = self.provost().agents();
+        let fleet = self.service().fleet_now().await?;
+        let agents = self.service().configured();
         let target = asked.target.as_ref().map(|it| it.as_str());
         let known = |name: &&str| agents.find(name).is_some() || find(&fleet, name).is_ok();
         if let Some(name) = target.filter(known).or(asked.agent_type.as_ref().map(|it| it.as_str())) {
@@ -80,11 +80,11 @@ impl A6s {
     }
 
     async fn control(&self, session: &Session, name: &str, word: Word) -> Result<Said, Fault> {
-        let fleet = self.provost().fleet_now().await?;
+        let fleet = self.service().fleet_now().await?;
         let id = match find(&fleet, name) {
             Ok(it) => it.agent.id.clone(),
             Err(unknown) => {
-                let agents = self.provost().agents();
+                let agents = self.service().configured();
                 let meant = agents.find(name).ok_or(unknown)?.agent.id.clone();
                 if word != Word::Status {
                     return Err(Fault::new(format!(
@@ -104,7 +104,7 @@ impl A6s {
             }
             self.provost().switch_worker(&session.who, &id, to, &execution_id).await?;
         }
-        let fleet = self.provost().fleet_now().await?;
+        let fleet = self.service().fleet_now().await?;
         let now = find(&fleet, id.as_str())?;
         let agent = super::wire::CommandedAgent {
             agent_id: id.to_string(),

@@ -4,15 +4,15 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::map::used;
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
+use crate::agents::{self, Agents, Availability, FleetMember, Role};
 use crate::base::AgentId;
-use crate::service::{self, Agents, Availability, FleetMember, Role};
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.
     pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, Fault> {
-        let agents = self.provost().agents();
+        let agents = self.service().configured();
         if agents.agents.is_empty() {
-            let fleet = self.provost().fleet_now().await?;
+            let fleet = self.service().fleet_now().await?;
             let worker = self.member(&fleet, wanted)?.agent.id.clone();
             return Ok(Meant { worker, preamble: None, by_agent: false });
         }
@@ -32,7 +32,7 @@ impl A6s {
 
     /// `agents.list`
     pub(super) async fn agents(&self) -> Result<Said, Fault> {
-        let (fleet, agents) = (self.provost().fleet_now().await?, self.provost().agents());
+        let (fleet, agents) = (self.service().fleet_now().await?, self.service().configured());
         let roles = agents.roles.values().filter(|_| agents.list_roles);
         let roles = roles.filter_map(|role| role_of(role, agents.find(role.id.as_str())?, &fleet));
         Said::new(&fleet.iter().map(agent).chain(roles).collect::<Vec<_>>())
@@ -43,7 +43,7 @@ impl A6s {
         let wanted = |it: &&FleetMember| {
             capability.is_none_or(|wanted| wanted.as_str().trim().eq_ignore_ascii_case(&it.agent.capability))
         };
-        let fleet = self.provost().fleet_now().await?;
+        let fleet = self.service().fleet_now().await?;
         let row = |it: &FleetMember| FleetAgent {
             agent: agent(it),
             agent_id: it.agent.id.to_string(),
@@ -57,7 +57,7 @@ impl A6s {
 
     /// `fleet.status`
     pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, Fault> {
-        let fleet = self.provost().fleet_now().await?;
+        let fleet = self.service().fleet_now().await?;
         let Some(of) = of else { return Said::new(&totals(&fleet)) };
         let it = self.member(&fleet, of.as_str())?;
         let version = self.provost().program_of(&it.agent.id).await?;
@@ -75,7 +75,7 @@ impl A6s {
 
     /// Whom a name means in every method: as for [`A6s::meant`].
     fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
-        let agents = self.provost().agents();
+        let agents = self.service().configured();
         let found = find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()));
         found.map_err(|unknown| refused(&agents, wanted).unwrap_or(unknown))
     }
@@ -116,7 +116,7 @@ fn agent(it: &FleetMember) -> Agent {
 }
 
 /// A role in the list: it begins when the agent behind it does.
-fn role_of(role: &Role, meant: service::Meant<'_>, fleet: &[FleetMember]) -> Option<Agent> {
+fn role_of(role: &Role, meant: agents::ResolvedAgent<'_>, fleet: &[FleetMember]) -> Option<Agent> {
     let behind = fleet.iter().find(|it| it.agent.id == meant.agent.id)?;
     Some(Agent {
         id: role.id.to_string(),

@@ -9,11 +9,11 @@ use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
+use crate::agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
 use crate::base::JobId;
 use crate::base::limits::A6S_LISTED_MAX;
 use crate::domain::command::NoteFeedback;
 use crate::domain::{Job, JobKind, JobResult, Refusal};
-use crate::service::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {
@@ -70,7 +70,7 @@ impl A6s {
                 preamble: meant.preamble.unwrap_or_default(),
             }),
         };
-        let job = self.provost().begin_job(&session.who, ask).await?;
+        let job = self.service().begin_job(&session.who, ask).await?;
         Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))
     }
 
@@ -79,10 +79,10 @@ impl A6s {
         let job = self.execution(id).await?;
         session.listener().inspect(|listener| self.hub().watch(*listener, &execution_id(&job.id)));
         let result = match job.state.is_over() {
-            true => self.provost().job_result(&job.id).await?,
+            true => self.service().job_result(&job.id).await?,
             false => JobResult::default(),
         };
-        let pulse = self.provost().pulses().of(&job.id);
+        let pulse = self.service().pulses().of(&job.id);
         Said::new(&self.whole(&job, result, pulse.as_ref()).await?)
     }
 
@@ -107,13 +107,13 @@ impl A6s {
             key: None,
             plan: Plan::Once,
         };
-        self.provost().begin_job(&session.who, ask).await?;
+        self.service().begin_job(&session.who, ask).await?;
         Ok((Said::new(&Launched { task_id: task })?, hold))
     }
 
     /// `background.list`: newest last; of those that are over, the newest.
     pub(super) async fn background(&self) -> Result<Said, Fault> {
-        let jobs = self.provost().jobs(IN_BACKGROUND).await?;
+        let jobs = self.service().jobs(IN_BACKGROUND).await?;
         let over = jobs.iter().filter(|job| job.state.is_over()).count();
         let mut left_out = over.saturating_sub(A6S_LISTED_MAX);
         let shown = jobs.iter().filter(|job| {
@@ -123,7 +123,7 @@ impl A6s {
         });
         let mut rows = Vec::new();
         for job in shown {
-            let (pulse, waits) = (self.provost().pulses().of(&job.id), self.waits(job).await?);
+            let (pulse, waits) = (self.service().pulses().of(&job.id), self.waits(job).await?);
             rows.push(background(job, pulse.as_ref(), waits.as_deref()));
         }
         Said::new(&rows)
@@ -134,10 +134,10 @@ impl A6s {
         if job.state.is_over() {
             return Ok(None);
         }
-        let mut waits_for = self.provost().so_far(job).await?.waits_for;
+        let mut waits_for = self.service().so_far(job).await?.waits_for;
         if job.kind == JobKind::Workflow {
-            for step in self.provost().job_steps(&job.id).await?.iter().filter(|it| !it.state.is_over()) {
-                waits_for = waits_for.or(self.provost().so_far(step).await?.waits_for);
+            for step in self.service().job_steps(&job.id).await?.iter().filter(|it| !it.state.is_over()) {
+                waits_for = waits_for.or(self.service().so_far(step).await?.waits_for);
             }
         }
         Ok(waits_for.map(|approval| format!("waits for approval {approval}: provost approve {approval}")))
@@ -146,14 +146,14 @@ impl A6s {
     /// `background.cancel` and `workflows.cancel`; either takes any kind of id.
     pub(super) async fn cancel(&self, session: &Session, id: &str, what: &str) -> Result<Said, Fault> {
         let job = self.found(id, what).await?;
-        self.provost().cancel_job(&session.who, &job.id).await?;
+        self.service().cancel_job(&session.who, &job.id).await?;
         Said::new(&())
     }
 
     /// `background.output`
     pub(super) async fn output(&self, session: &Session, id: &str) -> Result<Said, Fault> {
         let job = self.found(id, "task").await?;
-        let output = self.provost().job_output(&job.id).await?;
+        let output = self.service().job_output(&job.id).await?;
         let text = match output.from {
             0 if output.text.is_empty() => self.waits(&job).await?.unwrap_or_default(),
             0 => output.text,
@@ -176,7 +176,7 @@ impl A6s {
         };
         let reason = asked.reason.as_ref().map(|it| it.as_str().into());
         let verb = NoteFeedback { job: job.id.clone(), signal: signal.into(), reason };
-        self.provost().judge_job(&session.who, verb).await?;
+        self.service().judge_job(&session.who, verb).await?;
         Said::new(&serde_json::json!({ "ok": true }))
     }
 
@@ -188,7 +188,7 @@ impl A6s {
         let preamble = meant.preamble.as_deref().unwrap_or_default();
         let context = context.unwrap_or_default();
         let ask = Ask { task: task.trim(), context, preamble, ..Ask::default() };
-        let prompts = &self.provost().agents().prompts;
+        let prompts = &self.service().configured().prompts;
         prompts.render(PromptFor::Invoke, &ask).map_err(|err| Fault::new(err.to_string()))
     }
 
@@ -198,7 +198,7 @@ impl A6s {
 
     async fn found(&self, id: &str, what: &str) -> Result<Arc<Job>, Fault> {
         let unknown = || Fault::new(format!("Unknown {what}: {}", id.trim()));
-        match self.provost().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
+        match self.service().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
             Err(Refusal::TaskNotFound) => Err(unknown()),
             found => Ok(found?),
         }

@@ -31,6 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
+use crate::agents::{AgentService, CodeQuestion, ScanFor};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::AgentId;
@@ -39,7 +40,7 @@ use crate::base::limits::{
     LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
 use crate::domain::{Door, Principal};
-use crate::service::{CodeQuestion, Provost, ScanFor};
+use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room};
 use crate::transport::websocket::{Waiting, accept_key};
@@ -76,7 +77,7 @@ pub struct Manners {
 }
 
 struct Parts {
-    provost: Provost,
+    service: AgentService,
     started: Instant,
     /// For messages that come, and those that wait to be sent.
     room: Room,
@@ -94,7 +95,7 @@ struct Parts {
 
 impl A6s {
     /// The door of a daemon that has just started.
-    pub fn new(provost: Provost, manners: Manners) -> Self {
+    pub fn new(service: AgentService, manners: Manners) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
             total: A6S_MESSAGES_BYTES_MAX,
@@ -104,7 +105,7 @@ impl A6s {
         let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
         let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
         Self(Arc::new(Parts {
-            provost,
+            service,
             started: Instant::now(),
             room,
             waiting: Waiting::default(),
@@ -131,8 +132,12 @@ impl A6s {
         &self.0.attendance
     }
 
+    fn service(&self) -> &AgentService {
+        &self.0.service
+    }
+
     fn provost(&self) -> &Provost {
-        &self.0.provost
+        self.0.service.provost()
     }
 
     fn room(&self) -> &Room {

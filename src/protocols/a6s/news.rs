@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 use super::A6s;
 use super::events::Told;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
+use crate::agents::{KEPT_WITHIN, Pulse};
 use crate::base::JobId;
 use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
-use crate::service::{KEPT_WITHIN, Pulse};
 
 impl A6s {
     /// Tells editors what becomes of jobs, until the daemon stops.
     pub async fn tell(self, stop: CancellationToken) {
         let mut events = self.provost().engine().subscribe_beside_posts();
-        let mut pulses = self.provost().pulses().follow();
+        let mut pulses = self.service().pulses().follow();
         let mut late = Late::default();
         loop {
             tokio::select! {
@@ -55,13 +55,13 @@ impl A6s {
     }
 
     async fn tell_end_of(&self, job: &JobId) {
-        if let Ok(job) = self.provost().job(job).await {
+        if let Ok(job) = self.service().job(job).await {
             self.tell_end(&job).await;
         }
     }
 
     async fn tell_of(&self, event: &JobEvent, late: &mut Late) {
-        let Ok(job) = self.provost().job(event.job()).await else { return };
+        let Ok(job) = self.service().job(event.job()).await else { return };
         if IN_BACKGROUND.contains(&job.kind) {
             self.tell_task(&job);
         }
@@ -74,7 +74,7 @@ impl A6s {
             }
             // Its run is being stopped, and then it is known what it has changed.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
-                if self.provost().pulses().of(&job.id).is_some() =>
+                if self.service().pulses().of(&job.id).is_some() =>
             {
                 late.wait_for(&job.id);
             }
@@ -85,14 +85,14 @@ impl A6s {
     }
 
     fn tell_task(&self, job: &Job) {
-        let progress = task_progress(job, self.provost().pulses().of(&job.id).as_ref());
+        let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
         let (task, status) = (task_id(&job.id).into(), job.state.word());
         self.hub().tell(Told::Task { task, status, progress });
     }
 
     /// A job without files is nothing that an editor could look at.
     async fn tell_end(&self, job: &Job) {
-        let result = match self.provost().job_result(&job.id).await {
+        let result = match self.service().job_result(&job.id).await {
             Ok(result) => result,
             Err(err) => return tracing::error!(%err, job = %job.id, "editors are not told of an end"),
         };

@@ -4,21 +4,21 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::session::Session;
 use super::wire::{Scan, ScanJob};
+use crate::agents::{Agent, Ask, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
 use crate::base::JobId;
 use crate::domain::{Job, JobKind, JobState, Refusal};
-use crate::service::{Agent, Ask, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
 
 impl A6s {
     /// `scan.techDebt`, `scan.modernize`
     pub(super) async fn scan(&self, session: &Session, what: ScanFor, asked: &Scan) -> Result<Said, Fault> {
-        let (method, agents) = (what.method(), self.provost().agents());
+        let (method, agents) = (what.method(), self.service().configured());
         if !agents.scans {
             return Err(Fault::new(
                 "Scans are off. The owner of this daemon can allow them: `scans = true` beneath `[a6s]` in their own provost.toml, and `provost reload`",
             ));
         }
         let url = asked.repository_url.as_str().trim();
-        let Some(folder) = self.provost().folder_meant(url).await? else {
+        let Some(folder) = self.service().folder_meant(url).await? else {
             return Err(Fault::new(format!(
                 "{method}: {url} is not this repository: name its folder, a file URL at or below it, or the address of its \
                  `origin`"
@@ -45,14 +45,14 @@ impl A6s {
             key: None,
             plan: Plan::Scan,
         };
-        let job = self.provost().begin_job(&session.who, ask).await?;
+        let job = self.service().begin_job(&session.who, ask).await?;
         Said::new(&ScanJob { job_id: format!("job_{}", job.id), status: "queued", report: None, error: None })
     }
 
     /// `scan.status`
     pub(super) async fn scan_status(&self, id: &str) -> Result<Said, Fault> {
         let unknown = || Fault::new(format!("Unknown scan job: {}", id.trim()));
-        let job = match self.provost().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
+        let job = match self.service().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
             Err(Refusal::TaskNotFound) => return Err(unknown()),
             found => found?,
         };
@@ -60,7 +60,7 @@ impl A6s {
             return Err(unknown());
         }
         let report = match job.state {
-            JobState::Completed => self.provost().job_result(&job.id).await?.answer,
+            JobState::Completed => self.service().job_result(&job.id).await?.answer,
             _ => None,
         };
         Said::new(&ScanJob {

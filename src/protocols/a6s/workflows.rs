@@ -5,9 +5,9 @@ use super::envelope::{Fault, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
+use crate::agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
 use crate::config::BUILT_IN_FILE;
 use crate::domain::{Job, JobKind, JobResult, JobState};
-use crate::service::{Agents, Doer, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
 
 /// The method, as agents are asked whether they take it.
 const RUN: &str = "workflows.run";
@@ -15,7 +15,7 @@ const RUN: &str = "workflows.run";
 impl A6s {
     /// `workflows.list`
     pub(super) fn workflows(&self, asked: &WorkflowsWanted) -> Result<Said, Fault> {
-        let agents = self.provost().agents();
+        let agents = self.service().configured();
         let wanted = asked.domain.as_ref().map(|it| it.as_str().trim().to_ascii_lowercase());
         let of_domain = |it: &&Workflow| wanted.as_ref().is_none_or(|wanted| it.domain() == wanted);
         Said::new(&agents.workflows.iter().filter(of_domain).map(|it| row(it, &agents)).collect::<Vec<_>>())
@@ -23,9 +23,9 @@ impl A6s {
 
     /// `workflows.run`. Nothing of it is told before the answer is on its way.
     pub(super) async fn run_workflow(&self, session: &Session, asked: &RunWorkflow) -> Outcome {
-        let agents = self.provost().agents();
+        let agents = self.service().configured();
         let workflow = find(&agents, asked.workflow_id.as_str())?;
-        let steps: Vec<Step<Doer>> =
+        let steps: Vec<Step<Assignee>> =
             workflow.steps.iter().map(|step| whose(workflow, step, &agents)).collect::<Result<_, _>>()?;
         let value =
             |it: &Option<wire::Json>| it.as_ref().and_then(|it| serde_json::from_str(it.as_str()).ok());
@@ -54,7 +54,7 @@ impl A6s {
                 priority: asked.priority.map(|it| it.word().into()),
             })),
         };
-        let job = self.provost().begin_job(&session.who, ask).await?;
+        let job = self.service().begin_job(&session.who, ask).await?;
         let mut said = Said::new(&Started { execution_id: execution })?;
         said.log = Some(format!("job_{}", job.id));
         Ok((said, hold))
@@ -73,7 +73,7 @@ impl A6s {
         }
         if job.kind == JobKind::Workflow {
             whole.workflow_id = Some(job.agent.to_string());
-            let steps = self.provost().job_steps(&job.id).await?;
+            let steps = self.service().job_steps(&job.id).await?;
             whole.steps = steps.iter().map(|step| self.step(step)).collect();
         }
         Ok(whole)
@@ -91,7 +91,7 @@ impl A6s {
         let progress = match job.state {
             JobState::Completed => 100,
             JobState::Running => {
-                self.provost().pulses().of(&job.id).map_or(0, |pulse| pulse.progress.min(99))
+                self.service().pulses().of(&job.id).map_or(0, |pulse| pulse.progress.min(99))
             }
             _ => 0,
         };
@@ -127,7 +127,11 @@ fn find<'a>(agents: &'a Agents, id: &str) -> Result<&'a Workflow, Fault> {
 }
 
 /// Who does a step. The built-in ones are to be of use with any one agent, whatever it is called.
-fn whose(workflow: &Workflow, step: &Step<Option<Box<str>>>, agents: &Agents) -> Result<Step<Doer>, Fault> {
+fn whose(
+    workflow: &Workflow,
+    step: &Step<Option<Box<str>>>,
+    agents: &Agents,
+) -> Result<Step<Assignee>, Fault> {
     let Some(first) = agents.first() else {
         return Err(Fault::new(format!("{} needs an agent, and no `[[agent]]` is configured", workflow.id)));
     };
@@ -149,7 +153,7 @@ fn whose(workflow: &Workflow, step: &Step<Option<Box<str>>>, agents: &Agents) ->
         let takes = agent.methods.join(", ");
         return Err(Fault::new(format!("{} is not for {RUN}: its `methods` are {takes}", agent.id)));
     }
-    let who = Doer { shown: shown.into(), worker: agent.id.clone(), preamble: preamble.map(Into::into) };
+    let who = Assignee { shown: shown.into(), worker: agent.id.clone(), preamble: preamble.map(Into::into) };
     Ok(Step {
         who,
         name: step.name.clone(),

@@ -18,7 +18,7 @@ impl Handles<endpoints::JobLog> for Own {
         };
         let id = JobId::of_any_kind(&query.id).ok_or_else(unknown)?;
         let until = Instant::now() + patience(query.wait_ms);
-        let (part, done) = match self.0.provost.job_log(&id, query.from, until).await {
+        let (part, done) = match self.0.agents.job_log(&id, query.from, until).await {
             Err(Refusal::TaskNotFound) => return Err(unknown()),
             found => found.map_err(map::fault)?,
         };

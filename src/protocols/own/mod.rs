@@ -39,6 +39,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
+use crate::agents::AgentService;
 use crate::api::wire;
 use crate::auth::names::{Names, is_same};
 use crate::auth::peer::PeerId;
@@ -79,6 +80,7 @@ pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
 
 struct Parts {
     provost: Provost,
+    agents: AgentService,
     names: Arc<Names>,
     user: AgentId,
     uid: u32,
@@ -95,7 +97,7 @@ impl Own {
     /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, and `bases` where
     /// the files of its work trees are.
     pub fn new(
-        provost: Provost,
+        agents: AgentService,
         names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
@@ -106,7 +108,8 @@ impl Own {
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let streams = stream::Streams::default();
         Self(Arc::new(Parts {
-            provost,
+            provost: agents.provost().clone(),
+            agents,
             names,
             user,
             uid,

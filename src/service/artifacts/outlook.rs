@@ -8,13 +8,13 @@ impl Provost {
     ///
     /// # Errors
     /// Why it cannot be looked at.
-    pub(in crate::service) fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
+    pub(crate) fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
         let found = file::look(self.root().handle(), path).map_err(|trouble| trouble.to_string())?;
         Ok(found.map(|it| (it.bytes, it.digest)))
     }
 
     /// Why nothing that an agent makes of a file could ever be written there; `None` where it could.
-    pub(in crate::service) fn never_written(&self, path: &RepoPath) -> Option<String> {
+    pub(crate) fn never_written(&self, path: &RepoPath) -> Option<String> {
         let root = self.root().place().path().to_string_lossy().into_owned();
         let bounds = self.0.applying.bounds();
         let deny = match &bounds.deny {

@@ -1,11 +1,11 @@
 //! The prompt about a selection, and the use of the agent's answer.
 
-use super::splice::place;
-use super::whereabouts::Found;
+use super::location::Found;
+use super::patch::place;
 use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
+use crate::agents::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
 use crate::base::RepoPath;
 use crate::base::limits::A6S_CONTEXT_BYTES_MAX;
-use crate::service::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
 
 /// A question, made ready.
 pub(super) struct Order {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Provost;
-use crate::base::{AgentId, Digest};
-use crate::domain::command::SwitchWorker;
+use super::AgentService;
+use crate::base::AgentId;
 use crate::domain::view::{AllSwitches, LiveTasks};
-use crate::domain::{Principal, Refusal, Switch, TaskState, Usage};
+use crate::domain::{Refusal, Switch, TaskState, Usage};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,10 +60,10 @@ pub struct FleetMember {
     pub used: Option<Usage>,
 }
 
-impl Provost {
+impl AgentService {
     /// The agents of the configuration.
-    pub fn fleet(&self) -> Fleet {
-        self.configured().fleet
+    fn fleet(&self) -> Fleet {
+        self.settings().fleet
     }
 
     /// Each agent, and whether it could begin now.
@@ -72,9 +71,9 @@ impl Provost {
     /// # Errors
     /// When nobody has time to answer.
     pub async fn fleet_now(&self) -> Result<Vec<FleetMember>, Refusal> {
-        let (fleet, profiles) = (self.fleet(), self.profiles());
-        let live = self.view(LiveTasks).await?.tasks;
-        let switches = self.view(AllSwitches).await?;
+        let (fleet, profiles) = (self.fleet(), self.provost().profiles());
+        let live = self.provost().view(LiveTasks).await?.tasks;
+        let switches = self.provost().view(AllSwitches).await?;
         let mut running: BTreeMap<AgentId, usize> = BTreeMap::new();
         for task in live.iter().filter(|task| matches!(task.state, TaskState::Running { .. })) {
             *running.entry(task.order.worker.clone()).or_default() += 1;
@@ -103,31 +102,6 @@ impl Provost {
     pub(super) fn count_used(&self, agent: &AgentId, used: &Usage) {
         let mut all = self.0.used.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(agent.clone()).or_default().add(used);
-    }
-
-    /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.
-    ///
-    /// # Errors
-    /// A [`Refusal`]; then it stands as before.
-    pub async fn switch_worker(
-        &self,
-        who: &Principal,
-        worker: &AgentId,
-        to: Switch,
-        command: &str,
-    ) -> Result<Switch, Refusal> {
-        let verb = SwitchWorker { worker: worker.clone(), to, command: command.into() };
-        Ok(self.submit(who, verb).await?.from)
-    }
-
-    /// What tells an agent's program from another version of it; `None` where there is no program.
-    ///
-    /// # Errors
-    /// When nobody has time to answer.
-    pub async fn program_of(&self, agent: &AgentId) -> Result<Option<Digest>, Refusal> {
-        let Some(program) = self.profiles().get(agent).map(|it| it.program.clone()) else { return Ok(None) };
-        let provost = self.clone();
-        off_thread(move || provost.0.programs.digest(&program)).await
     }
 }
 

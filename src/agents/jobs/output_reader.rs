@@ -10,7 +10,7 @@ const LINE_BYTES: usize = 64 << 10;
 const PAGES_AT_ONCE: usize = 32;
 
 /// Hears one run out.
-pub(super) struct Hearing {
+pub(super) struct OutputReader {
     logs: JobLogs,
     job: JobId,
     reader: Reader,
@@ -20,7 +20,7 @@ pub(super) struct Hearing {
     at: u64,
 }
 
-impl Hearing {
+impl OutputReader {
     pub(super) fn new(logs: JobLogs, job: JobId, reader: Reader) -> Self {
         Self { logs, job, reader, transcript: Transcript::new(reader), line: Vec::new(), at: 0 }
     }

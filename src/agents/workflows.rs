@@ -84,7 +84,7 @@ pub struct Step<Who> {
 
 /// Who does a step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Doer {
+pub struct Assignee {
     /// As editors are shown it.
     pub shown: Box<str>,
     /// The agent.
@@ -101,7 +101,7 @@ pub struct Flow {
     /// How often a supervisor decides, or a maker tries.
     pub max_rounds: u32,
     /// Its steps.
-    pub steps: Vec<Step<Doer>>,
+    pub steps: Vec<Step<Assignee>>,
     /// What it was given.
     pub inputs: Inputs,
     /// How urgent it is, in the editor's word.

@@ -6,31 +6,28 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use super::drive::{Drive, Stop};
-use super::execution::{Known, in_phase};
+use super::phases::{Known, in_phase};
+use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, Run};
+use crate::agents::Rounds;
+use crate::agents::prompts::fenced;
 use crate::base::JobId;
 use crate::base::limits::CHECK_TOLD_BYTES_MAX;
 use crate::domain::{Artifact, Failure, JobResult, PhaseName};
-use crate::service::Rounds;
-use crate::service::prompts::fenced;
-
-/// What surrounds the work of a job's agent.
-pub(super) type Around = Rounds;
 
 /// A command that is run.
 type Command = [Box<str>];
 
-impl Drive {
+impl JobRunner {
     /// As the configuration has it now. A worker that is no agent has none of it.
-    pub(super) fn around(&self) -> Around {
-        let agents = self.provost.agents();
+    pub(super) fn around(&self) -> Rounds {
+        let agents = self.service.configured();
         let agent = agents.get(&self.job.worker).filter(|_| self.order.by_agent);
         agent.map(|agent| agent.rounds.clone()).unwrap_or_default()
     }
 
     /// The copy that all runs of the job share; one run alone has its own.
-    pub(super) fn copy(&self, around: &Around) -> Option<JobId> {
+    pub(super) fn copy(&self, around: &Rounds) -> Option<JobId> {
         let alone =
             around.fix.is_empty() && around.check.is_empty() && around.reviewer.is_none() && !around.pipeline;
         (!alone).then(|| self.job.id.clone())
@@ -40,7 +37,7 @@ impl Drive {
     pub(super) async fn optimize(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         mut answer: String,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
@@ -71,7 +68,7 @@ impl Drive {
     pub(super) async fn review(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         answer: &str,
         kept: &mut JobResult,
     ) -> Result<(), Stop> {
@@ -115,7 +112,7 @@ impl Drive {
     async fn reviewed(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         done: &str,
         kept: &mut JobResult,
     ) -> Result<Option<String>, Stop> {
@@ -132,7 +129,7 @@ impl Drive {
     }
 
     /// A command in the place of the job's agent.
-    fn command(&self, around: &Around, phase: PhaseName, command: &Command, harvest: bool) -> Run {
+    fn command(&self, around: &Rounds, phase: PhaseName, command: &Command, harvest: bool) -> Run {
         let (prompt, command) = (line_of(command).into(), Some(command.to_vec()));
         Run { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
     }
@@ -167,7 +164,7 @@ impl Drive {
     /// So many steps of a phase are done.
     pub(super) fn part(&self, phase: PhaseName, done: u32, of: u32) {
         let percent = u8::try_from(done * 100 / of.max(1)).unwrap_or(100);
-        self.provost.pulses().tell(&self.job, self.has_phases().then_some(phase), percent);
+        self.service.pulses().tell(&self.job, self.has_phases().then_some(phase), percent);
     }
 }
 

@@ -1,16 +1,13 @@
-//! Agents and roles for the doors, and the resolution of their names.
-
-mod roles;
+//! Agents and roles of the configuration, and the resolution of their names.
 
 use std::collections::BTreeMap;
 
 use super::prompts::Prompts;
+use super::roles::{BUILT_IN_ROLES, preamble_of};
 use super::workflows::Workflow;
 use crate::base::{AgentId, Ttl};
 use crate::domain::{PhaseName, Switch};
 use crate::jail::Reader;
-
-pub use roles::{BUILT_IN_ROLES, preamble_of};
 
 /// What an agent's work consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +104,7 @@ pub struct Role {
 
 /// Whom a name means.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Meant<'a> {
+pub struct ResolvedAgent<'a> {
     /// Who does it.
     pub agent: &'a Agent,
     /// The role, by the spelling of the configuration or of the protocol.
@@ -118,7 +115,7 @@ pub struct Meant<'a> {
 
 /// Why nobody can be asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Nobody {
+pub enum NoAgent {
     /// There are workers at the most, whose goal is no prompt.
     #[error(
         "No agent is configured for {0}: put an [[agent]] entry into provost.toml, as docs/agents.md shows"
@@ -200,56 +197,57 @@ impl Agents {
 
     /// Whom a name means: an agent's id, its name, a role, or one of the ids that plugins know. The size of letters does
     /// not matter.
-    pub fn find(&self, name: &str) -> Option<Meant<'_>> {
+    pub fn find(&self, name: &str) -> Option<ResolvedAgent<'_>> {
         let name = name.trim();
         let same = |known: &str| known.to_lowercase() == name.to_lowercase();
         let by_id = self.agents.iter().find(|agent| same(agent.id.as_str()));
         if let Some(agent) = by_id.or_else(|| self.agents.iter().find(|agent| same(&agent.name))) {
-            return Some(Meant { agent, role: None, preamble: None });
+            return Some(ResolvedAgent { agent, role: None, preamble: None });
         }
         if let Some(role) = self.roles.values().find(|role| same(role.id.as_str())) {
             let agent = role.agent.as_ref().map_or_else(|| self.first(), |id| self.get(id))?;
             let preamble = role.preamble.as_deref().or_else(|| preamble_of(role.id.as_str()));
-            return Some(Meant { agent, role: Some(role.id.as_str()), preamble });
+            return Some(ResolvedAgent { agent, role: Some(role.id.as_str()), preamble });
         }
         let (id, preamble) = BUILT_IN_ROLES.iter().find(|(id, _)| self.role_aliases && same(id))?;
-        self.first().map(|agent| Meant { agent, role: Some(id), preamble: Some(preamble) })
+        self.first().map(|agent| ResolvedAgent { agent, role: Some(id), preamble: Some(preamble) })
     }
 
     /// Who is asked where an editor names nobody: whom the configuration prefers, or else the first that works and takes
     /// such questions.
     ///
     /// # Errors
-    /// [`Nobody`].
+    /// [`NoAgent`].
     pub fn asked_for(
         &self,
         method: &'static str,
         switch: impl Fn(&AgentId) -> Switch,
-    ) -> Result<Meant<'_>, Nobody> {
+    ) -> Result<ResolvedAgent<'_>, NoAgent> {
         if self.agents.is_empty() {
             return Err(match self.refused.first_key_value() {
-                Some((name, why)) => Nobody::Refused(name.clone(), why.clone()),
-                None => Nobody::Configured(method),
+                Some((name, why)) => NoAgent::Refused(name.clone(), why.clone()),
+                None => NoAgent::Configured(method),
             });
         }
         let preferred = self
             .code_agent
             .as_ref()
-            .map(|id| self.find(id.as_str()).ok_or_else(|| Nobody::Called(id.clone(), self.ids())));
-        let all = self.agents.iter().map(|agent| Meant { agent, role: None, preamble: None });
-        let takes: Vec<Meant<'_>> =
+            .map(|id| self.find(id.as_str()).ok_or_else(|| NoAgent::Called(id.clone(), self.ids())));
+        let all = self.agents.iter().map(|agent| ResolvedAgent { agent, role: None, preamble: None });
+        let takes: Vec<ResolvedAgent<'_>> =
             preferred.transpose()?.into_iter().chain(all).filter(|meant| meant.agent.takes(method)).collect();
-        let trouble = |meant: &Meant<'_>| meant.agent.is_no_use(switch(&meant.agent.id)).map(str::to_owned);
-        let works = |meant: &&Meant<'_>| trouble(meant).is_none();
-        let begins = |meant: &&Meant<'_>| works(meant) && switch(&meant.agent.id) == Switch::On;
+        let trouble =
+            |meant: &ResolvedAgent<'_>| meant.agent.is_no_use(switch(&meant.agent.id)).map(str::to_owned);
+        let works = |meant: &&ResolvedAgent<'_>| trouble(meant).is_none();
+        let begins = |meant: &&ResolvedAgent<'_>| works(meant) && switch(&meant.agent.id) == Switch::On;
         // With one that is held back a question waits.
         let asked = takes.iter().find(begins).or_else(|| takes.iter().find(works));
         match (asked, takes.first()) {
             (Some(meant), _) => Ok(meant.clone()),
             (None, Some(meant)) => {
-                Err(Nobody::Works(meant.agent.id.clone(), trouble(meant).unwrap_or_default()))
+                Err(NoAgent::Works(meant.agent.id.clone(), trouble(meant).unwrap_or_default()))
             }
-            (None, None) => Err(Nobody::Takes(method, self.ids())),
+            (None, None) => Err(NoAgent::Takes(method, self.ids())),
         }
     }
 

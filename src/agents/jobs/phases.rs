@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::drive::{Drive, Stop};
-use super::rounds::Around;
+use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, Run, never_ran};
+use crate::agents::Rounds;
+use crate::agents::prompts::{Ask, PromptFor};
 use crate::base::AgentId;
 use crate::base::limits::SURROUNDINGS_BYTES_MAX;
 use crate::domain::{JobResult, PhaseName};
-use crate::service::prompts::{Ask, PromptFor};
 
 /// What is wanted, in the parts from which prompts are made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Wanted {
     pub preamble: Box<str>,
 }
 
-impl Drive {
+impl JobRunner {
     /// The five phases.
     pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
         let around = self.around();
@@ -42,9 +42,9 @@ impl Drive {
     }
 
     /// What there is to know before anybody begins.
-    async fn research(&self, wanted: &Wanted, around: &Around) -> Result<String, Stop> {
+    async fn research(&self, wanted: &Wanted, around: &Rounds) -> Result<String, Stop> {
         self.begin(PhaseName::Research).await?;
-        let looks = self.is_by_template().then(|| self.provost.surroundings());
+        let looks = self.is_by_template().then(|| self.service.surroundings());
         let of = 2 + u32::from(around.pipeline);
         self.part(PhaseName::Research, 1, of);
         let mut context = wanted.context.trim().to_owned();
@@ -68,7 +68,7 @@ impl Drive {
     async fn one_run(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
         self.begin(PhaseName::Inspect).await?;
@@ -91,7 +91,7 @@ impl Drive {
     async fn one_run_each(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
         let mut answer = String::new();
@@ -117,20 +117,20 @@ impl Drive {
     pub(super) fn run_of(
         &self,
         known: &Known<'_>,
-        around: &Around,
+        around: &Rounds,
         phase: PhaseName,
         previous: &str,
     ) -> Result<Run, Stop> {
         let worker = self.agent_for(around, phase).map_err(|why| in_phase(phase)(Stop::Failed(why)))?;
         let ask = Ask { previous, ..known.ask() };
-        let prompt = self.provost.agents().prompts.render(PromptFor::Phase(phase), &ask);
+        let prompt = self.service.configured().prompts.render(PromptFor::Phase(phase), &ask);
         let prompt = prompt.map_err(|err| in_phase(phase)(Stop::Failed(err.to_string())))?.into();
         Ok(Run { phase, worker, prompt, copy: self.copy(around), harvest: false, ..self.whole_run() })
     }
 
     /// Who does a phase that has its own run.
-    fn agent_for(&self, around: &Around, phase: PhaseName) -> Result<AgentId, String> {
-        let agents = self.provost.agents();
+    fn agent_for(&self, around: &Rounds, phase: PhaseName) -> Result<AgentId, String> {
+        let agents = self.service.configured();
         let reviewer = around.reviewer.as_ref().filter(|_| phase == PhaseName::Review);
         let named = reviewer.or_else(|| agents.phases.get(&phase)).unwrap_or(&self.job.worker);
         match agents.get(named) {
@@ -149,7 +149,7 @@ impl Drive {
         if !self.is_by_template() {
             return Ok(self.order.prompt.clone());
         }
-        let prompts = &self.provost.agents().prompts;
+        let prompts = &self.service.configured().prompts;
         let all = prompts.render(PromptFor::Invoke, &known.ask());
         // The state of the workspace is what it can do without.
         let bare =

@@ -1,20 +1,20 @@
 //! Turns a text answer into an artifact: the user's file with that text in it.
 
 use super::conventions::{further_tests_of, named_after, tests_of};
-use super::keep::{Kept, keep_tests};
-use super::splice::{NoPlace, place};
-use super::whereabouts::Tree;
+use super::location::Tree;
+use super::patch::{NoPlace, place};
+use super::test_merge::{Kept, keep_tests};
 use super::{CodePlan, no_change};
+use crate::agents::AgentService;
 use crate::base::{Digest, RepoPath, TaskId};
 use crate::domain::artifact::{artifact_id, language_by_name};
 use crate::domain::{Artifact, Gathered};
-use crate::service::Provost;
 
 /// Further files of tests beside one that is there; more of them are nothing to be added to.
 const FURTHER_TESTS_MAX: u32 = 9;
 
 /// A file that was made of an answer.
-pub(in crate::service) struct Made {
+pub(in crate::agents) struct CodeEdit {
     kind: &'static str,
     path: String,
     content: String,
@@ -22,13 +22,13 @@ pub(in crate::service) struct Made {
     before: Option<(Vec<u8>, Digest)>,
 }
 
-impl Made {
+impl CodeEdit {
     fn snippet(path: String, content: String) -> Self {
         Self { kind: "snippet", path, content, before: None }
     }
 
     /// As if a run had left it.
-    pub(in crate::service) fn gathered(self, task: &TaskId) -> Gathered {
+    pub(in crate::agents) fn gathered(self, task: &TaskId) -> Gathered {
         let artifact = Artifact {
             id: artifact_id(task, 1),
             kind: self.kind.into(),
@@ -43,44 +43,49 @@ impl Made {
     }
 }
 
-impl Provost {
+impl AgentService {
     /// The file of a selection with new text in its place. Blocking.
     ///
     /// # Errors
     /// Why there is none, as a sentence.
-    pub(in crate::service) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<Made, String> {
+    pub(in crate::agents) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
         let same = || no_change("the answer is the code as it was");
         let Some(file) = &plan.file else {
             let content = place(&plan.code, &plan.code).map_err(|why| why.says(&plan.name))?.with(new);
             return match *content == *plan.code {
                 true => Err(same()),
-                false => Ok(Made::snippet(plan.name.to_string(), content)),
+                false => Ok(CodeEdit::snippet(plan.name.to_string(), content)),
             };
         };
-        let there = self.file_now(file).map_err(|why| format!("{file}: {why}"))?;
+        let there = self.provost().file_now(file).map_err(|why| format!("{file}: {why}"))?;
         let (bytes, digest) = there.ok_or_else(|| NoPlace::Nowhere.says(file.as_str()))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| format!("{file}: it is no text in UTF-8"))?;
         let content = place(text, &plan.code).map_err(|why| why.says(file.as_str()))?.with(new);
         if content == text {
             return Err(same());
         }
-        Ok(Made { kind: "file", path: file.to_string(), content, before: Some((bytes, digest)) })
+        Ok(CodeEdit { kind: "file", path: file.to_string(), content, before: Some((bytes, digest)) })
     }
 
     /// The file of tests, with those that are there already. Blocking.
     ///
     /// # Errors
-    /// As for [`Provost::refactored`].
-    pub(in crate::service) fn with_tests(&self, plan: &CodePlan, new: &str) -> Result<Made, String> {
-        let tree = Tree(self.root().handle());
+    /// As for [`AgentService::refactored`].
+    pub(in crate::agents) fn with_tests(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
+        let tree = Tree(self.provost().root().handle());
         let Some(path) = &plan.tests else {
             let name = tests_of(&named_after(&plan.name, &plan.language), &tree);
             let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-            return Ok(Made::snippet(name, format!("{}\n", new.trim_end())));
+            return Ok(CodeEdit::snippet(name, format!("{}\n", new.trim_end())));
         };
-        let made =
-            |path: &RepoPath, content, before| Made { kind: "test", path: path.to_string(), content, before };
-        let Some((bytes, digest)) = self.file_now(path).map_err(|why| format!("{path}: {why}"))? else {
+        let made = |path: &RepoPath, content, before| CodeEdit {
+            kind: "test",
+            path: path.to_string(),
+            content,
+            before,
+        };
+        let Some((bytes, digest)) = self.provost().file_now(path).map_err(|why| format!("{path}: {why}"))?
+        else {
             return Ok(made(path, format!("{}\n", new.trim_end()), None));
         };
         let text = std::str::from_utf8(&bytes).map_err(|_| format!("{path}: it is no text in UTF-8"))?;
@@ -94,7 +99,7 @@ impl Provost {
                 let of = plan.file.as_ref().unwrap_or(path);
                 let further = (2..=FURTHER_TESTS_MAX)
                     .filter_map(|number| RepoPath::parse(&further_tests_of(of.as_str(), number, &tree)?).ok())
-                    .find(|path| matches!(self.file_now(path), Ok(None)));
+                    .find(|path| matches!(self.provost().file_now(path), Ok(None)));
                 let lost = lost.join(", ");
                 let further = further.ok_or_else(|| {
                     no_change(&format!("the answer leaves out existing parts of {path}: {lost}"))

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::execution::Wanted;
-use crate::service::CodePlan;
-use crate::service::workflows::Flow;
+use super::phases::Wanted;
+use crate::agents::CodePlan;
+use crate::agents::workflows::Flow;
 
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

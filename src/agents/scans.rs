@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::Provost;
+use super::AgentService;
 use super::replies::{Severity, reply_as};
 use crate::base::RepoPath;
 use crate::base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
@@ -125,14 +125,14 @@ fn put_right(finding: &mut Map<String, Value>) {
     }
 }
 
-impl Provost {
+impl AgentService {
     /// The folder of this repository that an address means, from its root: the root's path, or a file URL at or below it,
     /// or what git knows as its `origin`. `None` for everything else: nothing is fetched from anywhere.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`], when nobody has time to look.
     pub async fn folder_meant(&self, address: &str) -> Result<Option<RepoPath>, Refusal> {
-        let (provost, address) = (self.clone(), address.trim().to_owned());
+        let (provost, address) = (self.provost().clone(), address.trim().to_owned());
         let look = move || {
             let root = provost.root().place().path().to_owned();
             let inside = match local(&address) {

@@ -1,13 +1,13 @@
-//! One job, from its beginning to its end.
+//! The runner of a job: carries out its plan, and records its end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::{Order, Plan};
+use crate::agents::AgentService;
 use crate::base::limits::JOB_ERROR_BYTES_MAX;
 use crate::domain::command::{EndJob, KeepResult, MoveJob};
 use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
-use crate::service::Provost;
 
 /// What ended a job before its time.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ impl From<Refusal> for Stop {
 }
 
 /// A job that is being carried out.
-pub(super) struct Drive {
-    pub(super) provost: Provost,
+pub(super) struct JobRunner {
+    pub(super) service: AgentService,
     /// As it was when this began.
     pub(super) job: Arc<Job>,
     pub(super) order: Order,
@@ -47,18 +47,18 @@ pub(super) struct Drive {
     pub(super) parts: AtomicU64,
 }
 
-impl Provost {
+impl AgentService {
     /// Carries a job out, beside its asker.
-    pub(super) fn drive(&self, job: Arc<Job>, order: Order) {
-        tokio::spawn(Drive::new(self.clone(), job, order).carry_out());
+    pub(super) fn run_job(&self, job: Arc<Job>, order: Order) {
+        tokio::spawn(JobRunner::new(self.clone(), job, order).carry_out());
     }
 }
 
-impl Drive {
-    pub(super) fn new(provost: Provost, job: Arc<Job>, order: Order) -> Self {
+impl JobRunner {
+    pub(super) fn new(service: AgentService, job: Arc<Job>, order: Order) -> Self {
         let (runs, is_running, steps) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
         let used = Mutex::default();
-        Self { provost, job, order, runs, is_running, steps, used, parts: AtomicU64::new(1) }
+        Self { service, job, order, runs, is_running, steps, used, parts: AtomicU64::new(1) }
     }
 
     pub(super) async fn carry_out(self) {
@@ -82,7 +82,7 @@ impl Drive {
                 tracing::error!(%refusal, job = %self.job.id, "how a job ended is not on record");
             }
         }
-        let logs = self.provost.job_logs();
+        let logs = self.service.job_logs();
         drop(tokio::task::spawn_blocking(move || logs.remove_old()));
     }
 
@@ -90,10 +90,10 @@ impl Drive {
     async fn keep_late(&self, kept: JobResult) {
         let keep = KeepResult { job: self.job.id.clone(), result: Arc::new(kept) };
         // Where the daemon is what is over, nothing is kept any more, and a job that is not goes on with the next one.
-        if let Err(refusal) = self.provost.submit(self.provost.host(), keep).await {
+        if let Err(refusal) = self.service.provost().submit(self.service.provost().host(), keep).await {
             tracing::debug!(%refusal, job = %self.job.id, "what a job had brought about is not on record");
         }
-        self.provost.pulses().end(&self.job.id);
+        self.service.pulses().end(&self.job.id);
     }
 
     /// What is not offered is a file for people among those that are: editors show files, and no list of what is
@@ -118,7 +118,7 @@ impl Drive {
         let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref());
         if let Some(usage) = Usage::of_metadata(metadata) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).add(&usage);
-            self.provost.count_used(&task.order.worker, &usage);
+            self.service.count_used(&task.order.worker, &usage);
         }
     }
 
@@ -136,10 +136,10 @@ impl Drive {
             result: Some(Arc::new(kept)),
             steps: self.steps.load(Ordering::Relaxed),
         };
-        let ended = self.provost.submit(self.provost.host(), end).await;
+        let ended = self.service.provost().submit(self.service.provost().host(), end).await;
         let goes_on = matches!(ended, Err(Refusal::TaskFinished)) && self.job.step.is_none();
         if !goes_on {
-            self.provost.pulses().end(&self.job.id);
+            self.service.pulses().end(&self.job.id);
         }
         ended.map(drop)
     }
@@ -175,7 +175,7 @@ impl Drive {
         }
         let moved = Some((phase, state));
         let verb = MoveJob { job: self.job.id.clone(), phase: moved, task: None, runs: false };
-        self.provost.submit(self.provost.host(), verb).await?;
+        self.service.provost().submit(self.service.provost().host(), verb).await?;
         Ok(())
     }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use cap_std::fs::Dir;
 
 use super::conventions::{Look, tests_of};
-use super::splice::NoPlace;
+use super::patch::NoPlace;
 use super::{CodeAsk, CodeQuestion};
+use crate::agents::AgentService;
 use crate::base::limits::{ID_LEN_MAX, PATH_LEN_MAX};
 use crate::base::{Digest, RepoPath};
-use crate::service::Provost;
 
 /// What is there at the moment of asking.
 pub(super) struct Found {
@@ -33,7 +33,7 @@ pub(super) struct Tests {
 }
 
 /// What there is in a workspace. Blocking.
-pub(in crate::service) struct Tree<'a>(pub(in crate::service) &'a Dir);
+pub(in crate::agents) struct Tree<'a>(pub(in crate::agents) &'a Dir);
 
 impl Look for Tree<'_> {
     fn is_file(&self, path: &str) -> bool {
@@ -45,13 +45,13 @@ impl Look for Tree<'_> {
     }
 }
 
-impl Provost {
+impl AgentService {
     /// What there is to know of a selection. Blocking.
     pub(super) fn find_out(&self, ask: &CodeAsk) -> Found {
-        let root = self.root();
+        let root = self.provost().root();
         let file = located(root.place().path(), root.handle(), &ask.file_path);
         let nothing = Some(Digest::of(b""));
-        let (text, was) = match file.as_ref().map(|file| (file, self.file_now(file))) {
+        let (text, was) = match file.as_ref().map(|file| (file, self.provost().file_now(file))) {
             None => (Err("it has no file".to_owned()), nothing),
             Some((file, Ok(None))) => (Err(NoPlace::Nowhere.says(file.as_str())), nothing),
             Some((file, Err(why))) => (Err(format!("{file}: {why}")), None),
@@ -60,11 +60,11 @@ impl Provost {
                 (text.map_err(|_| format!("{file}: it is no text in UTF-8")), Some(digest))
             }
         };
-        let unwritable = file.as_ref().and_then(|file| self.never_written(file));
+        let unwritable = file.as_ref().and_then(|file| self.provost().never_written(file));
         let wants_tests = ask.question == CodeQuestion::GenerateTests;
         let tests = file.as_ref().filter(|_| wants_tests).and_then(|file| {
             let path = RepoPath::parse(&tests_of(file.as_str(), &Tree(root.handle()))).ok()?;
-            let there = self.file_now(&path).ok().flatten();
+            let there = self.provost().file_now(&path).ok().flatten();
             Some(Tests { text: there.and_then(|(bytes, _)| String::from_utf8(bytes).ok()), path })
         });
         Found { file, name: base_name(&ask.file_path), text, was, unwritable, tests }

@@ -8,24 +8,24 @@ use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 
-use super::drive::{Drive, Stop, failed};
 use super::plan::Plan;
+use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, Run, never_ran};
 use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
+use crate::agents::prompts::{Ask, PromptFor};
+use crate::agents::workflows::{Assignee, Flow, Known, Pattern, Step};
 use crate::base::Json;
 use crate::base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
 use crate::domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
-use crate::service::prompts::{Ask, PromptFor};
-use crate::service::workflows::{Doer, Flow, Known, Pattern, Step};
 
 /// Exit codes by which a check says that it could not be made, as for `git bisect run` and in the shell.
 const NOT_CHECKED: std::ops::RangeInclusive<u8> = 125..=127;
 
 /// A workflow that is being carried out.
-pub(super) struct Flowing<'a> {
-    pub(super) drive: &'a Drive,
+pub(super) struct WorkflowRun<'a> {
+    pub(super) runner: &'a JobRunner,
     pub(super) flow: &'a Flow,
-    steps: Vec<Drive>,
+    steps: Vec<JobRunner>,
     /// How far it is in the order of phases.
     at: AtomicUsize,
 }
@@ -49,12 +49,12 @@ pub(super) enum Checked {
     Failed(String),
 }
 
-impl Drive {
+impl JobRunner {
     /// All of it.
     pub(super) async fn workflow(&self, flow: &Flow, kept: &mut JobResult) -> Result<(), Stop> {
         self.begin(PhaseName::Research).await?;
         let flowing =
-            Flowing { drive: self, flow, steps: self.open_steps(flow).await?, at: AtomicUsize::new(0) };
+            WorkflowRun { runner: self, flow, steps: self.open_steps(flow).await?, at: AtomicUsize::new(0) };
         let first = flow.steps.first().map_or(PhaseName::Generate, |step| step.phase);
         flowing.reach(first.min(PhaseName::Inspect)).await?;
         let mut so_far = SoFar::default();
@@ -66,7 +66,7 @@ impl Drive {
         };
         (kept.artifacts, kept.left_out) = (so_far.artifacts, so_far.left_out);
         kept.incomplete = so_far.incomplete;
-        for used in flowing.steps.iter().filter_map(Drive::has_used) {
+        for used in flowing.steps.iter().filter_map(JobRunner::has_used) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).add(&used);
         }
         kept.text = so_far.answers.pop().map(|(_, answer)| answer.into());
@@ -76,8 +76,8 @@ impl Drive {
     }
 
     /// Each step is a job. Where an earlier daemon has opened them and none has begun, they are there.
-    async fn open_steps(&self, flow: &Flow) -> Result<Vec<Drive>, Stop> {
-        let known = self.provost.job_steps(&self.job.id).await?;
+    async fn open_steps(&self, flow: &Flow) -> Result<Vec<JobRunner>, Stop> {
+        let known = self.service.job_steps(&self.job.id).await?;
         if known.iter().any(|step| step.state != JobState::Queued) {
             return Err(Stop::Failed(RESTARTED.into()));
         }
@@ -101,16 +101,16 @@ impl Drive {
                 Some(job) => (job.clone(), self.order.clone()),
                 None => {
                     let of = StepOf { job: self.job.id.clone(), number, phase: step.phase };
-                    self.provost.record_job(&self.job.who, ask, Some(of)).await?
+                    self.service.record_job(&self.job.who, ask, Some(of)).await?
                 }
             };
-            steps.push(Drive::new(self.provost.clone(), job, order));
+            steps.push(JobRunner::new(self.service.clone(), job, order));
         }
         Ok(steps)
     }
 }
 
-impl Flowing<'_> {
+impl WorkflowRun<'_> {
     /// One after another; the first that fails is the last.
     async fn in_sequence(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         for (number, step) in self.flow.steps.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Flowing<'_> {
     }
 
     /// Asks an agent until a command succeeds.
-    async fn until(&self, number: usize, step: &Step<Doer>, so_far: &mut SoFar) -> Result<String, Stop> {
+    async fn until(&self, number: usize, step: &Step<Assignee>, so_far: &mut SoFar) -> Result<String, Stop> {
         let mut answer = String::new();
         for round in 0..=step.max_rounds {
             let said = match self.command(number, &step.until, so_far).await? {
@@ -211,7 +211,7 @@ impl Flowing<'_> {
         schema: Option<&Json>,
         so_far: &mut SoFar,
     ) -> Result<String, Stop> {
-        let prompts = &self.drive.provost.agents().prompts;
+        let prompts = &self.runner.service.configured().prompts;
         let preamble = self.flow.steps[number].who.preamble.as_deref().unwrap_or_default();
         let ask = Ask { task: says, preamble, ..Ask::default() };
         let prompt = prompts.render(PromptFor::Invoke, &ask).map_err(|err| failed(&err))?;
@@ -259,9 +259,9 @@ impl Flowing<'_> {
             worker: step.who.worker.clone(),
             by_agent: true,
             prompt,
-            working_dir: self.drive.order.working_dir.clone(),
+            working_dir: self.runner.order.working_dir.clone(),
             schema: None,
-            copy: shared.then(|| self.drive.job.id.clone()),
+            copy: shared.then(|| self.runner.job.id.clone()),
             command,
             harvest: true,
         }
@@ -273,7 +273,7 @@ impl Flowing<'_> {
         let work = async {
             let task = step.start(&run).await?;
             if !never_ran(&task) {
-                self.drive.runs_now().await?;
+                self.runner.runs_now().await?;
                 self.reach(run.phase).await?;
             }
             step.follow(&run, task).await
@@ -294,9 +294,9 @@ impl Flowing<'_> {
     }
 
     async fn tell_progress(&self, phase: PhaseName) {
-        let pulses = self.drive.provost.pulses();
+        let pulses = self.runner.service.pulses();
         // The next look is soon.
-        let steps = self.drive.provost.job_steps(&self.drive.job.id).await.unwrap_or_default();
+        let steps = self.runner.service.job_steps(&self.runner.job.id).await.unwrap_or_default();
         let of_phase = steps.iter().filter(|job| job.step.as_ref().is_some_and(|it| it.phase == phase));
         let each: Vec<u32> = of_phase
             .map(|job| match job.state {
@@ -307,7 +307,7 @@ impl Flowing<'_> {
         let number = u32::try_from(each.len()).unwrap_or(u32::MAX);
         let mean = each.iter().sum::<u32>().checked_div(number).unwrap_or(0);
         if self.at.load(Ordering::Relaxed) == phase as usize {
-            pulses.tell(&self.drive.job, Some(phase), u8::try_from(mean).unwrap_or(0).min(99));
+            pulses.tell(&self.runner.job, Some(phase), u8::try_from(mean).unwrap_or(0).min(99));
         }
     }
 
@@ -316,8 +316,8 @@ impl Flowing<'_> {
         let from = self.at.fetch_max(phase as usize, Ordering::Relaxed);
         let order = PhaseName::ALL.windows(2).skip(from).take((phase as usize).saturating_sub(from));
         for pair in order {
-            self.drive.finish(pair[0]).await?;
-            self.drive.begin(pair[1]).await?;
+            self.runner.finish(pair[0]).await?;
+            self.runner.begin(pair[1]).await?;
         }
         Ok(())
     }

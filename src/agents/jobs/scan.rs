@@ -1,13 +1,13 @@
 //! `scan.*`: one run, and a report in a form. A6s 6.9.
 
-use super::drive::{Drive, Stop, failed};
+use super::runner::{JobRunner, Stop, failed};
 use super::runs::Run;
+use crate::agents::prompts::{Ask, PromptFor};
+use crate::agents::scans::{scan_report, scan_schema, unread_scan};
 use crate::base::Json;
 use crate::domain::{JobResult, PhaseName};
-use crate::service::prompts::{Ask, PromptFor};
-use crate::service::scans::{scan_report, scan_schema, unread_scan};
 
-impl Drive {
+impl JobRunner {
     /// The scan, and once more where its reply is none that can be read.
     pub(super) async fn scan(&self, kept: &mut JobResult) -> Result<(), Stop> {
         let reply = self.look_through(self.order.prompt.clone()).await?;
@@ -16,7 +16,7 @@ impl Drive {
             Err(why) => {
                 let schema = scan_schema().to_string();
                 let ask = Ask { task: &why, code: &reply, schema: &schema, ..Ask::default() };
-                let repair = self.provost.agents().prompts.render(PromptFor::Repair, &ask);
+                let repair = self.service.configured().prompts.render(PromptFor::Repair, &ask);
                 let again = self.look_through(repair.map_err(|err| failed(&err))?.into()).await?;
                 scan_report(&again)
             }

@@ -1,33 +1,33 @@
 //! Jobs: editors' requests, carried out by tasks and followed to the end.
 //!
-//! The daemon records a job before it answers, and the job's driver goes on without a listener. A restarted daemon
+//! The daemon records a job before it answers, and the job's runner goes on without a listener. A restarted daemon
 //! continues jobs whose task still waits, and ends those that ran.
 
+mod checks;
 mod code;
-mod drive;
-mod execution;
-mod hear;
+mod orchestration;
+mod output_reader;
+mod phases;
 mod plan;
-mod pulse;
-mod rounds;
+mod progress;
+mod runner;
 mod runs;
 mod scan;
-mod turns;
-mod workflow;
+mod workflow_run;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-pub use execution::Wanted;
+pub use phases::Wanted;
 use plan::Order;
 pub use plan::Plan;
-pub use pulse::Pulse;
-pub(super) use pulse::Pulses;
+pub use progress::Pulse;
+pub(super) use progress::Pulses;
 pub use runs::KEPT_WITHIN;
 
-use super::{Provost, unreadable};
+use super::AgentService;
 use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
 use crate::base::{AgentId, Digest, JobId, Json};
 use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
@@ -35,6 +35,7 @@ use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 use crate::domain::{
     Event, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
 };
+use crate::service::unreadable;
 use crate::store::{LogPart, StoreError};
 
 /// What is asked for.
@@ -73,7 +74,7 @@ const STOPPED: &str = "daemon stopped";
 /// How long a daemon that stops waits for what its jobs had brought about.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
-impl Provost {
+impl AgentService {
     /// Puts a job on record and begins it; or answers with the one that does the same already.
     ///
     /// # Errors
@@ -82,12 +83,12 @@ impl Provost {
         let id = ask.id.clone();
         let (job, order) = self.record_job(who, ask, None).await?;
         if job.id == id {
-            self.drive(job.clone(), order);
+            self.run_job(job.clone(), order);
         }
         Ok(job)
     }
 
-    /// Records a job, and leaves it to its driver to carry it out.
+    /// Records a job, and leaves it to its runner to carry it out.
     async fn record_job(
         &self,
         who: &Principal,
@@ -111,7 +112,7 @@ impl Provost {
             key: ask.key,
             step,
         };
-        let job = self.submit(who, verb).await?.job;
+        let job = self.provost().submit(who, verb).await?.job;
         Ok((job, order))
     }
 
@@ -120,7 +121,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn resume_jobs(&self) -> Result<(), Refusal> {
-        for job in self.view(UnfinishedJobs).await? {
+        for job in self.provost().view(UnfinishedJobs).await? {
             if job.step.is_some() {
                 // Its workflow goes on with it, or ends it.
                 continue;
@@ -128,11 +129,11 @@ impl Provost {
             let waits = job.state == JobState::Queued;
             let order = if waits { self.job_order(&job.id).await? } else { None };
             match order {
-                Some(order) => self.drive(job, order),
+                Some(order) => self.run_job(job, order),
                 None => {
                     let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
                     let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
-                    self.submit(self.host(), end).await?;
+                    self.provost().submit(self.provost().host(), end).await?;
                 }
             }
         }
@@ -145,13 +146,13 @@ impl Provost {
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn end_running_jobs(&self) -> Result<Vec<JobId>, Refusal> {
         let mut ended = Vec::new();
-        for job in self.view(UnfinishedJobs).await? {
+        for job in self.provost().view(UnfinishedJobs).await? {
             if job.state != JobState::Running || job.step.is_some() {
                 continue;
             }
             let (state, error) = (JobState::Failed, Some(STOPPED.into()));
             let end = EndJob { job: job.id.clone(), state, error, result: None, steps: job.steps };
-            if self.submit(self.host(), end).await.is_ok() {
+            if self.provost().submit(self.provost().host(), end).await.is_ok() {
                 ended.push(job.id.clone());
             }
         }
@@ -161,15 +162,18 @@ impl Provost {
     /// Waits for a moment until what these had brought about is on record, after their runs have ended.
     pub async fn settle_jobs(&self, ended: &[JobId]) {
         let until = Instant::now() + SETTLED_WITHIN;
-        while ended.iter().any(|job| self.pulses().of(job).is_some()) && Instant::now() < until {
-            tokio::time::sleep(LOOK_EVERY / 5).await;
+        let mut moves = self.pulses().moves();
+        while ended.iter().any(|job| self.pulses().of(job).is_some()) {
+            if !matches!(timeout_at(until, moves.changed()).await, Ok(Ok(()))) {
+                return;
+            }
         }
     }
 
     /// What was asked of a job that is not over, where it can be read.
     async fn job_order(&self, id: &JobId) -> Result<Option<Order>, Refusal> {
         let id = id.clone();
-        let found = self.engine().read(move |reader| reader.job_order(&id)).await;
+        let found = self.provost().engine().read(move |reader| reader.job_order(&id)).await;
         let order = found.map_err(|err| unreadable(&err))?;
         Ok(order.and_then(|it| serde_json::from_str::<Order>(it.as_str()).ok()))
     }
@@ -179,7 +183,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn job_steps(&self, workflow: &JobId) -> Result<Vec<Arc<Job>>, Refusal> {
-        self.view(StepsOf(workflow.clone())).await
+        self.provost().view(StepsOf(workflow.clone())).await
     }
 
     /// A job.
@@ -187,7 +191,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::TaskNotFound`], [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn job(&self, id: &JobId) -> Result<Arc<Job>, Refusal> {
-        self.view(OneJob(id.clone())).await?.ok_or(Refusal::TaskNotFound)
+        self.provost().view(OneJob(id.clone())).await?.ok_or(Refusal::TaskNotFound)
     }
 
     /// The jobs of these kinds, oldest first.
@@ -195,7 +199,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn jobs(&self, kinds: &'static [JobKind]) -> Result<Vec<Arc<Job>>, Refusal> {
-        self.view(JobsOf(kinds)).await
+        self.provost().view(JobsOf(kinds)).await
     }
 
     /// The newest job that answers the same question.
@@ -203,7 +207,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn same_job(&self, key: Digest) -> Result<Option<Arc<Job>>, Refusal> {
-        self.view(SameJob(key)).await
+        self.provost().view(SameJob(key)).await
     }
 
     /// What a job has brought about; nothing while it is not over.
@@ -212,21 +216,21 @@ impl Provost {
     /// [`Refusal::Unavailable`].
     pub async fn job_result(&self, id: &JobId) -> Result<JobResult, Refusal> {
         let id = id.clone();
-        let found = self.engine().read(move |reader| reader.job_result(&id)).await;
+        let found = self.provost().engine().read(move |reader| reader.job_result(&id)).await;
         Ok(found.map_err(|err| unreadable(&err))?.unwrap_or_default())
     }
 
     /// Waits until a job is over; `None` when it is not by then.
     ///
     /// # Errors
-    /// As [`Provost::job`].
+    /// As [`AgentService::job`].
     pub async fn job_over(&self, id: &JobId, until: Instant) -> Result<Option<Arc<Job>>, Refusal> {
         let ended = |event: &Event| matches!(&event.kind, EventKind::Job(JobEvent::JobEnded { job, .. }) if job == id);
         let over = || async {
             let job = self.job(id).await?;
             Ok(job.state.is_over().then_some(job))
         };
-        self.engine().wait_for(until, ended, over).await
+        self.provost().engine().wait_for(until, ended, over).await
     }
 
     /// Takes a job back. One that is over stays as it is.
@@ -235,7 +239,7 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn cancel_job(&self, who: &Principal, id: &JobId) -> Result<Arc<Job>, Refusal> {
         let verb = CancelJob { job: id.clone(), reason: "taken back by its editor".into() };
-        Ok(self.submit(who, verb).await?.job)
+        Ok(self.provost().submit(who, verb).await?.job)
     }
 
     /// Keeps the feedback on a job's outcome.
@@ -243,13 +247,13 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn judge_job(&self, who: &Principal, verb: NoteFeedback) -> Result<(), Refusal> {
-        self.submit(who, verb).await.map(drop)
+        self.provost().submit(who, verb).await.map(drop)
     }
 
     /// The end of what a job's workers have said, so far.
     ///
     /// # Errors
-    /// As [`Provost::job`], and [`Refusal::Unavailable`] when its log cannot be read.
+    /// As [`AgentService::job`], and [`Refusal::Unavailable`] when its log cannot be read.
     pub async fn job_output(&self, id: &JobId) -> Result<LogPart, Refusal> {
         let (job, logs) = (self.job(id).await?, self.job_logs());
         in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
@@ -259,8 +263,9 @@ impl Provost {
     /// something until then.
     ///
     /// # Errors
-    /// As for [`Provost::job_output`].
+    /// As for [`AgentService::job_output`].
     pub async fn job_log(&self, id: &JobId, from: u64, until: Instant) -> Result<(LogPart, bool), Refusal> {
+        let mut moves = self.pulses().moves();
         loop {
             // Looked at before the log is: what is said is written down before a job ends by itself.
             let (job, logs) = (self.job(id).await?, self.job_logs());
@@ -270,7 +275,10 @@ impl Provost {
             if !nothing || job.state.is_over() || Instant::now() >= until {
                 return Ok((part, nothing && job.state.is_over()));
             }
-            self.job_over(id, until.min(Instant::now() + LOOK_EVERY)).await?;
+            tokio::select! {
+                over = self.job_over(id, until) => { over?; }
+                _grown = moves.changed() => {}
+            }
         }
     }
 

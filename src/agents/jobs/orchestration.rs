@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::drive::Stop;
-use super::workflow::{Checked, Flowing, SoFar, unsuccessful};
+use super::runner::Stop;
+use super::workflow_run::{Checked, SoFar, WorkflowRun, unsuccessful};
+use crate::agents::prompts::{Ask, PromptFor, as_json};
+use crate::agents::replies::reply_as;
+use crate::agents::workflows::{Known, told};
 use crate::base::Json;
-use crate::service::prompts::{Ask, PromptFor, as_json};
-use crate::service::replies::reply_as;
-use crate::service::workflows::{Known, told};
 
 /// What a supervisor says where nothing is left to do.
 const DONE: &str = "done";
 
-impl Flowing<'_> {
+impl WorkflowRun<'_> {
     /// The first step decides, round by round, who is next and what it is told.
     pub(super) async fn supervised(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let went = self.decisions(so_far).await;
@@ -176,7 +176,7 @@ impl Flowing<'_> {
             Err(why) => why,
         };
         let ask = Ask { task: &why, code: &reply, schema: &text, ..Ask::default() };
-        let repair = self.drive.provost.agents().prompts.render(PromptFor::Repair, &ask);
+        let repair = self.runner.service.configured().prompts.render(PromptFor::Repair, &ask);
         let repair = repair.map_err(|err| Stop::Failed(err.to_string()))?;
         let reply = self.tell(number, repair, Some(&form), so_far).await?;
         Ok(reply_as(&reply, member, schema, |value| value))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::LOOK_EVERY;
-use super::drive::{Drive, Stop, failed};
-use super::hear::{Hearing, last_words};
+use super::output_reader::{OutputReader, last_words};
+use super::runner::{JobRunner, Stop, failed};
 use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
 use crate::base::{AgentId, JobId, Json, TaskId, Ttl};
 use crate::domain::command::{Delegated, MoveJob, Status, Tool};
@@ -105,7 +105,7 @@ pub(super) fn never_ran(task: &Task) -> bool {
     task.state.is_finished() && task.failure.as_ref().is_some_and(refused)
 }
 
-impl Drive {
+impl JobRunner {
     /// A run from its beginning to its end, however that is.
     pub(super) async fn run(&self, run: Run) -> Result<Ran, Stop> {
         let task = self.start(&run).await?;
@@ -122,11 +122,11 @@ impl Drive {
         let task = self.delegate(run).await?;
         loop {
             if let Some(phase) = phase {
-                let waits = self.provost.task(&task).await?;
+                let waits = self.service.provost().task(&task).await?;
                 let judged = u32::from(!matches!(waits.state, TaskState::Awaiting { .. }));
                 self.part(phase, 1 + judged, 3);
             }
-            let now = self.provost.task_after(&task, has_not_run, WAIT).await?;
+            let now = self.service.provost().task_after(&task, has_not_run, WAIT).await?;
             if !has_not_run(&now) {
                 if !never_ran(&now) {
                     self.runs_now().await?;
@@ -155,7 +155,7 @@ impl Drive {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let known = self.job.tasks.get(number);
         if let Some(task) = known
-            && self.provost.task(task).await.is_ok()
+            && self.service.provost().task(task).await.is_ok()
         {
             // An earlier daemon came so far.
             return Ok(task.clone());
@@ -169,7 +169,7 @@ impl Drive {
         if known.is_none() {
             let tied =
                 MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
-            self.provost.submit(self.provost.host(), tied).await?;
+            self.service.provost().submit(self.service.provost().host(), tied).await?;
         }
         let verb = Delegate {
             task: task.clone(),
@@ -186,7 +186,7 @@ impl Drive {
             payload: Json::from_value(&serde_json::json!({})),
             errand: self.errand(run).map(Box::new),
         };
-        match self.provost.delegate(&self.job.who, verb).await? {
+        match self.service.provost().delegate(&self.job.who, verb).await? {
             Answer::Done(Delegated { task, .. }) => Ok(task),
             Answer::Parked(_) => Ok(task),
             Answer::Denied(denial) => {
@@ -214,7 +214,7 @@ impl Drive {
             return Ok(());
         }
         let verb = MoveJob { job: self.job.id.clone(), phase: None, task: None, runs: true };
-        self.provost.submit(self.provost.host(), verb).await?;
+        self.service.provost().submit(self.service.provost().host(), verb).await?;
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Drive {
         let done = matches!(ran.task.state, TaskState::Finished { status: Status::Completed, .. });
         let until = Instant::now() + if keeps && !done { KEPT_WITHIN } else { Duration::ZERO };
         loop {
-            let (artifacts, id) = (self.provost.artifacts(), ran.task.id().clone());
+            let (artifacts, id) = (self.service.provost().artifacts(), ran.task.id().clone());
             let found =
                 tokio::task::spawn_blocking(move || artifacts.of(&id)).await.map_err(|_| Stop::Over)?;
             if let Some(found) = found.map_err(|err| failed(&err))? {
@@ -249,38 +249,46 @@ impl Drive {
         let began = Instant::now();
         let usual = self.usual(&run.worker).await;
         let reader = if run.command.is_some() { Reader::Lines } else { self.reader_of(&run.worker) };
-        let mut hearing = Some(Hearing::new(self.provost.job_logs(), self.job.id.clone(), reader));
+        let mut hearing = Some(OutputReader::new(self.service.job_logs(), self.job.id.clone(), reader));
         let mut live = None;
         loop {
-            live = live.or_else(|| self.provost.outputs().get(task.id()));
+            live = live.or_else(|| self.service.provost().outputs().get(task.id()));
             let is_over = task.state.is_finished();
             // The ear stays where it is while there is nothing to hear yet.
             if let Some(live) = &live
                 && let Some(ear) = hearing.take()
             {
+                let behind = ear.is_behind(live);
                 hearing = Some(heard(ear, live, is_over).await?);
+                if behind || is_over {
+                    self.service.pulses().has_moved();
+                }
             }
             if is_over {
-                let steps = hearing.filter(Hearing::counts).map_or(0, |it| it.steps());
+                let steps = hearing.filter(OutputReader::counts).map_or(0, |it| it.steps());
                 self.steps.fetch_add(steps, Ordering::Relaxed);
                 return Ok((task, live));
             }
             let percent = usual.progress(began.elapsed(), hearing.as_ref());
             let phase = self.has_phases().then_some(run.phase);
-            self.provost.pulses().tell(&self.job, phase, self.of_phase(percent));
-            task = self.provost.task_after(task.id(), |task| !task.state.is_finished(), LOOK_EVERY).await?;
+            self.service.pulses().tell(&self.job, phase, self.of_phase(percent));
+            task = self
+                .service
+                .provost()
+                .task_after(task.id(), |task| !task.state.is_finished(), LOOK_EVERY)
+                .await?;
         }
     }
 
     fn reader_of(&self, worker: &AgentId) -> Reader {
-        let profile = self.provost.profiles().get(worker).cloned();
+        let profile = self.service.provost().profiles().get(worker).cloned();
         profile.and_then(|it| it.agent.map(|agent| agent.reader)).unwrap_or(Reader::Lines)
     }
 
     /// How much such a run takes: the mean of those that are remembered.
     async fn usual(&self, worker: &AgentId) -> Usual {
         const RUNS: &[JobKind] = &[JobKind::Execution, JobKind::Background, JobKind::Code, JobKind::Step];
-        let jobs = self.provost.jobs(RUNS).await.unwrap_or_default();
+        let jobs = self.service.jobs(RUNS).await.unwrap_or_default();
         let same = jobs
             .iter()
             .filter(|job| (job.kind, job.state, &job.worker) == (self.job.kind, JobState::Completed, worker));
@@ -305,7 +313,7 @@ struct Usual {
 
 impl Usual {
     /// How far a run seems to be.
-    fn progress(&self, since: Duration, hearing: Option<&Hearing>) -> u8 {
+    fn progress(&self, since: Duration, hearing: Option<&OutputReader>) -> u8 {
         let by_steps = self.steps.zip(hearing.filter(|it| it.counts()));
         let so_far = match by_steps {
             Some((usual, hearing)) => hearing.steps().saturating_mul(100) / usual,
@@ -319,7 +327,7 @@ impl Usual {
 }
 
 /// Writes down what was said, where that holds nobody up.
-async fn heard(mut ear: Hearing, live: &LiveOutput, is_over: bool) -> Result<Hearing, Stop> {
+async fn heard(mut ear: OutputReader, live: &LiveOutput, is_over: bool) -> Result<OutputReader, Stop> {
     if !is_over && !ear.is_behind(live) {
         return Ok(ear);
     }

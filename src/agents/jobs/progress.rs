@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::base::JobId;
 use crate::base::limits::PULSES_BUFFERED;
@@ -27,11 +27,17 @@ pub struct Pulse {
 pub struct Pulses {
     last: Arc<Mutex<HashMap<JobId, Pulse>>>,
     told: broadcast::Sender<Pulse>,
+    /// Counts what readers of logs and of ends wait for: a job's log that has grown, a job that runs no more.
+    moved: watch::Sender<u64>,
 }
 
 impl Default for Pulses {
     fn default() -> Self {
-        Self { last: Arc::default(), told: broadcast::channel(PULSES_BUFFERED).0 }
+        Self {
+            last: Arc::default(),
+            told: broadcast::channel(PULSES_BUFFERED).0,
+            moved: watch::Sender::new(0),
+        }
     }
 }
 
@@ -62,5 +68,16 @@ impl Pulses {
 
     pub(super) fn end(&self, job: &JobId) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
+        self.has_moved();
+    }
+
+    /// A job's log has grown, or a job has ended.
+    pub(super) fn has_moved(&self) {
+        self.moved.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Changes from now on when a job's log grows or a job ends.
+    pub(super) fn moves(&self) -> watch::Receiver<u64> {
+        self.moved.subscribe()
     }
 }

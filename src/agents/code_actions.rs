@@ -6,25 +6,25 @@
 //! artifacts. A6s 6.4 to 6.7.
 
 mod conventions;
-mod keep;
-mod made;
-mod order;
-mod splice;
-mod whereabouts;
+mod edit;
+mod location;
+mod patch;
+mod request;
+mod test_merge;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobAsk, Plan, fresh_job_id};
-use super::{AgentOutput, Meant, Nobody, PromptFor, Provost, Review, TooLong};
+use super::{AgentOutput, AgentService, NoAgent, PromptFor, ResolvedAgent, Review, TooLong};
 use crate::base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
 use crate::domain::view::{AllSwitches, View};
 use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use conventions::{Look, further_tests_of, named_after, tests_of};
-pub use keep::{Kept, keep_tests, lost_tests};
-pub(super) use made::Made;
-pub use splice::{NoPlace, Placed, place};
+pub(super) use edit::CodeEdit;
+pub use patch::{NoPlace, Placed, place};
+pub use test_merge::{Kept, keep_tests, lost_tests};
 
 /// For how long an answer is given again.
 const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
@@ -98,7 +98,7 @@ pub enum CodeFault {
     Refused(#[from] Refusal),
     /// Nobody could answer.
     #[error(transparent)]
-    Nobody(#[from] Nobody),
+    Nobody(#[from] NoAgent),
     /// It would be too long.
     #[error(transparent)]
     TooLong(#[from] TooLong),
@@ -156,7 +156,7 @@ struct Whom {
 }
 
 impl Whom {
-    fn of(meant: &Meant<'_>) -> Self {
+    fn of(meant: &ResolvedAgent<'_>) -> Self {
         Self {
             agent: meant.agent.id.clone(),
             role: meant.role.map(str::to_owned),
@@ -182,31 +182,31 @@ impl View for Known {
     }
 }
 
-impl Provost {
+impl AgentService {
     /// Puts a question about code to an agent. The same question is not put twice while it is being answered, nor while
     /// its answer is new and the file what it was; one that failed is put anew.
     ///
     /// # Errors
     /// [`CodeFault`]; then nothing has begun.
     pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeFault> {
-        let agents = self.agents();
-        let switches = self.view(AllSwitches).await?;
+        let agents = self.configured();
+        let switches = self.provost().view(AllSwitches).await?;
         let whom = Whom::of(&agents.asked_for(ask.question.method(), |agent| switches.of(agent))?);
         let key = self.key_of(who, &whom, &ask);
-        let provost = self.clone();
+        let service = self.clone();
         let (ask, found) = off_thread(move || {
-            let found = provost.find_out(&ask);
+            let found = service.find_out(&ask);
             (ask, found)
         })
         .await?;
-        if let (now, Some(job)) = self.view(Known(key)).await?
+        if let (now, Some(job)) = self.provost().view(Known(key)).await?
             && self.answers_still(&job, now, found.was).await?
         {
             return Ok(job);
         }
         let id = fresh_job_id()?;
         let job = off_thread(move || {
-            let order = order::of(&agents.prompts, &whom, &ask, &found)?;
+            let order = request::of(&agents.prompts, &whom, &ask, &found)?;
             let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
             Ok::<_, CodeFault>(JobAsk {
                 id,
@@ -228,7 +228,7 @@ impl Provost {
 
     /// By what a question is known again. Who asks is a part of it: an answer is for those who may ask.
     fn key_of(&self, who: &Principal, whom: &Whom, ask: &CodeAsk) -> Digest {
-        let root = self.root().place().path().to_string_lossy().into_owned();
+        let root = self.provost().root().place().path().to_string_lossy().into_owned();
         let fields = [
             ask.question.method(),
             who.agent().as_str(),
@@ -265,7 +265,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn so_far(&self, job: &Job) -> Result<SoFar, Refusal> {
-        self.view(SoFarOf(job.id.clone())).await
+        self.provost().view(SoFarOf(job.id.clone())).await
     }
 
     /// What has come of a question that was answered.

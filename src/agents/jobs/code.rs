@@ -3,25 +3,25 @@
 
 use serde_json::Value;
 
-use super::drive::{Drive, Stop, failed};
+use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, Run};
+use crate::agents::code_actions::{CodeAnswer, CodeEdit, lost_tests, no_change};
+use crate::agents::{
+    AgentService, Ask, CodePlan, CodeQuestion, PromptFor, Review, as_markdown, code_in, code_of_json,
+    code_schema, line_count, review, review_schema, unread_review,
+};
 use crate::base::Json;
 use crate::base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
 use crate::domain::artifact::is_test;
 use crate::domain::{Artifact, Harvest, JobResult, PhaseName};
-use crate::service::selected::{CodeAnswer, Made, lost_tests, no_change};
-use crate::service::{
-    Ask, CodePlan, CodeQuestion, PromptFor, Provost, Review, as_markdown, code_in, code_of_json, code_schema,
-    line_count, review, review_schema, unread_review,
-};
 
 /// Of what an agent has said, so much is in the reason why there is no change, in characters.
 const WHY_CHARS_MAX: usize = 300;
 
 /// Makes a file of an answer. Blocking.
-type Make = fn(&Provost, &CodePlan, &str) -> Result<Made, String>;
+type Make = fn(&AgentService, &CodePlan, &str) -> Result<CodeEdit, String>;
 
-impl Drive {
+impl JobRunner {
     /// A question about a selection.
     pub(super) async fn code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
         let mut answer = CodeAnswer { was: plan.was, review: None };
@@ -36,11 +36,11 @@ impl Drive {
             }
             CodeQuestion::Refactor => {
                 let (ran, new) = self.new_text(plan).await?;
-                self.keep_made(kept, ran, self.make(plan, new, Provost::refactored).await?).await?;
+                self.keep_made(kept, ran, self.make(plan, new, AgentService::refactored).await?).await?;
             }
             CodeQuestion::GenerateTests => {
                 let (ran, new) = self.new_text(plan).await?;
-                self.keep_made(kept, ran, self.make(plan, new, Provost::with_tests).await?).await?;
+                self.keep_made(kept, ran, self.make(plan, new, AgentService::with_tests).await?).await?;
             }
         }
         kept.answer = Some(Json::from_value(&serde_json::to_value(&answer).map_err(|err| failed(&err))?));
@@ -72,7 +72,7 @@ impl Drive {
             kept.incomplete = ran.incomplete;
         }
         ran = ran.done()?;
-        let (artifacts, task) = (self.provost.artifacts(), ran.task.id().clone());
+        let (artifacts, task) = (self.service.provost().artifacts(), ran.task.id().clone());
         let whole = tokio::task::spawn_blocking(move || artifacts.of(&task)).await.map_err(|_| Stop::Over)?;
         if let Some(whole) = whole.map_err(|err| failed(&err))? {
             ran.answer = whole.answer.into();
@@ -95,7 +95,7 @@ impl Drive {
         };
         let text = schema.to_string();
         let said = Ask { task: &why, code: &first, schema: &text, ..Ask::default() };
-        if let Ok(prompt) = self.provost.agents().prompts.render_asking(PromptFor::Repair, &said) {
+        if let Ok(prompt) = self.service.configured().prompts.render_asking(PromptFor::Repair, &said) {
             match self.put(prompt.into(), Some(&schema), None).await {
                 Ok(again) => {
                     if let Ok(review) = read_review(again.answer, lines).await? {
@@ -124,7 +124,7 @@ impl Drive {
             left_out = [left_out, lost].into_iter().flatten().reduce(|all, more| format!("{all}; {more}"));
             if artifacts.is_empty() && plan.file.is_none() {
                 let new = code_in(&ran.answer, &plan.language, &plan.code).map_err(unchanged)?.to_owned();
-                let made = self.make(plan, new, Provost::with_tests).await?;
+                let made = self.make(plan, new, AgentService::with_tests).await?;
                 return self.keep_made(kept, ran, made).await;
             }
         }
@@ -140,7 +140,7 @@ impl Drive {
 
     /// Artifacts without those that would take tests away; and which, for people.
     async fn without_losses(&self, all: Vec<Artifact>) -> Result<(Vec<Artifact>, Option<String>), Stop> {
-        let store = self.provost.artifacts();
+        let store = self.service.provost().artifacts();
         let sorted = tokio::task::spawn_blocking(move || {
             let (mut good, mut said) = (Vec::new(), Vec::new());
             for artifact in all {
@@ -185,15 +185,15 @@ impl Drive {
         Ok((ran, new))
     }
 
-    async fn make(&self, plan: &CodePlan, new: String, make: Make) -> Result<Made, Stop> {
-        let (provost, plan) = (self.provost.clone(), plan.clone());
-        let made = tokio::task::spawn_blocking(move || make(&provost, &plan, &new)).await;
+    async fn make(&self, plan: &CodePlan, new: String, make: Make) -> Result<CodeEdit, Stop> {
+        let (service, plan) = (self.service.clone(), plan.clone());
+        let made = tokio::task::spawn_blocking(move || make(&service, &plan, &new)).await;
         made.map_err(|_| Stop::Over)?.map_err(Stop::Failed)
     }
 
     /// Keeps a file that was made of an answer as if the run had made it, with what it was made from.
-    async fn keep_made(&self, kept: &mut JobResult, ran: Ran, made: Made) -> Result<(), Stop> {
-        let (store, task) = (self.provost.artifacts(), ran.task.id().clone());
+    async fn keep_made(&self, kept: &mut JobResult, ran: Ran, made: CodeEdit) -> Result<(), Stop> {
+        let (store, task) = (self.service.provost().artifacts(), ran.task.id().clone());
         let gathered = made.gathered(&task);
         kept.text = Some(clip(&ran.answer).into());
         kept.artifacts = vec![gathered.artifact.clone()];
