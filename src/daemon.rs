@@ -61,7 +61,6 @@ use crate::protocols::devit::Devit;
 use crate::protocols::own::{Order, Ordered, Own};
 use crate::protocols::wit::Wit;
 use crate::service::Provost;
-use crate::store;
 use crate::system::{self, Signal, Signals};
 use crate::transport::accept::{AllDoors, Capacity, accept_loop};
 use crate::transport::listen::{Place, bind};
@@ -279,10 +278,7 @@ async fn assemble(
     orders: mpsc::Sender<Ordered>,
 ) -> Result<(Daemon, Own, Running, Hands)> {
     let places = &start.places;
-    let durable = config.store.durability == crate::config::Durability::Full;
-    let anchors = vec![store::journal::syslog_sink()];
-    let options = store::Options { always_durable: durable, anchors, outside: Some(places.anchor()) };
-    let store = store::open(&places.state, options)?;
+    let store = wiring::store(places, config)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, workers, agents) = wiring::of_this_repository(config, places);

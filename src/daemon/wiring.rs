@@ -22,7 +22,7 @@ use crate::index::{self, Index};
 use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
 use crate::service::{ApplyRules, Applying, Base, Configured, Profiles, Versions};
-use crate::store::{Artifacts, JobLogs, Retention};
+use crate::store::{self, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -135,6 +135,14 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let surroundings = agents::surroundings(places);
     let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };
     (settings, Configured { profiles, artifacts }, agents)
+}
+
+/// The store of this daemon, as durable as the configuration wants it.
+pub(super) fn store(places: &Places, config: &Config) -> Result<Box<dyn Store>, StoreError> {
+    let durable = config.store.durability == config::Durability::Full;
+    let anchors = vec![journal::syslog_sink()];
+    let options = Options { always_durable: durable, anchors, outside: Some(places.anchor()) };
+    store::open(&places.state, options)
 }
 
 /// What is kept of users' files, in the daemon's own folder.
