@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod ask;
-mod jsonc;
 mod modules;
 mod outline;
 mod resolve;
