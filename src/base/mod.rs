@@ -10,6 +10,7 @@ mod doors;
 mod ids;
 mod ignored;
 pub mod json;
+pub mod jsonc;
 pub mod later;
 pub mod limits;
 mod lookalikes;

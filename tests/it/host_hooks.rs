@@ -2,6 +2,7 @@
 //! documentation says that they are told.
 
 mod bounds;
+mod bytes;
 mod history;
 mod installing;
 mod names;

@@ -100,6 +100,7 @@ mod inside_words;
 mod jail;
 mod jobs;
 mod journal;
+mod jsonc;
 mod kept_copies;
 mod kept_out;
 mod keys;

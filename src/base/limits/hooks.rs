@@ -18,8 +18,8 @@ pub const HOOK_STACK_BYTES: usize = 16 << 20;
 /// Links that are followed one after the other to the file that a call means; the kernel follows forty.
 pub const HOOK_LINKS_MAX: usize = 16;
 
-/// Nesting of a host's settings file that is followed. Real ones stay under ten.
-pub const HOOK_JSON_DEPTH_MAX: usize = 64;
+/// Brackets within brackets in JSON with comments that are read; the reader takes stack for each. Real files stay under ten.
+pub const JSONC_DEPTH_MAX: usize = 128;
 
 /// What git says of what differs that is read, in bytes; more counts as everything.
 pub const HOOK_GIT_BYTES_MAX: usize = 1 << 20;

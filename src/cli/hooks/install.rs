@@ -1,13 +1,16 @@
 //! Putting our hooks into a host's configuration, taking them out, and telling whether they are in it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use jsonc_parser::ast::{Object, Value as Node};
+use jsonc_parser::common::Ranged as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::file::{HostFile, Seen};
+use super::file::HostFile;
 use super::host::{Host, Wish};
-use super::json::{self, Node};
+use super::json::{self, Tree};
 use super::{rule, trust};
 use crate::cli::complaint::DONE;
 use crate::cli::{Complaint, Here, out};
@@ -31,95 +34,97 @@ impl Standing {
     }
 }
 
-/// A file that is read, with everything in its place.
-struct Read {
-    seen: Seen,
-    root: Node,
-}
-
-fn read(file: &HostFile) -> Result<Option<Read>, Complaint> {
-    let Some(seen) = file.read()? else { return Ok(None) };
-    let root = parse(file, &seen.text)?;
-    Ok(Some(Read { seen, root }))
-}
-
 /// What hooks stand in has to be as the host has it, or nothing of it is touched.
-fn parse(file: &HostFile, text: &str) -> Result<Node, Complaint> {
+fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, Complaint> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let root = json::parse(text).map_err(|why| file.wrong(why))?;
+    let tree = json::parse(text).map_err(|why| file.wrong(why))?;
     let odd = |what: &str| file.wrong(format!("{what} is not as its host has it"));
-    let json::What::Object(members) = &root.what else { return Err(odd("it")) };
-    if members.iter().filter(|it| it.name == "hooks").count() > 1 {
-        return Err(file.wrong("it says `hooks` twice"));
-    }
-    if let Some(hooks) = root.member("hooks") {
-        let json::What::Object(events) = &hooks.what else { return Err(odd("`hooks`")) };
-        if let Some(event) = events.iter().find(|it| !matches!(it.value.what, json::What::Array(_))) {
-            return Err(odd(&format!("`hooks.{}`", event.name)));
+    let root = tree.root.as_object().ok_or_else(|| odd("it"))?;
+    let hooks = match root.get("hooks") {
+        Some(hooks) => Some(hooks.value.as_object().ok_or_else(|| odd("`hooks`"))?),
+        None => None,
+    };
+    for event in hooks.map_or(&[][..], |it| &it.properties) {
+        if event.value.as_array().is_none() {
+            return Err(odd(&format!("`hooks.{}`", event.name.as_str())));
         }
     }
-    Ok(root)
+    // Of two members with one name a host takes one, and which it is differs.
+    let ours = |name: &str| matches!(name, "hooks" | "permissions");
+    let twice = said_twice(root, ours)
+        .or_else(|| said_twice(hooks?, |_| true))
+        .or_else(|| said_twice(root.get_object("permissions")?, |name| name == "allow"));
+    match twice {
+        Some(name) => Err(file.wrong(format!("it says `{name}` twice"))),
+        None => Ok(tree),
+    }
+}
+
+/// A name that two members of an object have, of those that matter.
+fn said_twice<'t>(object: &'t Object<'_>, matters: impl Fn(&str) -> bool) -> Option<&'t str> {
+    let mut seen = BTreeSet::new();
+    let names = object.properties.iter().map(|it| it.name.as_str());
+    names.filter(|it| matters(it)).find(|it| !seen.insert(*it))
 }
 
 /// A hook of ours is one whose command is, in a group or by itself.
-fn is_ours(host: Host, node: &Node) -> bool {
-    node.member("command").and_then(Node::text).is_some_and(|it| host.is_ours(it))
+fn is_ours(host: Host, node: &Node<'_>) -> bool {
+    json::member(node, "command").and_then(json::text).is_some_and(|it| host.is_ours(it))
+}
+
+/// The hooks of a group.
+fn inner<'t, 'a>(entry: &'t Node<'a>) -> &'t [Node<'a>] {
+    json::member(entry, "hooks").map_or(&[], json::items)
 }
 
 /// The text without anything of ours; groups, events and the whole that have nothing left go, too.
 fn without(host: Host, file: &HostFile, text: &str) -> Result<String, Complaint> {
     let mut text = text.to_owned();
     loop {
-        let root = parse(file, &text)?;
-        let Some(next) = less(host, &text, &root) else { return Ok(text) };
+        let tree = parse(file, &text)?;
+        let Some(next) = less_hooks(host, &tree).or_else(|| less_rules(host, &tree)) else {
+            return Ok(text);
+        };
         text = next;
     }
 }
 
-/// One thing of ours less.
-fn less(host: Host, text: &str, root: &Node) -> Option<String> {
-    less_hooks(host, text, root).or_else(|| less_rules(host, text, root))
-}
-
-/// The rule that lets our own tools be used less, and what was made for it.
-fn less_rules(host: Host, text: &str, root: &Node) -> Option<String> {
+/// Without the rule that lets our own tools be used, and what was made for it.
+fn less_rules(host: Host, tree: &Tree<'_>) -> Option<String> {
     let rule = host.allow_rule()?;
-    let rules = root.member("permissions")?;
-    let allowed = rules.member("allow")?;
-    let ours = allowed.items().iter().find(|it| it.text() == Some(rule))?;
-    let (json::What::Object(members), json::What::Object(kinds)) = (&root.what, &rules.what) else {
-        return None;
-    };
-    Some(if allowed.items().len() > 1 {
-        json::remove(text, allowed, &ours.at)
-    } else if kinds.len() > 1 {
-        json::remove(text, rules, &kinds.iter().find(|it| it.name == "allow")?.at)
+    let whole = tree.root.as_object()?.get("permissions")?;
+    let kinds = whole.value.as_object()?;
+    let allowed = kinds.get("allow")?;
+    let ours = json::items(&allowed.value).iter().find(|it| json::text(it) == Some(rule))?;
+    Some(if json::items(&allowed.value).len() > 1 {
+        tree.remove(&allowed.value, ours.range())
+    } else if kinds.properties.len() > 1 {
+        tree.remove(&whole.value, allowed.range)
     } else {
-        json::remove(text, root, &members.iter().find(|it| it.name == "permissions")?.at)
+        tree.remove(&tree.root, whole.range)
     })
 }
 
-fn less_hooks(host: Host, text: &str, root: &Node) -> Option<String> {
-    let hooks = root.member("hooks")?;
-    let json::What::Object(events) = &hooks.what else { return None };
+/// Without one hook of ours, and what was made for it.
+fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
+    let whole = tree.root.as_object()?.get("hooks")?;
+    let events = &whole.value.as_object()?.properties;
     for event in events {
-        let entries = event.value.items();
+        let entries = json::items(&event.value);
         for entry in entries {
-            let inner = entry.member("hooks").map_or(&[][..], Node::items);
+            let inner = inner(entry);
             let ours = is_ours(host, entry) || (inner.len() == 1 && is_ours(host, &inner[0]));
-            if ours && entries.len() > 1 {
-                return Some(json::remove(text, &event.value, &entry.at));
-            }
-            if ours && events.len() > 1 {
-                return Some(json::remove(text, hooks, &event.at));
-            }
             if ours {
-                let json::What::Object(members) = &root.what else { return None };
-                let whole = members.iter().find(|it| it.name == "hooks")?;
-                return Some(json::remove(text, root, &whole.at));
+                return Some(if entries.len() > 1 {
+                    tree.remove(&event.value, entry.range())
+                } else if events.len() > 1 {
+                    tree.remove(&whole.value, event.range)
+                } else {
+                    tree.remove(&tree.root, whole.range)
+                });
             }
             if let Some(one) = inner.iter().find(|it| is_ours(host, it)) {
-                return Some(json::remove(text, entry.member("hooks")?, &one.at));
+                return Some(tree.remove(json::member(entry, "hooks")?, one.range()));
             }
         }
     }
@@ -133,44 +138,39 @@ fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<Stri
         text = host.blank().to_owned();
     }
     for (event, entry) in host.entries(wish) {
-        let root = parse(file, &text)?;
+        let tree = parse(file, &text)?;
         let entry = serde_json::to_string_pretty(&entry).map_err(|err| file.wrong(err))?;
-        let (into, part) = match root.member("hooks") {
-            None => (&root, named("hooks", &braced('{', &named(event, &braced('[', &entry, ']')), '}'))),
-            Some(hooks) => match hooks.member(event) {
+        let (into, part) = match json::member(&tree.root, "hooks") {
+            None => (&tree.root, named("hooks", &braced('{', &named(event, &braced('[', &entry, ']')), '}'))),
+            Some(hooks) => match json::member(hooks, event) {
                 None => (hooks, named(event, &braced('[', &entry, ']'))),
                 Some(entries) => (entries, entry),
             },
         };
-        text = json::append(&text, &root, into, &part);
+        text = tree.append(into, &part);
     }
     if let Some(rule) = host.allow_rule().filter(|_| !wish.shared) {
         text = with_rule(file, &text, rule)?;
     }
     // What we are about to write is read once more: a host that cannot read it would have no hooks at all.
-    parse(file, &text).map(|_| text)
+    parse(file, &text)?;
+    Ok(text)
 }
 
 /// The text with a rule that allows what it names.
 fn with_rule(file: &HostFile, text: &str, rule: &str) -> Result<String, Complaint> {
-    let root = parse(file, text)?;
+    let tree = parse(file, text)?;
     let rule = format!("\"{rule}\"");
-    let (into, part) = match root.member("permissions") {
-        None => (&root, named("permissions", &braced('{', &named("allow", &braced('[', &rule, ']')), '}'))),
-        Some(rules) => match rules.member("allow") {
-            None => (rules, named("allow", &braced('[', &rule, ']'))),
-            Some(allowed) => (allowed, rule),
+    let list = braced('[', &rule, ']');
+    let (into, part) = match json::member(&tree.root, "permissions") {
+        None => (&tree.root, named("permissions", &braced('{', &named("allow", &list), '}'))),
+        Some(rules) => match (rules, json::member(rules, "allow")) {
+            (Node::Object(_), None) => (rules, named("allow", &list)),
+            (Node::Object(_), Some(allowed @ Node::Array(_))) => (allowed, rule),
+            _ => return Err(file.wrong("`permissions` is not as its host has it")),
         },
     };
-    let is_as_known = match &into.what {
-        json::What::Array(_) => into.at != root.at,
-        json::What::Object(_) => true,
-        _ => false,
-    };
-    match is_as_known {
-        true => Ok(json::append(text, &root, into, &part)),
-        false => Err(file.wrong("`permissions` is not as its host has it")),
-    }
+    Ok(tree.append(into, &part))
 }
 
 fn named(name: &str, value: &str) -> String {
@@ -191,13 +191,12 @@ pub(super) fn program() -> Result<PathBuf, Complaint> {
 pub(super) fn install(here: &Here, host: Host, wish: &Wish<'_>) -> Result<u8, Complaint> {
     let [own, shared] = host.files();
     let file = HostFile::at(here, if wish.shared { shared } else { own })?;
-    let before = read(&file)?;
-    let text = before.as_ref().map_or(host.blank(), |it| &it.seen.text);
+    let before = file.read()?;
+    let text = before.as_ref().map_or(host.blank(), |it| &it.text);
     let wanted = with(host, &file, text, wish)?;
-    if before.as_ref().is_none_or(|it| !says_the_same(host, it, wish)) {
-        let seen = before.as_ref().map(|it| &it.seen);
-        let rest = seen.map(|it| without(host, &file, &it.text)).transpose()?;
-        file.write(seen, rest, &wanted)?;
+    if before.is_none() || !says_the_same(host, &parse(&file, text)?, wish) {
+        let rest = before.as_ref().map(|it| without(host, &file, &it.text)).transpose()?;
+        file.write(before.as_ref(), rest, &wanted)?;
     }
     if host == Host::Codex && !wish.shared {
         // Without it, the hook answers about our tools; how it stands is said below.
@@ -207,29 +206,25 @@ pub(super) fn install(here: &Here, host: Host, wish: &Wish<'_>) -> Result<u8, Co
 }
 
 /// Whether everything that is wanted stands there, once, and nothing else of ours.
-fn says_the_same(host: Host, read: &Read, wish: &Wish<'_>) -> bool {
+fn says_the_same(host: Host, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
     let wanted = host.entries(wish);
-    let ours = ours(host, read);
-    let allowed =
-        read.root.member("permissions").and_then(|it| it.member("allow")).map_or(&[][..], Node::items);
-    let has = |rule| allowed.iter().any(|it: &Node| it.text() == Some(rule));
+    let ours = ours(host, tree);
+    let rules = json::member(&tree.root, "permissions");
+    let allowed = rules.and_then(|it| json::member(it, "allow")).map_or(&[][..], json::items);
+    let has = |rule| allowed.iter().any(|it| json::text(it) == Some(rule));
     host.allow_rule().is_none_or(|rule| has(rule) != wish.shared)
         && ours.len() == wanted.len()
         && wanted.iter().all(|(event, entry)| ours.contains(&((*event).to_owned(), entry.clone())))
 }
 
 /// Everything of ours, with the event under which it stands.
-fn ours(host: Host, read: &Read) -> Vec<(String, Value)> {
-    let Some(Node { what: json::What::Object(events), .. }) = read.root.member("hooks") else {
-        return Vec::new();
-    };
+fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
+    let hooks = json::member(&tree.root, "hooks").and_then(Node::as_object);
     let mut found = Vec::new();
-    for event in events {
-        for entry in event.value.items() {
-            let inner = entry.member("hooks").map_or(&[][..], Node::items);
-            if is_ours(host, entry) || inner.iter().any(|it| is_ours(host, it)) {
-                let value = serde_json::from_str(&read.seen.text[entry.at.clone()]).unwrap_or_default();
-                found.push((event.name.clone(), value));
+    for event in hooks.map_or(&[][..], |it| &it.properties) {
+        for entry in json::items(&event.value) {
+            if is_ours(host, entry) || inner(entry).iter().any(|it| is_ours(host, it)) {
+                found.push((event.name.as_str().to_owned(), entry.clone().into()));
             }
         }
     }
@@ -242,12 +237,12 @@ pub(super) fn remove(here: &Here, host: Host) -> Result<u8, Complaint> {
     // They share a folder, which was made for the first of them.
     let made = files.iter().map(HostFile::made).max().unwrap_or(0);
     for file in files {
-        let Some(read) = read(&file)? else { continue };
-        if ours(host, &read).is_empty() || file.bring_back(&read.seen, made)? {
+        let Some(seen) = file.read()? else { continue };
+        if ours(host, &parse(&file, &seen.text)?).is_empty() || file.bring_back(&seen, made)? {
             continue;
         }
-        let left = without(host, &file, &read.seen.text)?;
-        file.let_go(&read.seen, &left)?;
+        let left = without(host, &file, &seen.text)?;
+        file.let_go(&seen, &left)?;
     }
     if host == Host::Codex {
         rule::take_out(here)?;
@@ -266,12 +261,16 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
     let file = HostFile::at(here, path)?;
     let shown = file.shown.display().to_string();
     let stands = |state, why| Standing { host: host.word(), file: shown.clone(), state, why };
-    let read = match read(&file) {
-        Ok(Some(read)) => read,
+    let unreadable = |complaint: Complaint| Ok(stands("unreadable", Some(complaint.in_short())));
+    let seen = match file.read() {
+        Ok(Some(seen)) => seen,
         Ok(None) => return Ok(stands("missing", None)),
-        Err(complaint) => return Ok(stands("unreadable", Some(complaint.in_short()))),
+        Err(complaint) => return unreadable(complaint),
     };
-    let ours = ours(host, &read);
+    let ours = match parse(&file, &seen.text) {
+        Ok(tree) => ours(host, &tree),
+        Err(complaint) => return unreadable(complaint),
+    };
     let program = program()?;
     // Who has its permission requests answered here has all that belongs to that.
     let patience_s = ours.iter().any(|(event, _)| *event == "PermissionRequest").into();
@@ -285,7 +284,7 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
     };
     if state == "installed"
         && host == Host::Codex
-        && let Some(why) = trust::of(here, &file.shown, &read.seen.text).advice()
+        && let Some(why) = trust::of(here, &file.shown, &seen.text).advice()
     {
         return Ok(stands("untrusted", Some(why.into())));
     }

@@ -97,8 +97,7 @@ pub(in crate::domain) fn fits(pattern: &str, path: &str) -> bool {
         next.fill(false);
         let step = match &pattern[at..] {
             [b'*', b'*', b'/', ..] => {
-                for (end, from) in reach.iter().enumerate().filter(|(_, it)| **it) {
-                    let _ = from;
+                for end in (0..=path.len()).filter(|end| reach[*end]) {
                     next[end] = true;
                     let rest = path[end..].iter().enumerate().filter(|(_, byte)| **byte == b'/');
                     rest.for_each(|(slash, _)| next[end + slash + 1] = true);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::jsonc;
+use crate::base::jsonc;
 use crate::base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
 use crate::graph::modules::{folder_of, joined};
 
@@ -45,10 +45,16 @@ pub(super) fn is_settings(path: &str) -> bool {
     name == "package.json" || is_config("tsconfig") || is_config("jsconfig")
 }
 
+/// What a file says, if it is JSON with comments and trailing commas.
+fn read(text: &str) -> Option<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    jsonc::parse_with_trailing_commas(text).ok().map(|it| it.value.into())
+}
+
 impl Settings {
     /// Takes a file's text in, or notes that it is gone; says whether that makes a difference.
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) -> bool {
-        let value = text.and_then(jsonc::parse);
+        let value = text.and_then(read);
         if path.ends_with("package.json") {
             let package = value.as_ref().map(Package::of);
             let differs = self.packages.get(folder_of(path)) != package.as_ref();

@@ -4,7 +4,6 @@
 
 mod ecma;
 mod ecma_settings;
-mod jsonc;
 mod python;
 
 use super::Files;

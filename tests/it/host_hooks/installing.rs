@@ -16,14 +16,14 @@ fn hooks(world: &World, args: &[&str]) -> (i32, String) {
 }
 
 #[track_caller]
-fn done(world: &World, args: &[&str]) -> String {
+pub(super) fn done(world: &World, args: &[&str]) -> String {
     let (code, said) = hooks(world, args);
     assert_eq!(code, 0, "{args:?}: {said}");
     said
 }
 
 #[track_caller]
-fn refused(world: &World, args: &[&str]) -> String {
+pub(super) fn refused(world: &World, args: &[&str]) -> String {
     let (code, said) = hooks(world, args);
     assert_eq!(code, 4, "{args:?}: {said}");
     said
