@@ -27,3 +27,4 @@ pub mod syntax;
 pub mod system;
 pub mod transport;
 pub mod vault;
+pub mod workspace;

@@ -96,7 +96,7 @@ pub enum CodeFault {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Nobody could answer.
+    /// No agent could answer.
     #[error(transparent)]
     Nobody(#[from] NoAgent),
     /// It would be too long.
@@ -184,7 +184,7 @@ impl View for Known {
 
 impl AgentService {
     /// Puts a question about code to an agent. The same question is not put twice while it is being answered, nor while
-    /// its answer is new and the file what it was; one that failed is put anew.
+    /// its answer is new and the file what it was; one that failed is asked again.
     ///
     /// # Errors
     /// [`CodeFault`]; then nothing has begun.

@@ -21,9 +21,10 @@ use crate::effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profi
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
-use crate::service::{ApplyRules, Applying, Base, Configured, Profiles, Versions};
+use crate::service::{ApplyRules, Applying, Base, Configured, Profiles};
 use crate::store::{self, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
 use crate::vault::{Credential, Delivery, Listed, Vault};
+use crate::workspace::Versions;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
-use super::handoff::of_path;
-use super::survey::{Entry, Ground, Survey, directory_flags, open_place};
 use crate::base::later::names::PIPE_ASIDE;
 use crate::jail::{Repositories, is_repository_name};
 use crate::system;
+use crate::workspace::integrity_scan::{Entry, Ground, Survey, directory_flags, open_place};
+use crate::workspace::path_text::of_path;
 
 /// What one is called afterwards.
 const ASIDE: &str = "git.set-aside-by-provost";

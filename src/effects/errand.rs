@@ -5,20 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::apart::{self, Apart};
-use super::copy::{Copied, NoCopy};
-use super::gather::gather;
-use super::grown::Size;
 use super::heavy::no_copy;
 use super::lent::{Lent, Shared};
 use super::prepare::{Place, jail_refused, worker_failed};
-use super::remains::Mark;
 use super::result::Output;
 use crate::base::limits::SCHEMA_BYTES_MAX;
 use crate::base::{RepoPath, TaskId};
 use crate::domain::{Errand, Failure, Harvest, Task};
 use crate::jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use crate::system::find_program;
+use crate::workspace::collect::gather;
+use crate::workspace::copy::{Copied, NoCopy};
+use crate::workspace::orphaned_copies::Mark;
+use crate::workspace::size_quota::Size;
+use crate::workspace::snapshot::{self, Snapshot};
 
 /// Keeps what a run has left, on the disk.
 pub type Keep = Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send + Sync>;
@@ -42,7 +42,7 @@ enum Folder {
     /// In a copy of which nothing is kept.
     Copy(Copied),
     /// In a copy of its own.
-    Own(Apart),
+    Own(Snapshot),
     /// In its job's.
     Jobs(Lent),
 }
@@ -65,7 +65,7 @@ impl Private {
         let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
         let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
         let apart = || {
-            let copy = apart::copy(place.root.handle(), directory.handle(), &below, &place.copies);
+            let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
             copy.map_err(refused)
         };
         let folder = match lent {
@@ -92,7 +92,7 @@ impl Private {
         }
     }
 
-    fn apart(&self) -> Option<&Apart> {
+    fn apart(&self) -> Option<&Snapshot> {
         match &self.folder {
             Folder::There | Folder::Copy(_) => None,
             Folder::Own(apart) => Some(apart),
@@ -150,7 +150,7 @@ impl Private {
 fn fill(
     mut lent: Lent,
     below: &RepoPath,
-    make: impl FnOnce() -> Result<Apart, Failure>,
+    make: impl FnOnce() -> Result<Snapshot, Failure>,
 ) -> Result<Lent, Failure> {
     match &*lent {
         Some(shared) if shared.apart.base.below != *below => {

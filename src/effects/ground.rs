@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::outside::Outside;
-use super::survey::Ground;
 use crate::jail::Place;
+use crate::workspace::integrity_scan::Ground;
 
 impl Ground {
     /// A whole workspace, of which nothing in particular matters.

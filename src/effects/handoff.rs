@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-#[cfg(not(windows))]
-use super::shared::Unshared;
-#[cfg(windows)]
-use super::survey::Unshared;
-use super::survey::{Entry, Ground, Survey};
 use super::unseen::Trace;
 use crate::base::TaskId;
 use crate::base::later::names::PIPE_ASIDE;
 use crate::base::limits::{
-    FINDING_PATH_BYTES_MAX, FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX,
-    REPOSITORY_LAYERS_MAX,
+    FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX, REPOSITORY_LAYERS_MAX,
 };
 use crate::domain::{FileChange, Finding, FindingKind, Handoff};
 use crate::jail::Repositories;
+#[cfg(windows)]
+use crate::workspace::integrity_scan::Unshared;
+use crate::workspace::integrity_scan::{Entry, Ground, Survey};
+use crate::workspace::path_text::{of_path, shown};
+#[cfg(not(windows))]
+use crate::workspace::unshare::Unshared;
 
 /// What was there before a run. Blocking to make and to compare.
 #[derive(Debug)]
@@ -194,10 +194,6 @@ pub(super) fn put_out_of_force(
     (findings, (!named.is_empty()).then(|| named.join("; ") + &rest))
 }
 
-pub(super) fn of_path(path: &Path) -> String {
-    shown(path.as_os_str().as_encoded_bytes())
-}
-
 fn report(before: &Survey, after: &Survey) -> Handoff {
     let mut findings = Vec::new();
     let mut unknown = before.incomplete.clone().or_else(|| after.incomplete.clone());
@@ -269,12 +265,4 @@ fn judged(old: Option<&Entry>, new: &Entry) -> Option<(FindingKind, FileChange)>
         _ => return None,
     };
     Some((kind, change))
-}
-
-/// A path that a worker may have chosen, as text of bounded length in which nothing acts.
-pub(super) fn shown(path: &[u8]) -> String {
-    let text = String::from_utf8_lossy(path);
-    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    let end = text.floor_char_boundary(FINDING_PATH_BYTES_MAX.min(text.len()));
-    crate::jail::plain_text(&text[..end])
 }

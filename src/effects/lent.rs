@@ -12,19 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast::error::RecvError;
 
-use super::apart::Apart;
 use super::desk::Desk;
-use super::grown::Size;
 use super::prepare::jail_refused;
 use crate::base::JobId;
 use crate::domain::view::OneJob;
 use crate::domain::{Event, EventKind, Failure, JobEvent};
 use crate::engine::Listener;
+use crate::workspace::size_quota::Size;
+use crate::workspace::snapshot::Snapshot;
 
 /// A copy, and how large it was when it was made.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) apart: Apart,
+    pub(super) apart: Snapshot,
     pub(super) began: Size,
 }
 

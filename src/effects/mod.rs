@@ -11,15 +11,12 @@
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
-mod apart;
 #[cfg(not(windows))]
 mod aside;
 mod budget;
 mod camera;
 mod capture;
 mod compact;
-#[cfg_attr(windows, path = "copy_windows.rs")]
-mod copy;
 mod desk;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
@@ -27,13 +24,10 @@ mod door;
 mod errand;
 #[cfg(target_os = "linux")]
 mod gallery;
-mod gather;
 mod git;
 mod ground;
-mod grown;
 mod handoff;
 mod heavy;
-mod hints;
 mod hook;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
@@ -49,30 +43,20 @@ mod programs;
 mod reaper;
 mod reason;
 mod rehearse;
-mod remains;
 mod result;
 mod router;
 mod run;
 mod secrets;
-#[cfg(not(windows))]
-mod shared;
 mod shell;
 mod shield;
 #[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]
 mod snap;
 #[cfg_attr(windows, path = "sockets_windows.rs")]
 mod sockets;
-#[cfg_attr(windows, path = "survey_windows.rs")]
-mod survey;
-#[cfg(not(windows))]
-mod suspects;
 mod talk;
 mod told;
-mod tracked;
 mod unseen;
 mod usage;
-#[cfg_attr(windows, path = "watch_windows.rs")]
-mod watch;
 mod watcher;
 mod worker;
 

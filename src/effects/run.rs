@@ -12,7 +12,6 @@ use super::lent::Lent;
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::remains;
 use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts};
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
@@ -25,6 +24,7 @@ use crate::egress::{Open, Outlets};
 use crate::jail::{
     Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
+use crate::workspace::orphaned_copies;
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -110,7 +110,7 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ha
         return None;
     }
     let (copies, id) = (workers.place.copies.clone(), task.id().clone());
-    let found = tokio::task::spawn_blocking(move || remains::of(&copies, &id)).await.ok().flatten();
+    let found = tokio::task::spawn_blocking(move || orphaned_copies::of(&copies, &id)).await.ok().flatten();
     let why = match found {
         Some(place) => format!(
             "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \

@@ -13,12 +13,12 @@ use super::named::{by_git, by_git_and_us, by_repository, by_settings, home, own_
 use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::sockets::{Surroundings, surroundings};
-use super::survey::Ground;
 use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
 use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use crate::workspace::integrity_scan::Ground;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {

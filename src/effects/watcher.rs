@@ -19,15 +19,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
-use super::hints::{Hints, Queue, Wanted};
 use super::prepare::Place;
-use super::watch::{Look, Watch, changes, listed};
 use crate::base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
 use crate::base::{EffectId, TaskId, WatchPatterns};
 use crate::domain::command::NoteFiles;
 use crate::domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
 use crate::engine::Listener;
 use crate::jail;
+use crate::workspace::change_hints::{Hints, Queue, Wanted};
+use crate::workspace::file_watch::{Look, Watch, changes, listed};
 
 /// Between a hint and the look that follows, at first; doubled with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);

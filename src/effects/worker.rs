@@ -20,7 +20,6 @@ use super::door::OpenDoor;
 use super::errand::Keep;
 use super::lent::Copies;
 use super::prepare::Place;
-use super::remains;
 use super::run::{Once, lost};
 use super::shield::Trying;
 use super::unseen::{self, Unseen};
@@ -28,6 +27,7 @@ use super::watcher::Watchers;
 use crate::base::{AgentId, EffectId, TaskId};
 use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
 use crate::vault::Vault;
+use crate::workspace::orphaned_copies;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
@@ -111,7 +111,7 @@ impl Workers {
     pub(super) async fn sweep(&self) {
         let place = self.place.clone();
         let work = move || {
-            remains::sort(&place.copies);
+            orphaned_copies::sort(&place.copies);
             unseen::look_for(&place.copies)
         };
         // Only a shutdown of the runtime cancels it, and then nothing is copied either.

@@ -5,18 +5,12 @@
 //! alone, never lost; no file outside the workspace is read or written. Policy decides whether files may be written,
 //! and the journal records an apply file by file. An apply goes on when the asking client has disconnected. A6s 6.8.
 
-mod carry;
-mod diff;
-mod file;
+mod apply;
+mod artifact_store;
 mod held;
-mod outlook;
-mod path;
 mod places;
-mod plan;
-mod record;
-mod settle;
-mod shelves;
-mod shown;
+mod preview;
+mod recovery;
 mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,13 +29,14 @@ use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
 use crate::domain::command::ApplyFiles;
 use crate::domain::view::{InTheWay, WaitingOne};
 use crate::domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
-use diff::Budget;
-use file::Found;
+use crate::workspace::apply_record::Records;
+use crate::workspace::approval_diff::ApprovalDiff;
+use crate::workspace::artifact_path;
+use crate::workspace::change_plan::{self, Check, Order, Plan, Want};
+use crate::workspace::diff::{self, Budget};
+use crate::workspace::file::{self, Found};
+use artifact_store::ArtifactStore;
 pub use held::Held;
-use plan::{Check, Order, Plan, Want};
-use record::Records;
-use shelves::Shelves;
-use shown::Shown;
 pub use undo::PastApply;
 
 /// What becomes of a file.
@@ -141,7 +136,7 @@ impl Bounds {
     }
 
     fn set_apart(&self, path: &RepoPath) -> Result<(), String> {
-        if self.settings { Ok(()) } else { path::set_apart(path) }
+        if self.settings { Ok(()) } else { artifact_path::set_apart(path) }
     }
 }
 
@@ -221,10 +216,10 @@ impl Provost {
             provost.withhold(&mut asked);
             let leaving = leaving(&asked, &keepers);
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
-            let (mut shelves, mut left) = (provost.shelves(), DIFFS_BYTES_MAX);
+            let (mut store, mut left) = (provost.artifact_store(), DIFFS_BYTES_MAX);
             let one = |(asked, keeper)| {
                 let budget = Budget { until, bytes: left.min(DIFF_BYTES_MAX) };
-                let previewed = provost.compare(asked, keeper, (&mut shelves, &leaving), budget);
+                let previewed = provost.compare(asked, keeper, (&mut store, &leaving), budget);
                 left = left.saturating_sub(previewed.diff.as_ref().map_or(0, String::len));
                 previewed
             };
@@ -304,7 +299,7 @@ impl Provost {
             Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
             Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
         };
-        let outcome = tokio::spawn(carry::out(
+        let outcome = tokio::spawn(apply::out(
             self.clone(),
             who.agent().clone(),
             begun,
@@ -367,7 +362,7 @@ impl Provost {
         &self,
         asked: Asked,
         keeper: Option<Stake>,
-        (shelves, leaving): (&mut Shelves, &BTreeSet<RepoPath>),
+        (store, leaving): (&mut ArtifactStore, &BTreeSet<RepoPath>),
         budget: Budget,
     ) -> Previewed {
         let skip = |path: String, reason: Option<String>| Previewed {
@@ -386,7 +381,7 @@ impl Provost {
         if let Some(stake) = keeper {
             return skip(path, Some(kept_by(&stake)));
         }
-        if let Err(why) = shelves.complete(&mut order) {
+        if let Err(why) = store.complete(&mut order) {
             return skip(path, Some(why));
         }
         let found = match places::look_past(self.root().handle(), &order.path, leaving) {
@@ -396,7 +391,7 @@ impl Provost {
         let old = found.as_ref().map(|it| it.bytes.as_slice());
         let mode = found.as_ref().and_then(|it| it.mode);
         let action = if found.is_none() { Action::Create } else { Action::Modify };
-        let diff = match plan::plan(found.as_ref(), &order.want, &order.check, budget.until) {
+        let diff = match change_plan::plan(found.as_ref(), &order.want, &order.check, budget.until) {
             Ok(Plan::Same) => return skip(path, None),
             Ok(Plan::Says { bytes, mode: new }) => {
                 let text = diff::unified(&path, mode.or(new), old, Some(&*bytes), budget);
@@ -411,7 +406,7 @@ impl Provost {
     /// Leaves what an apply would really do, and counts the rest.
     fn sort(&self, mut asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
         self.withhold(&mut asked);
-        let (mut sorted, mut shelves) = (Sorted::default(), self.shelves());
+        let (mut sorted, mut store) = (Sorted::default(), self.artifact_store());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
         for (asked, keeper) in asked.into_iter().zip(keepers) {
@@ -427,14 +422,14 @@ impl Provost {
                     continue;
                 }
             };
-            let completed = shelves.complete(&mut order);
+            let completed = store.complete(&mut order);
             let looked = || {
                 completed?;
                 if let Some(stake) = keeper {
                     return Err(kept_by(&stake));
                 }
                 let found = places::look_past(self.root().handle(), &order.path, &leaving)?;
-                let plan = plan::plan(found.as_ref(), &order.want, &order.check, until)?;
+                let plan = change_plan::plan(found.as_ref(), &order.want, &order.check, until)?;
                 Ok((found, plan))
             };
             match looked() {
@@ -463,7 +458,7 @@ fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
 struct Sorted {
     orders: Vec<Order>,
     applied: Applied,
-    shown: Shown,
+    shown: ApprovalDiff,
 }
 
 impl Sorted {
@@ -493,8 +488,8 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, In
         }
         _ => {}
     }
-    let path = path::read(root, &artifact.path).map_err(Instead::Refused)?;
-    path::denied(deny, &path).map_err(Instead::Refused)?;
+    let path = artifact_path::read(root, &artifact.path).map_err(Instead::Refused)?;
+    artifact_path::denied(deny, &path).map_err(Instead::Refused)?;
     bounds.set_apart(&path).map_err(Instead::Refused)?;
     let want = match &*artifact.kind {
         "delete" => Want::Gone { sweep: Vec::new() },

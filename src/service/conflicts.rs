@@ -12,7 +12,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::Dir;
 
-use super::versions::{Versions, bounded, first};
 use super::{Base, Provost};
 use crate::base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
 use crate::base::{AgentId, Digest, RepoPath};
@@ -22,6 +21,7 @@ use crate::domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, R
 use crate::system::{
     file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
 };
+use crate::workspace::versions::{Versions, bounded, first};
 
 /// Where versions are put.
 const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];

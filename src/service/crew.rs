@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use super::versions::{Versions, first};
 use super::{Base, Provost};
 use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
 use crate::base::{Digest, RepoPath};
@@ -22,6 +21,7 @@ use crate::domain::view::{ClaimsOf, WholeCrew};
 use crate::domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
 use crate::store::TimelineQuery;
 use crate::system::{mode_of, reading_without_waiting};
+use crate::workspace::versions::{Versions, first};
 
 impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,

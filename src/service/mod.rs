@@ -1,7 +1,8 @@
-//! Facts before, events after.
+//! Facts before a submit, views after it, and the applies of artifacts.
 //!
 //! Doors hand their verbs to [`Provost`], which collects the facts that the core needs (the target of a working
-//! directory, the hash of an executable), submits, and waits for events if the caller wants that. It decides nothing.
+//! directory, the hash of an executable), submits, and waits for events if the caller wants that. The core decides.
+//! Left to others: what editors ask of agents (`agents`), and reading and writing single files (`workspace`).
 #![forbid(unsafe_code)]
 
 mod artifacts;
@@ -25,7 +26,6 @@ mod picture;
 mod posts;
 mod programs;
 mod screenshot;
-mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -47,7 +47,6 @@ pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letter, Letters};
 pub use screenshot::Screenshot;
-pub use versions::Versions;
 
 use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;
@@ -59,6 +58,7 @@ use crate::jail::{OutputBoard, Profile, Root};
 pub use crate::store::Artifacts;
 use crate::store::StoreError;
 pub use crate::store::{TimelineOrder, TimelineQuery};
+use crate::workspace::Versions;
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.

@@ -11,8 +11,9 @@ use provost::domain::{Answer, Artifact, Gathered, Harvest};
 use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
-use provost::service::{Applied, ApplyRules, Applying, Configured, Provost, Versions};
+use provost::service::{Applied, ApplyRules, Applying, Configured, Provost};
 use provost::store::{Artifacts, MemoryStore, Retention};
+use provost::workspace::Versions;
 use tempfile::TempDir;
 
 use crate::script::{ByWord, client, host};

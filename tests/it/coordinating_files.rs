@@ -17,9 +17,10 @@ use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
     ApplyRules, Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault,
-    Provost, Staged, Versions, Violation,
+    Provost, Staged, Violation,
 };
 use provost::store::{Artifacts, MemoryStore, Retention};
+use provost::workspace::Versions;
 use tempfile::TempDir;
 
 use crate::coordinating::{at, path};

@@ -16,10 +16,11 @@ use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::mcp::McpHttp;
 use provost::protocols::loopback::{Gate, Shell};
-use provost::service::{ApplyRules, Applying, Configured, Provost, Versions};
+use provost::service::{ApplyRules, Applying, Configured, Provost};
 use provost::store::{Artifacts, MemoryStore, Retention};
 use provost::transport::accept::accept_loop;
 use provost::transport::loopback::bind;
+use provost::workspace::Versions;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestParams,

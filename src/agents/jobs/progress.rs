@@ -62,7 +62,7 @@ impl Pulses {
         }
         last.insert(job.id.clone(), pulse.clone());
         drop(last);
-        // Nobody may be listening.
+        // Without a listener, sending fails; that is no error.
         let _nobody = self.told.send(pulse);
     }
 

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::path::{self, plain};
-use super::plan::{Order, Want};
 use super::{Asked, Instead};
 use crate::base::RepoPath;
 use crate::base::later::{self, Row, RunsOutside};
 use crate::jail::Parts;
 use crate::service::Provost;
+use crate::workspace::artifact_path::{self, plain};
+use crate::workspace::change_plan::{Order, Want};
 
 /// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
 /// they are not known.
@@ -42,7 +42,7 @@ impl Provost {
                 Err(_) => true,
                 Ok(outside) => word_of(&root, outside, &order.path, true) != Word::Free,
             };
-            order.runs_later = is_named || path::setting(&order.path).is_some();
+            order.runs_later = is_named || artifact_path::setting(&order.path).is_some();
         }
     }
 
@@ -63,7 +63,7 @@ impl Provost {
                 Err(why) => Word::No(why.clone()),
                 Ok(outside) => word_of(&root, outside, &order.path, bounds.settings),
             };
-            order.runs_later = word != Word::Free || path::setting(&order.path).is_some();
+            order.runs_later = word != Word::Free || artifact_path::setting(&order.path).is_some();
             let why = if let Word::No(why) = word { Some(why) } else { None };
             let within = || {
                 let folder = repositories
@@ -81,7 +81,7 @@ impl Provost {
 /// Settings among the files of a call, with their new contents.
 fn new_settings(asked: &[Asked]) -> Vec<(RepoPath, String)> {
     let orders = asked.iter().filter_map(|it| it.way.as_ref().ok());
-    let settings = orders.filter(|it| path::setting(&it.path).is_some_and(Row::is_read_only));
+    let settings = orders.filter(|it| artifact_path::setting(&it.path).is_some_and(Row::is_read_only));
     let says = |order: &Order| match &order.want {
         Want::Says { bytes, .. } => Some((order.path.clone(), String::from_utf8(bytes.to_vec()).ok()?)),
         Want::Bytes | Want::Kept { .. } | Want::Gone { .. } => None,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::plan::{Check, Order, Want, plan};
-use super::record::{Record, Side, Step};
 use super::{Applied, ApplyFault, Provost, Sorted, places};
 use crate::base::limits::DIFF_MS_MAX;
 use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
 use crate::domain::{Answer, Principal, Seen};
+use crate::workspace::apply_record::{Record, Side, Step};
+use crate::workspace::change_plan::{Check, Order, Want, plan};
 
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,88 +12,88 @@ use crate::jail::{Place, Repositories};
 
 /// What is known of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Stamp;
+pub(crate) struct Stamp;
 
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) stamp: Stamp,
+pub(crate) struct Entry {
+    pub(crate) stamp: Stamp,
     /// Why its name or place matters.
-    pub(super) kind: Option<FindingKind>,
+    pub(crate) kind: Option<FindingKind>,
     /// A link that leads out of the workspace.
-    pub(super) leaves: bool,
-    pub(super) setuid: bool,
-    pub(super) executable: bool,
+    pub(crate) leaves: bool,
+    pub(crate) setuid: bool,
+    pub(crate) executable: bool,
     /// A local socket.
-    pub(super) socket: bool,
+    pub(crate) socket: bool,
     /// A directory that could not be looked into.
-    pub(super) closed: bool,
+    pub(crate) closed: bool,
     /// A pipe with a name.
-    pub(super) pipe: bool,
+    pub(crate) pipe: bool,
     /// It matters where it is new.
-    pub(super) only_new: bool,
+    pub(crate) only_new: bool,
     /// An object of git's, named by its content.
-    pub(super) by_content: bool,
+    pub(crate) by_content: bool,
 }
 
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Survey {
-    pub(super) entries: BTreeMap<Vec<u8>, Entry>,
+pub(crate) struct Survey {
+    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
-    pub(super) held: BTreeSet<Vec<u8>>,
+    pub(crate) held: BTreeSet<Vec<u8>>,
     /// Links among them. Never known here.
-    pub(super) links: BTreeSet<Vec<u8>>,
+    pub(crate) links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
-    pub(super) shared: BTreeMap<(u64, u64), Shared>,
+    pub(crate) shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories.
-    pub(super) repositories: BTreeSet<Vec<u8>>,
+    pub(crate) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
-    pub(super) incomplete: Option<String>,
+    pub(crate) incomplete: Option<String>,
     /// The folder in which there was too much. Never known here.
-    pub(super) stopped_at: Option<Vec<u8>>,
+    pub(crate) stopped_at: Option<Vec<u8>>,
 }
 
 /// A file with several names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Shared {
-    pub(super) paths: Vec<(Vec<u8>, bool)>,
+pub(crate) struct Shared {
+    pub(crate) paths: Vec<(Vec<u8>, bool)>,
 }
 
 impl Shared {
     /// Never known here.
-    pub(super) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_elsewhere(&self) -> bool {
         false
     }
 }
 
 /// What was done about them: nothing, since every worker works in a copy here.
 #[derive(Debug, Default)]
-pub(super) struct Unshared {
-    pub(super) made: usize,
-    pub(super) held: BTreeSet<String>,
+pub(crate) struct Unshared {
+    pub(crate) made: usize,
+    pub(crate) held: BTreeSet<String>,
 }
 
 /// What is to be looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Ground {
+pub(crate) struct Ground {
     /// The workspace.
-    pub(super) root: Place,
+    pub(crate) root: Place,
     /// The directory that the worker may change, in it.
-    pub(super) directory: Place,
+    pub(crate) directory: Place,
     /// Further paths that matter with all that lies below, from the workspace.
-    pub(super) protected: BTreeSet<Vec<u8>>,
+    pub(crate) protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters.
-    pub(super) whole_repositories: bool,
+    pub(crate) whole_repositories: bool,
     /// Ends of paths of files that matter, with a separator before them.
-    pub(super) ends: BTreeSet<Vec<u8>>,
+    pub(crate) ends: BTreeSet<Vec<u8>>,
     /// Folders, from the workspace, in which new modules of interpreters matter.
-    pub(super) beside: BTreeSet<Vec<u8>>,
+    pub(crate) beside: BTreeSet<Vec<u8>>,
 }
 
 impl Ground {
     /// Says that nothing was looked at.
-    pub(super) fn look(&self) -> Survey {
+    pub(crate) fn look(&self) -> Survey {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
         let protected = self.protected.len();
         let why = format!(
@@ -103,17 +103,17 @@ impl Ground {
     }
 
     /// Finds nothing.
-    pub(super) fn look_for_an_apply(&self) -> Survey {
+    pub(crate) fn look_for_an_apply(&self) -> Survey {
         Survey::default()
     }
 
     /// The same.
-    pub(super) fn look_after(&self, _before: &Survey) -> Survey {
+    pub(crate) fn look_after(&self, _before: &Survey) -> Survey {
         self.look()
     }
 
     /// Does nothing.
-    pub(super) fn unshare(
+    pub(crate) fn unshare(
         &self,
         _survey: &Survey,
         _mounts: bool,
@@ -123,15 +123,15 @@ impl Ground {
     }
 
     /// None was looked for.
-    pub(super) fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
+    pub(crate) fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
         Vec::new()
     }
 
     /// There are none here.
-    pub(super) fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
+    pub(crate) fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
 
     /// Nothing is moved here.
-    pub(super) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
+    pub(crate) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
         (None, "still in force: remove it before you use git there".into())
     }
 }

@@ -1,7 +1,8 @@
 //! Queries about files before there are artifacts: the content of a file, and whether an apply could ever write it.
 
-use super::{Provost, file, path};
+use super::Provost;
 use crate::base::{Digest, RepoPath};
+use crate::workspace::{artifact_path, file};
 
 impl Provost {
     /// What a file of the workspace says, and its digest; `None` where there is none. No link is followed. Blocking.
@@ -21,7 +22,8 @@ impl Provost {
             Ok(deny) => deny,
             Err(why) => return Some(why.clone()),
         };
-        let allowed = |path: &RepoPath| path::denied(deny, path).and_then(|()| bounds.set_apart(path));
-        path::read(&root, path.as_str()).and_then(|path| allowed(&path)).err()
+        let allowed =
+            |path: &RepoPath| artifact_path::denied(deny, path).and_then(|()| bounds.set_apart(path));
+        artifact_path::read(&root, path.as_str()).and_then(|path| allowed(&path)).err()
     }
 }

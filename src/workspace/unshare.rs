@@ -15,19 +15,19 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Timespec, Timestamps, XattrFlags};
 
 use super::copy::share;
-use super::handoff::shown;
-use super::survey::{Ground, Shared, Survey, open_place};
+use super::integrity_scan::{Ground, Shared, Survey, open_place};
+use super::path_text::shown;
 use crate::base::later;
 use crate::base::limits::{SETTINGS_HELD_MAX, UNSHARED_BYTES_MAX, UNSHARED_FILES_MAX, XATTR_BYTES_MAX};
 use crate::system::{file_inside, folder_inside, new_file_inside, swap_inside};
 
 /// What was done about them.
 #[derive(Debug, Default)]
-pub(super) struct Unshared {
+pub(crate) struct Unshared {
     /// So many files have a content of their own now.
-    pub(super) made: usize,
+    pub(crate) made: usize,
     /// These are to be read-only, from the workspace.
-    pub(super) held: BTreeSet<String>,
+    pub(crate) held: BTreeSet<String>,
 }
 
 /// One name of a file that is to get a content of its own.
@@ -43,7 +43,7 @@ impl Ground {
     ///
     /// # Errors
     /// Why it cannot be done, and what to do.
-    pub(super) fn unshare(
+    pub(crate) fn unshare(
         &self,
         survey: &Survey,
         mounts: bool,
@@ -119,7 +119,7 @@ impl Ground {
         flush(&root);
         for (it, beside) in drafts {
             match take_place(&root, it, &beside) {
-                // Whoever has changed it meanwhile is seen by the next look.
+                // The next scan sees a change that another process has made meanwhile.
                 Ok(()) => unshared.made += 1,
                 Err(err) => {
                     forget(&root, it.path, &beside);
@@ -257,7 +257,7 @@ fn take_place(root: &Dir, wanted: &Wanted<'_>, beside: &str) -> io::Result<()> {
         swapped => swapped?,
     }
     if !is_copied(beside, name)? {
-        // Somebody was quicker: theirs comes back.
+        // Another process was quicker: its file comes back.
         swap_inside(&dir, beside, name)?;
         return Err(io::Error::other("it was written to meanwhile; delegate again"));
     }

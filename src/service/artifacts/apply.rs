@@ -6,9 +6,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::file::{self, Done, Found, New};
-use super::plan::{Order, Plan, Want, plan};
-use super::record::{Head, Pen, Side, Step, Totals};
 use super::{Applied, kept_by, places, undo};
 use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
 use crate::base::{AgentId, ApplyId, Digest, RepoPath};
@@ -16,6 +13,9 @@ use crate::domain::command::{ApplyBegun, EndApply, TellApplied};
 use crate::domain::view::InTheWay;
 use crate::domain::{AppliedFile, Refusal};
 use crate::service::Provost;
+use crate::workspace::apply_record::{Head, Pen, Side, Step, Totals};
+use crate::workspace::change_plan::{Order, Plan, Want, plan};
+use crate::workspace::file::{self, Done, Found, New};
 
 /// How often a store that is busy is asked again before the end of an apply is left to the next start.
 const TELL_TRIES: usize = 20;

@@ -10,25 +10,25 @@ use crate::jail::Place;
 
 /// What is watched, and where.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
-    pub(super) place: Place,
-    pub(super) patterns: WatchPatterns,
+pub(crate) struct Watch {
+    pub(crate) place: Place,
+    pub(crate) patterns: WatchPatterns,
 }
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Directories, for hints about changes.
-    pub(super) directories: Vec<Vec<u8>>,
+    pub(crate) directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
     incomplete: Option<String>,
     /// How long it took.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Watch {
     /// Says that nothing was looked at.
-    pub(super) fn look(&self) -> Look {
+    pub(crate) fn look(&self) -> Look {
         let (place, patterns) = (self.place.path().display(), &self.patterns);
         tracing::debug!(%place, ?patterns, "files are not watched on Windows");
         Look::failed("files are not watched on Windows in this version")
@@ -36,13 +36,13 @@ impl Watch {
 }
 
 /// What became of files between two looks.
-pub(super) fn changes(before: &Look, after: &Look) -> Watched {
+pub(crate) fn changes(before: &Look, after: &Look) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     listed(Vec::new(), 0, incomplete.map(|why| why.as_str().into()))
 }
 
 /// The same, with no more files than are listed.
-pub(super) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
+pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
     Watched { files, more: more.saturating_add(left_out), incomplete }
@@ -50,7 +50,7 @@ pub(super) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<
 
 impl Look {
     /// Nothing could be seen.
-    pub(super) fn failed(why: &str) -> Self {
+    pub(crate) fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }
 }

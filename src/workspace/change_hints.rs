@@ -32,7 +32,7 @@ mod kernel {
     /// The one queue of all watches of a daemon, once it is needed: the kernel gives few of them to a user, and one watch of
     /// a directory to all who share a queue.
     #[derive(Default)]
-    pub(in crate::effects) struct Queue(Mutex<Option<Arc<Shared>>>);
+    pub(crate) struct Queue(Mutex<Option<Arc<Shared>>>);
 
     struct Shared {
         queue: OwnedFd,
@@ -50,7 +50,7 @@ mod kernel {
     }
 
     /// Which directories hints are wanted for. Blocking.
-    pub(in crate::effects) struct Wanted {
+    pub(crate) struct Wanted {
         root: PathBuf,
         shared: Arc<Shared>,
         listener: u64,
@@ -152,7 +152,7 @@ mod kernel {
     impl Wanted {
         /// Asks for hints about these directories and no others. Answers whether some are new, so that something
         /// may have changed there unseen, and whether all are covered.
-        pub(in crate::effects) fn only(&mut self, directories: &[Vec<u8>]) -> (bool, bool) {
+        pub(crate) fn only(&mut self, directories: &[Vec<u8>]) -> (bool, bool) {
             let flags = WatchFlags::CREATE
                 | WatchFlags::DELETE
                 | WatchFlags::MODIFY
@@ -187,7 +187,7 @@ mod kernel {
     }
 
     impl Listeners {
-        /// Somebody wants no hints of these any more.
+        /// Stops the hints of these watches for one listener.
         fn leave(&mut self, queue: &OwnedFd, listener: u64, watches: &[i32]) {
             for watch in watches {
                 let Some(wanted) = self.watches.get_mut(watch) else { continue };
@@ -218,22 +218,22 @@ mod kernel {
 
     /// There is none here.
     #[derive(Default)]
-    pub(in crate::effects) struct Queue;
+    pub(crate) struct Queue;
     /// Nothing is asked for here.
-    pub(in crate::effects) struct Wanted;
+    pub(crate) struct Wanted;
 
     pub(super) fn begin(_queue: &Queue, _root: &Path) -> Option<(Arc<super::Bell>, Wanted)> {
         None
     }
 
     impl Wanted {
-        pub(in crate::effects) fn only(&mut self, _directories: &[Vec<u8>]) -> (bool, bool) {
+        pub(crate) fn only(&mut self, _directories: &[Vec<u8>]) -> (bool, bool) {
             (false, false)
         }
     }
 }
 
-pub(super) use kernel::{Queue, Wanted};
+pub(crate) use kernel::{Queue, Wanted};
 
 /// Rings when something may have changed.
 #[derive(Default)]
@@ -244,15 +244,15 @@ struct Bell {
 }
 
 /// The hints of one watch.
-pub(super) struct Hints {
+pub(crate) struct Hints {
     bell: Option<Arc<Bell>>,
     /// Whether there is a hint for every directory.
-    pub(super) cover_all: bool,
+    pub(crate) cover_all: bool,
 }
 
 impl Hints {
     /// None are given before directories are named. Called within a runtime.
-    pub(super) fn begin(queue: &Queue, root: &std::path::Path) -> (Self, Option<Wanted>) {
+    pub(crate) fn begin(queue: &Queue, root: &std::path::Path) -> (Self, Option<Wanted>) {
         match kernel::begin(queue, root) {
             Some((bell, wanted)) => (Self { bell: Some(bell), cover_all: false }, Some(wanted)),
             None => (Self { bell: None, cover_all: false }, None),
@@ -260,7 +260,7 @@ impl Hints {
     }
 
     /// Waits until something may have changed.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         let tick = tokio::time::sleep(TICK);
         match &self.bell {
             None => tick.await,

@@ -58,7 +58,7 @@ impl Name {
 }
 
 /// The first bytes of a digest, as those of a content.
-pub(super) fn first(digest: &Digest) -> [u8; 8] {
+pub(crate) fn first(digest: &Digest) -> [u8; 8] {
     let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
     *first
 }
@@ -121,9 +121,9 @@ pub struct Versions {
 }
 
 /// A version as it was kept.
-pub(super) struct Found {
-    pub(super) bytes: Vec<u8>,
-    pub(super) mode: Option<u32>,
+pub(crate) struct Found {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: Option<u32>,
 }
 
 impl Versions {
@@ -170,12 +170,12 @@ impl Versions {
     }
 
     /// Whether there is a version of a file that says this.
-    pub(super) fn has(&self, file: &RepoPath, content: Content) -> bool {
+    pub(crate) fn has(&self, file: &RepoPath, content: Content) -> bool {
         Name::of(file, content).is_some_and(|name| self.shelf().touch(name).is_some())
     }
 
     /// Keeps what a file says. May block.
-    pub(super) fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
+    pub(crate) fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
         let Some(name) = Name::of(file, content) else { return };
         if self.shelf().touch(name).is_some_and(|it| it.mode == mode) {
             return;
@@ -201,7 +201,7 @@ impl Versions {
     }
 
     /// Reads back what a file said. May block.
-    pub(super) fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
+    pub(crate) fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
         let name = Name::of(file, content)?;
         let kept = self.shelf().touch(name)?;
         let found = file_inside(&self.dir, &name.text(kept.mode)).and_then(bounded);
@@ -217,7 +217,7 @@ impl Versions {
 }
 
 /// All that a file says, if that is no more than a version may have.
-pub(super) fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(VERSION_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() <= VERSION_BYTES_MAX).then_some(bytes))

@@ -10,7 +10,7 @@ use crate::jail::Parts;
 
 /// What a directory is, for what lies in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Zone {
+pub(crate) enum Zone {
     /// The top of the workspace.
     Top,
     /// Any directory.
@@ -31,11 +31,11 @@ pub(super) enum Zone {
 
 /// What is said about a name in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Said {
+pub(crate) struct Said {
     /// What it is as a directory; `None` for one that is not looked into.
-    pub(super) zone: Option<Zone>,
+    pub(crate) zone: Option<Zone>,
     /// Why it matters as a file or link.
-    pub(super) kind: Option<FindingKind>,
+    pub(crate) kind: Option<FindingKind>,
 }
 
 /// Files of a repository that name programs or lead to others that do.
@@ -45,7 +45,7 @@ const GIT_FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"
 const GIT_DIRS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
 
 /// Why a row of the table matters.
-pub(super) fn kind_of(row: &later::Row) -> FindingKind {
+pub(crate) fn kind_of(row: &later::Row) -> FindingKind {
     match row.whose {
         Whose::Instructions => FindingKind::Instructions,
         Whose::Agents
@@ -59,7 +59,7 @@ pub(super) fn kind_of(row: &later::Row) -> FindingKind {
 
 /// What something in a directory is, by its path from the workspace, of which the name is the last part; `row` is the
 /// table's for it.
-pub(super) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
+pub(crate) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
     let name = std::str::from_utf8(name).unwrap_or_default();
     let whole = |kind| Said { zone: Some(Zone::All(kind)), kind: Some(kind) };
     // What servers run holds more than that, and so does what builds do.
@@ -103,7 +103,7 @@ fn file(name: &str) -> Option<FindingKind> {
 
 /// Whether a directory with these names is a repository's own, whatever it is called: git takes a directory for
 /// one when it looks like this.
-pub(super) fn is_repository<'a>(names: impl Iterator<Item = &'a [u8]>) -> bool {
+pub(crate) fn is_repository<'a>(names: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut parts = Parts::default();
     names.for_each(|name| parts.add(name));
     parts.are_a_repository()

@@ -9,7 +9,7 @@ use std::io::Read as _;
 
 use cap_std::fs::Dir;
 
-use super::apart::open_file;
+use super::snapshot::open_file;
 use crate::base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
 
 /// Bytes of an entry before its flags: times, device, inode, mode, owners, size and the object's name.
@@ -18,7 +18,7 @@ const FIXED: usize = 60;
 const EXTENDED: u16 = 0x4000;
 
 /// The paths that the index of a repository names.
-pub(super) fn tracked(git: &Dir) -> BTreeSet<String> {
+pub(crate) fn tracked(git: &Dir) -> BTreeSet<String> {
     let (mut bytes, mut paths) = (Vec::new(), BTreeSet::new());
     let file = open_file(git, "index".as_ref());
     if file.is_ok_and(|file| file.take(GIT_INDEX_BYTES_MAX).read_to_end(&mut bytes).is_ok()) {

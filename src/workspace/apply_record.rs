@@ -21,41 +21,41 @@ const FOLDER: &str = "applies";
 
 /// How a record begins.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Head {
-    pub(super) apply: ApplyId,
-    pub(super) by: AgentId,
-    pub(super) at: Timestamp,
-    pub(super) undoes: Option<ApplyId>,
+pub(crate) struct Head {
+    pub(crate) apply: ApplyId,
+    pub(crate) by: AgentId,
+    pub(crate) at: Timestamp,
+    pub(crate) undoes: Option<ApplyId>,
 }
 
 /// What a file says at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Side {
-    pub(super) digest: Digest,
-    pub(super) len: u64,
-    pub(super) mode: Option<u32>,
+pub(crate) struct Side {
+    pub(crate) digest: Digest,
+    pub(crate) len: u64,
+    pub(crate) mode: Option<u32>,
 }
 
 /// A file that is about to be written; the old bytes follow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Step {
-    pub(super) n: u32,
-    pub(super) path: RepoPath,
+pub(crate) struct Step {
+    pub(crate) n: u32,
+    pub(crate) path: RepoPath,
     /// Its other name meanwhile.
-    pub(super) beside: Box<str>,
-    pub(super) before: Option<Side>,
-    pub(super) after: Option<Side>,
+    pub(crate) beside: Box<str>,
+    pub(crate) before: Option<Side>,
+    pub(crate) after: Option<Side>,
     /// Folders that are made for it, the outermost first.
-    pub(super) folders: Vec<RepoPath>,
+    pub(crate) folders: Vec<RepoPath>,
 }
 
 /// How an apply has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Totals {
-    pub(super) applied: u32,
-    pub(super) skipped: u32,
-    pub(super) errors: u32,
-    pub(super) broken_off: bool,
+pub(crate) struct Totals {
+    pub(crate) applied: u32,
+    pub(crate) skipped: u32,
+    pub(crate) errors: u32,
+    pub(crate) broken_off: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,23 +69,23 @@ enum Line {
 
 /// A record as it is read back.
 #[derive(Debug)]
-pub(super) struct Record {
-    pub(super) head: Head,
+pub(crate) struct Record {
+    pub(crate) head: Head,
     /// Each with the place of its old bytes, and whether it is known to have been written.
-    pub(super) steps: Vec<(Step, u64, bool)>,
-    pub(super) end: Option<Totals>,
+    pub(crate) steps: Vec<(Step, u64, bool)>,
+    pub(crate) end: Option<Totals>,
     /// How far it is whole.
     whole: u64,
 }
 
 impl Record {
     /// Files that were written, in order.
-    pub(super) fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
+    pub(crate) fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
         self.steps.iter().filter(|it| it.2).map(|(step, at, _)| (step, *at))
     }
 
     /// What has become of each file in the end, in order. One that was put back is as it was, and is left out.
-    pub(super) fn changed(&self) -> Vec<(Step, u64)> {
+    pub(crate) fn changed(&self) -> Vec<(Step, u64)> {
         let mut changed: Vec<(Step, u64)> = Vec::new();
         for (step, at) in self.written() {
             match changed.iter_mut().find(|(first, _)| first.path == step.path) {
@@ -99,7 +99,7 @@ impl Record {
 }
 
 /// A record that is being written.
-pub(super) struct Pen {
+pub(crate) struct Pen {
     file: File,
     /// As far as it is whole.
     len: u64,
@@ -108,7 +108,7 @@ pub(super) struct Pen {
 
 /// The folder.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(crate) struct Records {
     dir: Dir,
 }
 
@@ -117,14 +117,14 @@ impl Records {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn open(state: &Path) -> io::Result<Self> {
+    pub(crate) fn open(state: &Path) -> io::Result<Self> {
         let path = state.join(FOLDER);
         make_private_folders(&path)?;
         Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())? })
     }
 
     /// Begins a record. The oldest give way.
-    pub(super) fn begin(&self, head: &Head) -> io::Result<Pen> {
+    pub(crate) fn begin(&self, head: &Head) -> io::Result<Pen> {
         self.prune()?;
         let mut pen = Pen { file: new_file_inside(&self.dir, &name(head.apply))?, len: 0, n: 0 };
         let begun = pen.put(&Line::Head(head.clone()), &[]).and_then(|()| sync_folder(&self.dir));
@@ -135,7 +135,7 @@ impl Records {
     }
 
     /// Goes on with the record of an apply that was broken off.
-    pub(super) fn resume(&self, record: &Record) -> io::Result<Pen> {
+    pub(crate) fn resume(&self, record: &Record) -> io::Result<Pen> {
         let options = OpenOptions::new().write(true).clone();
         let file = self.dir.open_with(name(record.head.apply), &options)?.into_std();
         let mut pen = Pen { file, len: record.whole, n: 0 };
@@ -144,7 +144,7 @@ impl Records {
     }
 
     /// All that are there, the oldest first.
-    pub(super) fn all(&self) -> io::Result<Vec<ApplyId>> {
+    pub(crate) fn all(&self) -> io::Result<Vec<ApplyId>> {
         let mut all = Vec::new();
         for entry in self.dir.entries()? {
             let found = entry?.file_name();
@@ -170,7 +170,7 @@ impl Records {
     }
 
     /// Reads a record back, without the old bytes; `None` if there is none of this number.
-    pub(super) fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
+    pub(crate) fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
         let file = match file_inside(&self.dir, &name(apply)) {
             Ok(file) => file,
             Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
@@ -206,7 +206,7 @@ impl Records {
     }
 
     /// What was there before a step; `None` if it cannot be read back as it was.
-    pub(super) fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
         let mut file = file_inside(&self.dir, &name(apply))?;
         file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
@@ -232,13 +232,13 @@ fn line(reader: &mut BufReader<File>) -> io::Result<Option<(Line, u64)>> {
 
 impl Pen {
     /// The number of the next step.
-    pub(super) fn next(&mut self) -> u32 {
+    pub(crate) fn next(&mut self) -> u32 {
         self.n += 1;
         self.n
     }
 
     /// A file is about to be written. When this returns, that is on disk with what was there.
-    pub(super) fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
+    pub(crate) fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
         let before = self.len;
         self.put(&Line::Step(step.clone()), old)?;
         match self.file.sync_data() {
@@ -248,12 +248,12 @@ impl Pen {
     }
 
     /// It was written.
-    pub(super) fn done(&mut self, n: u32) -> io::Result<()> {
+    pub(crate) fn done(&mut self, n: u32) -> io::Result<()> {
         self.put(&Line::Done(n), &[])
     }
 
     /// Nothing more will be written.
-    pub(super) fn end(&mut self, totals: Totals) -> io::Result<()> {
+    pub(crate) fn end(&mut self, totals: Totals) -> io::Result<()> {
         self.put(&Line::End(totals), &[])?;
         self.file.sync_data()
     }

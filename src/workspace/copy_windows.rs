@@ -16,7 +16,7 @@ use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARV
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoCopy {
+pub(crate) enum NoCopy {
     #[error(
         "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
     )]
@@ -39,13 +39,13 @@ pub(super) enum NoCopy {
 
 /// A copy. Removed when dropped.
 #[derive(Debug)]
-pub(super) struct Copied {
+pub(crate) struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
     /// A new folder beneath `into`, with nothing in it.
-    pub(super) fn empty(into: &Path) -> Result<Self, NoCopy> {
+    pub(crate) fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::create_dir_all(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         crate::jail::make_worker_folder(&copied.path)?;
@@ -53,7 +53,7 @@ impl Copied {
     }
 
     /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(super) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
+    pub(crate) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
         Room::default().directory(source, &target, COPY_DEPTH_MAX)?;
@@ -61,7 +61,7 @@ impl Copied {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -75,14 +75,14 @@ impl Drop for Copied {
 }
 
 /// Removes a folder with all that is in it.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
 /// What may still be copied.
-pub(super) struct Room {
-    pub(super) bytes: u64,
-    pub(super) entries: u64,
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    pub(crate) entries: u64,
 }
 
 impl Default for Room {
@@ -92,7 +92,7 @@ impl Default for Room {
 }
 
 /// Copies what a file holds. Answers how long it is.
-pub(super) fn copy_data(
+pub(crate) fn copy_data(
     source: &mut std::fs::File,
     target: &mut std::fs::File,
     most: u64,
@@ -101,13 +101,13 @@ pub(super) fn copy_data(
 }
 
 /// This system's file systems share no blocks between files.
-pub(super) fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
+pub(crate) fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub(super) fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
+    pub(crate) fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
         self.directory(from, to, COPY_DEPTH_MAX)
     }
 

@@ -13,8 +13,8 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
-use super::apart::{Base, Stamp, Was, add_rules, joined, open_file, open_folder};
-use super::handoff::shown;
+use super::path_text::shown;
+use super::snapshot::{Base, Stamp, Was, add_rules, joined, open_file, open_folder};
 use crate::base::limits::{
     ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
 };
@@ -39,7 +39,7 @@ impl Found {
 }
 
 /// Looks through a copy.
-pub(super) fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
+pub(crate) fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
     let mut look = Look {
         base,
         found: Vec::new(),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::apply_record::Side;
 use super::diff::merge;
 use super::file::Found;
-use super::record::Side;
 use crate::base::{ApplyId, Digest, RepoPath};
 
 /// What the file has to be for that, where anybody knows.
 #[derive(Clone, Debug)]
-pub(super) enum Check {
+pub(crate) enum Check {
     /// Anything.
     Nothing,
     /// This, or what can be merged with it.
@@ -23,7 +23,7 @@ pub(super) enum Check {
 
 /// What a caller wants of a file.
 #[derive(Clone, Debug)]
-pub(super) enum Want {
+pub(crate) enum Want {
     /// To say this; and where its run has made a program of it, or none any more, that too.
     Says { bytes: Arc<[u8]>, mode: Option<u32>, program: Option<bool> },
     /// To say what is kept of its artifact, which is no text.
@@ -46,29 +46,29 @@ impl Want {
 
 /// One file that is to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The artifact's, and its type.
-    pub(super) id: Box<str>,
-    pub(super) kind: Box<str>,
-    pub(super) path: RepoPath,
-    pub(super) want: Want,
-    pub(super) check: Check,
+    pub(crate) id: Box<str>,
+    pub(crate) kind: Box<str>,
+    pub(crate) path: RepoPath,
+    pub(crate) want: Want,
+    pub(crate) check: Check,
     /// The file's content at the request, and its planned content: both are covered by the approval.
-    pub(super) sides: Sides,
+    pub(crate) sides: Sides,
     /// Whether it is a setting that runs later, instructions for agents, or named by what runs outside of every jail.
-    pub(super) runs_later: bool,
+    pub(crate) runs_later: bool,
 }
 
 /// The digest of before; the digest and the rights of after. `None` is not there.
-pub(super) type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
+pub(crate) type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
 impl Order {
-    pub(super) fn is_removal(&self) -> bool {
+    pub(crate) fn is_removal(&self) -> bool {
         matches!(self.want, Want::Gone { .. })
     }
 
     /// What tells it from others.
-    pub(super) fn fields(&self) -> [Vec<u8>; 5] {
+    pub(crate) fn fields(&self) -> [Vec<u8>; 5] {
         let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
             Want::Kept { side, .. } => format!("says {}", side.digest),
@@ -100,7 +100,7 @@ impl Order {
 }
 
 /// What is done.
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// Nothing: it is so already.
     Same,
     /// It says this.
@@ -111,7 +111,7 @@ pub(super) enum Plan {
 
 impl Plan {
     /// What a file says before and after it, and its rights after it.
-    pub(super) fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
+    pub(crate) fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
         let before = found.map(|it| it.digest);
         let after = match (self, want) {
             (Plan::Same, _) => before.map(|it| (it, found.and_then(|it| it.mode))),
@@ -122,13 +122,13 @@ impl Plan {
         (before, after)
     }
 
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Plan::Same)
     }
 }
 
 /// Why the content of an artifact cannot be written.
-pub(super) const NOT_KEPT: &str = "its content is no text, and is not kept here";
+pub(crate) const NOT_KEPT: &str = "its content is no text, and is not kept here";
 
 const CHANGED: &str = "changed on disk since it was generated";
 
@@ -136,7 +136,7 @@ const CHANGED: &str = "changed on disk since it was generated";
 ///
 /// # Errors
 /// Why nothing is done.
-pub(super) fn plan(
+pub(crate) fn plan(
     found: Option<&Found>,
     want: &Want,
     check: &Check,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::Provost;
-use super::file::plain_mode;
-use super::plan::{Check, NOT_KEPT, Order, Want};
 use crate::base::limits::ARTIFACT_BYTES_MAX;
 use crate::base::{Digest, RepoPath};
 use crate::domain::artifact::place_of;
 use crate::store::Artifacts;
+use crate::workspace::change_plan::{Check, NOT_KEPT, Order, Want};
+use crate::workspace::file::plain_mode;
 
 /// Why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
@@ -35,8 +35,8 @@ impl Known {
     }
 }
 
-/// The shelves of one call, each read once. May block.
-pub(super) struct Shelves {
+/// The kept contents for one call, each task's read once. May block.
+pub(super) struct ArtifactStore {
     artifacts: Artifacts,
     /// Whether what is not on them counts as well.
     unknown: bool,
@@ -44,13 +44,13 @@ pub(super) struct Shelves {
 }
 
 impl Provost {
-    pub(super) fn shelves(&self) -> Shelves {
+    pub(super) fn artifact_store(&self) -> ArtifactStore {
         let unknown = self.0.applying.bounds().unknown;
-        Shelves { artifacts: self.artifacts(), unknown, read: BTreeMap::new() }
+        ArtifactStore { artifacts: self.artifacts(), unknown, read: BTreeMap::new() }
     }
 }
 
-impl Shelves {
+impl ArtifactStore {
     fn known(&mut self, id: &str) -> Option<&Known> {
         let (shelf, _) = place_of(id)?;
         let artifacts = &self.artifacts;

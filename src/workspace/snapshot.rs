@@ -24,21 +24,21 @@ use crate::system;
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Stamp {
-    pub(super) mode: u32,
-    pub(super) size: u64,
+pub(crate) struct Stamp {
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
     mark: (u64, i64, i64),
 }
 
 impl Stamp {
     #[cfg(unix)]
-    pub(super) fn of(meta: &Metadata) -> Self {
+    pub(crate) fn of(meta: &Metadata) -> Self {
         use cap_std::fs::MetadataExt as _;
         Self { mode: meta.mode(), size: meta.len(), mark: (meta.ino(), meta.ctime(), meta.ctime_nsec()) }
     }
 
     #[cfg(not(unix))]
-    pub(super) fn of(meta: &Metadata) -> Self {
+    pub(crate) fn of(meta: &Metadata) -> Self {
         let since =
             |time: cap_std::time::SystemTime| time.into_std().duration_since(std::time::UNIX_EPOCH).ok();
         let modified = meta.modified().ok().and_then(since).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Stamp {
 
 /// What was at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Was {
+pub(crate) enum Was {
     /// A file.
     File {
         /// Permissions of the original.
@@ -67,23 +67,23 @@ pub(super) enum Was {
 
 /// The workspace as it was when it was copied.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(crate) struct Base {
     /// By the path from the workspace.
-    pub(super) was: BTreeMap<String, Was>,
+    pub(crate) was: BTreeMap<String, Was>,
     /// What ignore files above the copied folder say.
-    pub(super) above: IgnoreRules,
+    pub(crate) above: IgnoreRules,
     /// The copied folder, from the workspace.
-    pub(super) below: RepoPath,
+    pub(crate) below: RepoPath,
     contents: Contents,
 }
 
 /// A private copy, and what was copied.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(crate) struct Snapshot {
     /// Where a run works.
-    pub(super) copied: Copied,
+    pub(crate) copied: Copied,
     /// With what its changes are compared.
-    pub(super) base: Base,
+    pub(crate) base: Base,
 }
 
 /// Contents one after the other.
@@ -95,7 +95,7 @@ struct Contents {
 
 impl Base {
     /// What a file held.
-    pub(super) fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
         let mut file = self.contents.file.try_clone()?;
         file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
@@ -105,7 +105,7 @@ impl Base {
 }
 
 /// Copies a folder of a workspace into a new one beneath `into`.
-pub(super) fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Apart, NoCopy> {
+pub(crate) fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Snapshot, NoCopy> {
     let copied = Copied::empty(into)?;
     let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
@@ -120,7 +120,7 @@ pub(super) fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path)
         target.create_dir(".git")?;
         copier.room.all_of(&git, &target.open_dir(".git")?)?;
     }
-    Ok(Apart { copied, base: copier.base })
+    Ok(Snapshot { copied, base: copier.base })
 }
 
 /// What holds in a folder of the workspace because of files above it.
@@ -141,7 +141,7 @@ fn rules_above(workspace: &Dir, git: Option<&Dir>, below: &RepoPath) -> IgnoreRu
 }
 
 /// Adds what an ignore file says, if there is one.
-pub(super) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
+pub(crate) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
     let Ok(file) = open_file(dir, name.as_ref()) else { return };
     let mut text = Vec::new();
     let most = IGNORE_BYTES_MAX as u64;
@@ -151,7 +151,7 @@ pub(super) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: 
     }
 }
 
-pub(super) fn joined(folder: &str, name: &str) -> String {
+pub(crate) fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
@@ -160,7 +160,7 @@ fn is_folder(dir: &Dir, name: &str) -> bool {
 }
 
 /// Opens a folder in another one, and no link.
-pub(super) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+pub(crate) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     let mut options = OpenOptions::new();
     options.read(true);
     no_links(&mut options, true);
@@ -168,7 +168,7 @@ pub(super) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
 }
 
 /// Opens a file in a folder, and no link; without waiting, since it may be a pipe by now.
-pub(super) fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+pub(crate) fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
     no_links(&mut options, false);

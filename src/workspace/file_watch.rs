@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, Dir, FileType, Mode};
 use rustix::io::Errno;
 
-use super::handoff::shown;
-use super::survey::{Stamp, directory_flags, is_placeholder, open_place};
+use super::integrity_scan::{Stamp, directory_flags, is_placeholder, open_place};
+use super::path_text::shown;
 use crate::base::WatchPatterns;
 use crate::base::limits::{
     SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX, WATCH_DIRS_MAX, WATCH_FILES_MAX, WATCH_LISTED_MAX,
@@ -24,9 +24,9 @@ const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".ag
 
 /// What is watched, and where.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
-    pub(super) place: Place,
-    pub(super) patterns: WatchPatterns,
+pub(crate) struct Watch {
+    pub(crate) place: Place,
+    pub(crate) patterns: WatchPatterns,
 }
 
 /// What a file was like.
@@ -40,19 +40,19 @@ struct Known {
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(crate) struct Look {
     files: BTreeMap<Vec<u8>, Known>,
     /// Directories, for hints about changes; as many as are of use.
-    pub(super) directories: Vec<Vec<u8>>,
+    pub(crate) directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
     incomplete: Option<String>,
     /// How long it took.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Watch {
     /// Looks at all files. Never fails: what could not be looked at is said in the result.
-    pub(super) fn look(&self) -> Look {
+    pub(crate) fn look(&self) -> Look {
         let began = Instant::now();
         let mut walk = Walk {
             patterns: &self.patterns,
@@ -137,7 +137,7 @@ impl Walk<'_> {
 }
 
 /// What became of files between two looks.
-pub(super) fn changes(before: &Look, after: &Look) -> Watched {
+pub(crate) fn changes(before: &Look, after: &Look) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     let mut gone: BTreeMap<&Vec<u8>, &Known> = match incomplete {
         // What an unfinished look did not come to is not gone.
@@ -170,7 +170,7 @@ pub(super) fn changes(before: &Look, after: &Look) -> Watched {
 }
 
 /// The same, with no more files than are listed.
-pub(super) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
+pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
     Watched { files, more: more.saturating_add(left_out), incomplete }
@@ -178,7 +178,7 @@ pub(super) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<
 
 impl Look {
     /// Nothing could be seen.
-    pub(super) fn failed(why: &str) -> Self {
+    pub(crate) fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }
 }

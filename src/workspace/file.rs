@@ -17,16 +17,16 @@ use crate::system::{
 };
 
 /// Who may do what with a new file, where nobody has said: as editors make them.
-pub(super) const MODE: u32 = 0o644;
+pub(crate) const MODE: u32 = 0o644;
 
 /// Of a file's rights, a worker has a say in one: whether it is a program.
-pub(super) fn plain_mode(mode: u32) -> u32 {
+pub(crate) fn plain_mode(mode: u32) -> u32 {
     if mode & 0o100 != 0 { 0o755 } else { MODE }
 }
 
 /// Why a file is neither looked at nor written. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// A symbolic link, which could lead anywhere.
     #[error("a symbolic link is on the way")]
     Link,
@@ -48,14 +48,14 @@ pub(super) enum Trouble {
 }
 
 /// What a file says.
-pub(super) struct Found {
-    pub(super) bytes: Vec<u8>,
-    pub(super) digest: Digest,
-    pub(super) mode: Option<u32>,
+pub(crate) struct Found {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) digest: Digest,
+    pub(crate) mode: Option<u32>,
 }
 
 /// What is to become of a file.
-pub(super) enum New<'a> {
+pub(crate) enum New<'a> {
     /// It says this.
     Says { bytes: &'a [u8], mode: Option<u32> },
     /// It is not there.
@@ -64,7 +64,7 @@ pub(super) enum New<'a> {
 
 /// How a change went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Done {
+pub(crate) enum Done {
     /// It is on disk.
     Changed,
     /// The file is not what it was a moment ago; nothing was changed.
@@ -93,7 +93,7 @@ fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
 }
 
 /// A folder of the workspace, with no link on the way; `None` where there is none.
-pub(super) fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
+pub(crate) fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     match folder(root, path)? {
         Some(dir) => enter(&dir, parts(path).1),
         None => Ok(None),
@@ -113,7 +113,7 @@ fn folder(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
 }
 
 /// Folders above a file that are not there yet, the outermost first.
-pub(super) fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
+pub(crate) fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
     let (mut dir, mut at, mut missing) = (Some(root.try_clone()?), String::new(), Vec::new());
     for name in parts(path).0 {
         at = if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
@@ -143,7 +143,7 @@ fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
 }
 
 /// Removes folders that an apply has made and that nothing is in any more.
-pub(super) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
+pub(crate) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
     for path in folders.iter().rev() {
         let Ok(Some(dir)) = folder(root, path) else { continue };
         // Not empty, or gone: then another program has it.
@@ -154,7 +154,7 @@ pub(super) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
 }
 
 /// What a file says; `None` where there is none.
-pub(super) fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
+pub(crate) fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
     match folder(root, path)? {
         Some(dir) => look_inside(&dir, parts(path).1),
         None => Ok(None),
@@ -200,7 +200,7 @@ fn says(dir: &Dir, name: &str) -> Option<Digest> {
 }
 
 /// Changes a file that says `old` at this moment, by way of another name in its folder that nobody else uses.
-pub(super) fn change(
+pub(crate) fn change(
     root: &Dir,
     path: &RepoPath,
     beside: &str,
@@ -312,7 +312,7 @@ fn vanish(dir: &Dir, beside: &str, name: &str, old: Option<Digest>) -> Result<Do
 }
 
 /// Cleans up after a change that was broken off: the file is as it was, or as it was to be. Says which.
-pub(super) fn settle(
+pub(crate) fn settle(
     root: &Dir,
     path: &RepoPath,
     beside: &str,

@@ -9,16 +9,16 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
-use super::apart::open_folder;
+use super::snapshot::open_folder;
 use crate::base::limits::COPY_DEPTH_MAX;
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Size {
+pub(crate) struct Size {
     /// On the disk.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Files, folders and whatever else has a name.
-    pub(super) entries: u64,
+    pub(crate) entries: u64,
 }
 
 impl Size {
@@ -26,14 +26,14 @@ impl Size {
     ///
     /// # Errors
     /// What the system says, or that it is nested too deep to be looked through.
-    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
         let mut size = Self::default();
         size.add(&Dir::open_ambient_dir(folder, ambient_authority())?, COPY_DEPTH_MAX)?;
         Ok(size)
     }
 
     /// By how much this is more than that.
-    pub(super) fn beyond(self, before: Self) -> Self {
+    pub(crate) fn beyond(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
             entries: self.entries.saturating_sub(before.entries),

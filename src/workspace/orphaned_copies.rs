@@ -25,11 +25,11 @@ const KEPT: &str = "left-by-";
 
 /// Says whose run works in a copy; for as long as it is held.
 #[derive(Debug)]
-pub(super) struct Mark(PathBuf);
+pub(crate) struct Mark(PathBuf);
 
 impl Mark {
     /// Puts it beside a copy.
-    pub(super) fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
+    pub(crate) fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
         let (copies, name) = copy.parent().zip(copy.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let marks = copies.with_extension(MARKS);
         system::make_private_folders(&marks)?;
@@ -48,7 +48,7 @@ impl Drop for Mark {
 }
 
 /// At the start of a daemon: gives copies of runs whose daemon was killed a name of their own, and removes all others.
-pub(super) fn sort(copies: &Path) {
+pub(crate) fn sort(copies: &Path) {
     for mark in listed(&copies.with_extension(MARKS)) {
         let copy = mark.file_name().map(|name| copies.join(name)).unwrap_or_default();
         let task = fs::read_to_string(&mark).ok().and_then(|text| TaskId::parse(&text).ok());
@@ -85,7 +85,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Where the copy of a run is kept whose daemon was killed, if it is.
-pub(super) fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
+pub(crate) fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
     Some(place_of(copies, task)).filter(|it| it.is_dir())
 }
 

@@ -3,11 +3,12 @@
 
 use std::io;
 
-use super::record::{Pen, Record, Totals};
-use super::{ApplyFault, Provost, file};
+use super::{ApplyFault, Provost};
 use crate::base::ApplyId;
 use crate::domain::AppliedFile;
 use crate::domain::command::{EndApply, TellApplied};
+use crate::workspace::apply_record::{Pen, Record, Totals};
+use crate::workspace::file;
 
 impl Provost {
     /// Settles what was under way when the daemon ended, before anybody asks for a file to be written.

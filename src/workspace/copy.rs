@@ -16,7 +16,7 @@ use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARV
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoCopy {
+pub(crate) enum NoCopy {
     #[error(
         "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
     )]
@@ -45,13 +45,13 @@ impl From<rustix::io::Errno> for NoCopy {
 
 /// A copy. Removed when dropped.
 #[derive(Debug)]
-pub(super) struct Copied {
+pub(crate) struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
     /// A new folder beneath `into`, with nothing in it.
-    pub(super) fn empty(into: &Path) -> Result<Self, NoCopy> {
+    pub(crate) fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         fs::DirBuilder::new().mode(0o700).create(&copied.path)?;
@@ -59,7 +59,7 @@ impl Copied {
     }
 
     /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(super) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
+    pub(crate) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
         // The handle may be one that only stands for the directory; this one also lists it.
@@ -70,7 +70,7 @@ impl Copied {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -84,7 +84,7 @@ impl Drop for Copied {
 }
 
 /// A worker may have taken its own rights away; it is gone by now, so nothing changes under our hands.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path).or_else(|_| {
         open_up(path)?;
         fs::remove_dir_all(path)
@@ -104,9 +104,9 @@ fn directory_flags() -> OFlags {
 }
 
 /// What may still be copied.
-pub(super) struct Room {
-    pub(super) bytes: u64,
-    pub(super) entries: u64,
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    pub(crate) entries: u64,
 }
 
 impl Default for Room {
@@ -117,7 +117,7 @@ impl Default for Room {
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub(super) fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
+    pub(crate) fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
         self.directory(from.as_fd(), to.as_fd(), COPY_DEPTH_MAX)
     }
 
@@ -193,7 +193,7 @@ impl Room {
 
 /// Copies what a file holds and leaves out its holes, which a worker can make as large as it likes. Answers how long it is.
 #[cfg(target_os = "linux")]
-pub(super) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+pub(crate) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
     use rustix::fs::{SeekFrom, seek};
     let mut at = 0;
     loop {
@@ -223,17 +223,17 @@ pub(super) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+pub(crate) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
     io::copy(&mut io::Read::take(source, most), target)
 }
 
 /// Lets the copy share its blocks with the original, where the file system can.
 #[cfg(target_os = "linux")]
-pub(super) fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
+pub(crate) fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
     rustix::fs::ioctl_ficlone(target, source)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn share(_source: impl AsFd, _target: impl AsFd) -> rustix::io::Result<()> {
+pub(crate) fn share(_source: impl AsFd, _target: impl AsFd) -> rustix::io::Result<()> {
     Err(rustix::io::Errno::NOSYS)
 }
