@@ -31,9 +31,8 @@ fn modules_of_each_language_are_found_in_any_order_of_files() {
         for (path, _) in files {
             assert_eq!(language_of(path), Some(language), "{path}");
         }
-        let expected =
-            [format!("{caller}:h -> {module}:f"), format!("{caller}:h -> {folder}:g")].map(String::from);
-        let expected = [expected[0].as_str(), expected[1].as_str()];
+        let expected = [format!("{caller}:h -> {module}:f"), format!("{caller}:h -> {folder}:g")];
+        let expected = expected.each_ref().map(String::as_str);
         let [a, b, c] = files;
         for order in [[a, b, c], [c, b, a], [b, c, a]] {
             assert_edges(&graph_of(&order), &expected);
