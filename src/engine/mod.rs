@@ -23,6 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use board::{Board, Slot};
 pub use clock::{Clock, SteadyClock, SystemClock};
@@ -93,6 +94,8 @@ pub struct Engine {
     readers: Arc<Readers>,
     clock: Arc<dyn Clock>,
     trouble: Trouble,
+    /// Is cancelled when the thread ends. A handle keeps the channel of events open, so its end says nothing.
+    over: CancellationToken,
 }
 
 /// What there is to say of the store.
@@ -168,6 +171,7 @@ pub fn start(
         readers: Arc::default(),
         clock: clock.clone(),
         trouble: Trouble::default(),
+        over: CancellationToken::new(),
     };
     let worker = Worker::new(
         core,
@@ -180,10 +184,11 @@ pub fn start(
         (board, letterboxes, repeats, received, tokens, engine.trouble.clone()),
     );
     let (running, ended) = oneshot::channel();
+    let over = engine.over.clone().drop_guard();
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || {
-            let _running: oneshot::Sender<()> = running;
+            let _running: (oneshot::Sender<()>, DropGuard) = (running, over);
             worker.run()
         })
         .map_err(|err| StoreError::Stopped(format!("cannot start the engine's thread: {err}").into()))?;

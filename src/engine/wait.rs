@@ -55,7 +55,12 @@ impl Engine {
             if let Some(found) = look().await? {
                 return Ok(Some(found));
             }
-            match events.change(until, &concerns).await {
+            let woken = tokio::select! {
+                biased;
+                woken = events.change(until, &concerns) => woken,
+                () = self.over.cancelled() => Woken::Stopped,
+            };
+            match woken {
                 Woken::Changed => {}
                 Woken::Late => return Ok(None),
                 Woken::Stopped => {

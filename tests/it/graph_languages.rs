@@ -40,6 +40,15 @@ fn modules_of_each_language_are_found_in_any_order_of_files() {
     }
 }
 
+#[test]
+fn a_called_module_of_python_leads_nowhere_whatever_its_functions_are_called() {
+    let module = "def default(): pass\ndef constructor(): pass\n";
+    let caller = "import m\ndef f():\n    m()\n    m.default()\n";
+    assert_edges(&graph_of(&[("m.py", module), ("main.py", caller)]), &["main.py:f -> m.py:default"]);
+    let caller = "import m\ndef f():\n    m()\n";
+    assert_edges(&graph_of(&[("m.py", module), ("main.py", caller)]), &[]);
+}
+
 /// What names a language: its name, the name of its family, and strings that are ends or names of its files.
 fn named(source: &Source) -> Vec<String> {
     let folder = source.path.strip_prefix("src/graph/");

@@ -17,11 +17,10 @@ pub(super) const RULES: Rules = Rules {
     through_stars,
     is_in_star,
     stars_bind: true,
-    // Python itself has none of these three. With them a called module leads to its `default`, and a call of a
-    // `constructor` above to the class, as in the other family.
-    whole: Some("export="),
-    default: Some("default"),
-    implied: Some("constructor"),
+    // A module of Python cannot be called, and `__init__` is looked up like any other method.
+    whole: None,
+    default: None,
+    implied: None,
 };
 
 const ENDS: [&str; 2] = [".py", ".pyi"];
