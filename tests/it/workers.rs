@@ -223,7 +223,11 @@ fn two_tasks_in_one_directory_run_side_by_side_and_both_are_told() {
     reply.ack();
     for (task, other) in [(&one, &two), (&two, &one)] {
         let shown = || client.task(task).unwrap();
-        eventually("the end", || shown()["status"] == "completed");
+        eventually("the end", || {
+            let (mine, others) = (shown(), client.task(other).unwrap());
+            assert!(mine["status"] != "failed" && others["status"] != "failed", "{mine}\n{others}");
+            mine["status"] == "completed"
+        });
         assert_eq!(shown()["shared_directory_with"], json!([other]));
         assert_eq!(shown()["notifications"][0]["metadata"]["shared_directory_with"], json!([other]));
         let told = world.command(&["task", task]).output().unwrap();
