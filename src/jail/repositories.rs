@@ -67,7 +67,7 @@ impl Repositories {
     }
 
     /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An empty
-    /// folder is none yet.
+    /// folder is none yet, and what has gone since it was seen is none any more.
     pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
         is_repository_name(name.to_bytes())
             && !self.known.contains(at)
@@ -98,6 +98,10 @@ fn directory_flags() -> OFlags {
 #[cfg(unix)]
 fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let opened = rustix::fs::openat(folder, name, directory_flags(), Mode::empty());
+    // It has gone since it was seen, as the stand-in of another run in a folder below does.
+    if opened.as_ref().is_err_and(|err| *err == rustix::io::Errno::NOENT) {
+        return true;
+    }
     let listed = opened.and_then(|opened| Dir::read_from(&opened));
     let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
     listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
