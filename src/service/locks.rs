@@ -90,7 +90,7 @@ impl Provost {
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
             let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);
             let until = Instant::now() + remaining.unwrap_or_default();
-            // Whatever has ended the wait, the ticket is asked next: an engine that has stopped says so there.
+            // The loop submits the ticket again in every case; an engine that has stopped refuses it.
             news.change(until, |event| frees(event, verb.at.file())).await;
         }
     }

@@ -121,7 +121,7 @@ async fn a_wait_looks_once_for_each_event_that_concerns_it_and_at_no_other_time(
     tokio::pin!(wait);
     for (size, seen) in [(1, 1), (7, 2), (2, 2)] {
         ask(&engine, size).await;
-        // The event has been committed, so whatever the wait does about it is done in this moment.
+        // The engine has committed the event, so the wait reacts to it now or not at all.
         assert!(timeout(Duration::from_millis(50), &mut wait).await.is_err());
         assert_eq!(looks.made.get(), seen, "after a message of {size} bytes");
     }
