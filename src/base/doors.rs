@@ -16,7 +16,7 @@ const DELEGATES: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope
 /// The same, where it may do whatever an agent may do.
 pub const AGENT: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
-/// A door.
+/// One row of the table of doors: all facts about one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DoorRow {
     /// As written in events, rules and settings: the door's own settings stand in the section of this name.

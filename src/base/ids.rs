@@ -171,7 +171,8 @@ number_id! {
     EffectId;
     /// A message in some agent's queue, numbered over all queues in commit order.
     MailSeq;
-    /// A grant of a lock. Rises with every grant, so that whoever writes can tell a late holder from the present one.
+    /// A grant of a lock. It rises with every grant, so that a resource can tell a writer whose lock has
+    /// lapsed from the present holder.
     Fence;
     /// A place in the queue for a lock; lower was earlier.
     Ticket;

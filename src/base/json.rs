@@ -52,7 +52,7 @@ impl Json {
         Self("null".into())
     }
 
-    /// The canonical text.
+    /// The canonical text, as it is signed, stored and compared.
     pub fn as_str(&self) -> &str {
         &self.0
     }

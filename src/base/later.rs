@@ -86,11 +86,11 @@ pub struct Row {
     pub pattern: &'static str,
     /// What it is spelled like, where the pattern leaves that open: stood in for at the top, and tried by tests.
     pub spellings: &'static [&'static str],
-    /// Whose it is.
+    /// The tool that reads such files.
     pub whose: Whose,
-    /// What becomes of it.
+    /// What a worker can do with such files.
     pub held: Held,
-    /// Where its tool says that it reads it.
+    /// The URL of the page or source file in which the tool says that it reads such files.
     pub source: &'static str,
 }
 
@@ -120,12 +120,12 @@ pub enum GitHooks {
     /// It does, or that is not known.
     #[default]
     Installed,
-    /// It does not.
+    /// git runs no hooks there.
     None,
 }
 
-/// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held: held, it
-/// would keep them from being replaced, and nobody works in there.
+/// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held:
+/// a held file would keep a package manager from replacing the folder, and no person works in there.
 const FETCHED: [&str; 9] = [
     ".nox",
     ".tox",
@@ -180,7 +180,7 @@ pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bo
 struct Index {
     /// Those whose last name is plain, by that name.
     plain: BTreeMap<String, Vec<&'static Row>>,
-    /// The others.
+    /// Rows whose last name has a `*`, which are compared one by one.
     open: Vec<&'static Row>,
 }
 

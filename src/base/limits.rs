@@ -84,7 +84,8 @@ pub const MAIL_MAX: usize = 1_000;
 /// Bytes queued for one agent.
 pub const MAIL_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes queued for all agents together; beyond it no work is taken on until somebody has collected mail.
+/// Bytes queued for all agents together; beyond it the daemon accepts no work until an
+/// agent has collected mail.
 pub const MAIL_TOTAL_BYTES_MAX: usize = 256 << 20;
 
 /// Notification hooks owed at once; beyond it the oldest progress gives way.
@@ -164,7 +165,7 @@ pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
 pub const TOKENS_MAX: usize = AGENTS_MAX;
 
 /// Pictures of the screen that are ordered and not taken yet. They are taken one after the other, each within
-/// [`CAPTURE_MS_MAX`]; whoever waited for a fifth would wait in vain.
+/// [`CAPTURE_MS_MAX`]; the agent that ordered a fifth would wait in vain.
 pub const CAPTURES_MAX: usize = 4;
 
 /// Time that a program may take for one picture, in milliseconds. It takes 50 to 300.
@@ -193,8 +194,8 @@ pub const LOG_LINES_WAITING_MAX: usize = 8_192;
 /// milliseconds that it takes.
 pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 
-/// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
-/// shell can hold one.
+/// How long a statement waits for another program's lock on the store, in milliseconds: only a person with a
+/// database shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
 /// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
@@ -214,7 +215,7 @@ pub const PLAN_BYTES_MAX: usize = 1 << 20;
 /// larger is a file in the workspace.
 pub const STDIN_BYTES_MAX: usize = 4 << 20;
 
-/// Workers at once, where nobody has said how many there may be: as the setting `limits.workers` has it.
+/// Workers at once, where the setting `limits.workers` says nothing.
 pub const WORKERS_USUAL: u32 = 4;
 
 /// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
@@ -440,8 +441,8 @@ pub const DESCRIPTION_LEN_MAX: usize = 4_096;
 /// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
 pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 
-/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and nobody locks a symbol there;
-/// this much takes a second or two.
+/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and no agent locks a
+/// symbol there; this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// How long one source file may take, in milliseconds. Four megabytes of code take one second; noise of that size takes
@@ -508,7 +509,7 @@ pub const CODE_READERS_MAX: usize = 4;
 /// Files of which is remembered what they said when they were last asked for.
 pub const CODE_STAMPS_MAX: usize = 20_000;
 
-/// Files of one check of contracts; a commit that touches more is somebody's rewrite.
+/// Files of one check of contracts; a commit that touches more is a rewrite.
 pub const STAGED_FILES_MAX: usize = 10_000;
 
 /// Source files whose calls are followed across files. The largest repositories have ten thousands in these languages.
@@ -534,11 +535,11 @@ pub const SETTINGS_CHAIN_MAX: u32 = 16;
 /// Rows of one table in settings of modules.
 pub const SETTINGS_ROWS_MAX: usize = 1_000;
 
-/// Symbols that are named to somebody who has asked for one that is not there.
+/// Symbols that are offered to a caller that has asked for one that is not there.
 pub const GRAPH_CANDIDATES_MAX: usize = 20;
 
-/// Names in a `.scip` index. A million lines of code have some ten million; of so many nobody needs the guesses that
-/// it replaces corrected.
+/// Names in a `.scip` index. A million lines of code have some ten million; in a project of that size, the
+/// guesses that the index would correct are not needed.
 pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 
 /// Entries of folders that are looked at to find source files; at a microsecond or two each.

@@ -16,7 +16,7 @@ pub enum Scope {
     Delegate = 8,
     /// Report on work that was handed to the caller.
     Work = 16,
-    /// Answer approvals.
+    /// Allow or deny commands that wait for an approver.
     Approve = 32,
     /// Look after the daemon: keys, policy, anybody's tasks.
     Operate = 64,
@@ -25,7 +25,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every one.
+    /// All scopes, in the order of their bits.
     pub const ALL: [Scope; 8] = [
         Scope::Read,
         Scope::Join,
@@ -68,7 +68,7 @@ impl Scopes {
         self.iter().find(|scope| !others.has(*scope))
     }
 
-    /// Each of them.
+    /// The scopes that are set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }

@@ -112,7 +112,7 @@ pub fn encloses(outer: &str, inner: &str) -> bool {
 /// A run of bytes of a file: from `start` up to, and not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Span {
-    /// First byte.
+    /// The first byte, counted from 0 at the beginning of the file.
     pub start: u32,
     /// The byte after the last one.
     pub end: u32,

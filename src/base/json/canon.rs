@@ -10,7 +10,7 @@ use super::{BadJson, JSON_DEPTH_MAX};
 
 /// What [`canonical`] found.
 pub(super) struct Canonical {
-    /// The canonical text.
+    /// The canonical text of the whole value.
     pub(super) text: String,
     /// Whether some number was not an integer of 64 bits, so that its text depends on the reading.
     pub(super) fractions: bool,

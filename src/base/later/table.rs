@@ -48,7 +48,7 @@ const OPENCODE: &str = "https://opencode.ai/docs/config";
 const OVERCOMMIT: &str = "https://github.com/sds/overcommit#configuration";
 const VIM: &str = "https://vimhelp.org/options.txt.html#'exrc'";
 
-/// All of them.
+/// Every row. `later` looks paths up in them, and `docs/settings-that-run-later.md` prints them.
 pub const ROWS: &[Row] = &[
     kept(Agents, ".agents", "https://agentskills.io/"),
     kept(Agents, ".aider.conf.yml", "https://aider.chat/docs/config/aider_conf.html"),

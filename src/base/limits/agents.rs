@@ -80,7 +80,7 @@ pub const REVIEW_TEXT_MAX: usize = 4_000;
 /// Lines that an agent is told of what is changed in the workspace; it can ask git itself for more.
 pub const SURROUNDINGS_LINES_MAX: usize = 200;
 
-/// Bytes of that.
+/// Bytes of these lines together.
 pub const SURROUNDINGS_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes of what a check has said last that are shown with its outcome; the job's log has the rest.

@@ -38,7 +38,7 @@ pub const MCP_PAGE_BYTES_MAX: usize = 16 << 10;
 /// Rows of one page of a list.
 pub const MCP_PAGE_ROWS_MAX: usize = 100;
 
-/// Rows of a page when nobody says how many.
+/// Rows of a page where the request names no number.
 pub const MCP_PAGE_ROWS: usize = 20;
 
 /// Longest text that an agent writes to another in one message, in bytes: it is shown whole.
@@ -84,8 +84,8 @@ pub const MCP_COMMENT_EVERY_S: u64 = 15;
 /// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 
-/// What a tool of a host is called with, in bytes, when somebody is asked about it. Nobody reads more, and the host itself
-/// asks then.
+/// Longest arguments of a host's tool, in bytes, about which an approver is asked. A person reads no more;
+/// for longer ones the host itself asks.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
 /// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of all. Agents
@@ -123,8 +123,8 @@ pub const THUMB_WIDTH_MAX: u32 = 1_280;
 /// A small picture in an answer, in bytes as Base64.
 pub const THUMB_BYTES_MAX: usize = 700 << 10;
 
-/// How often a server process says that its host is still there, in seconds: the crew misses nobody sooner than in a second
-/// by choice, and by default in a minute.
+/// How often a server process says that its host is still there, in seconds: the crew misses a silent member
+/// after a minute by default, and after a second at the shortest.
 pub const MCP_BEAT_EVERY_S: u64 = 20;
 
 /// Places that one piece of work locks.
