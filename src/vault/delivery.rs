@@ -14,7 +14,7 @@ pub enum BadDelivery {
     /// Not `https://host/path`.
     #[error("the upstream must be like \"https://api.example\" or \"https://api.example:8443/v2\"")]
     Upstream,
-    /// Its host.
+    /// The host or port of the upstream cannot be read.
     #[error("the upstream's host {0}")]
     Host(#[from] BadAuthority),
     /// `http://` to somewhere else.
@@ -25,13 +25,13 @@ pub enum BadDelivery {
     /// Not the name of a header that carries a key.
     #[error("`{0}` is not a header that a key travels in")]
     Header(String),
-    /// More than ASCII.
+    /// Something other than printable ASCII stands in the prefix.
     #[error("the header's prefix must be printable ASCII")]
     Prefix,
     /// Not the name of a variable.
     #[error("`{0}` is not the name of a variable")]
     Variable(String),
-    /// Nobody would know where the proxy is, or could speak to it.
+    /// Without both variables, the worker's program could neither find the proxy nor authenticate at it.
     #[error(
         "name the variables in which the worker's program looks for the base URL (`--base-url-in`) and for its key \
          (`--token-in`)"
@@ -40,7 +40,7 @@ pub enum BadDelivery {
     /// A path that is not below the home.
     #[error("the file must be a path below the worker's home")]
     Path,
-    /// Not certificates.
+    /// The authority is no certificate in PEM form.
     #[error("the authority must be a certificate in PEM form")]
     Authority,
 }
@@ -58,7 +58,7 @@ pub enum Delivery {
     },
     /// A variable holds it.
     Env {
-        /// Its name.
+        /// The variable's name: letters, digits and `_`, at most 128 of them, not beginning with a digit.
         variable: String,
     },
 }
@@ -67,7 +67,7 @@ pub enum Delivery {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByProxy {
-    /// Where requests go.
+    /// Scheme, host, port and base path of the requests.
     pub upstream: Upstream,
     /// The header that carries it there.
     pub header: String,
@@ -195,7 +195,7 @@ impl Upstream {
         self.tls
     }
 
-    /// Host and port.
+    /// The host and port to connect to; the port is 443 or 80 where the URL names none.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
