@@ -11,14 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
 
-/// What was reached.
+/// One destination that a run has connected to, with its totals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reached {
     /// As it was granted: `host:port`, or a port of the loopback.
     pub to: Box<str>,
-    /// Connections.
+    /// How many connections were made.
     pub connections: u64,
-    /// Bytes sent there.
+    /// Bytes from the worker to the destination.
     pub sent: u64,
     /// Bytes that came back.
     pub received: u64,

@@ -73,7 +73,7 @@ pub struct Grants {
 enum Role {
     /// The host's own loopback, at the same port.
     Forward,
-    /// The proxy.
+    /// A proxy, which leads to the granted hosts.
     Proxy(Arc<Proxy>),
     /// One host, with a secret added.
     Keyed(Arc<Keyed>),
@@ -152,7 +152,7 @@ impl Outlets {
         });
         for listener in listeners {
             let served = listener.local_addr().ok().and_then(|at| self.roles.get(&at.port()).cloned());
-            // A listener that nobody asked for is closed.
+            // A listener without a role is closed.
             if let Some(role) = served {
                 way.tasks.spawn(serve(way.clone(), listener, role));
             }

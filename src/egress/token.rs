@@ -10,7 +10,7 @@ pub(super) const USER: &str = "run";
 /// Bytes of randomness; as text twice as many.
 const BYTES: usize = 24;
 
-/// The token.
+/// The token of one run; it has no `Debug`, so that no log can have it.
 pub(super) struct Token(Secret);
 
 impl Token {
