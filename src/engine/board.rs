@@ -30,7 +30,7 @@ impl Slot {
     }
 }
 
-/// All places.
+/// One place for each agent. Places that no door holds are dropped when there are too many.
 #[derive(Debug, Default)]
 pub struct Board(RwLock<HashMap<AgentId, Arc<Slot>>>);
 

@@ -25,9 +25,9 @@ pub trait Frame: Send + Sync + 'static {
 
 /// An event, and what an encoder has made of it.
 pub struct Encoded<F> {
-    /// The event.
+    /// The event as it was committed.
     pub event: Arc<Event>,
-    /// As it travels.
+    /// The encoder's form of it, shared by all readers.
     pub frame: F,
 }
 
@@ -38,7 +38,7 @@ type Passing<F> = Option<Held<Encoded<F>>>;
 pub struct Frames<F>(broadcast::Receiver<Passing<F>>);
 
 impl<F> Frames<F> {
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// When some were missed, which the reader finds in the store; or when the engine has stopped.

@@ -83,7 +83,7 @@ impl Teller {
 pub struct Listener(broadcast::Receiver<Passing>);
 
 impl Listener {
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// When some were missed, or the engine has stopped.

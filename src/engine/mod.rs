@@ -109,9 +109,9 @@ struct OfTheStore {
     note: Option<Box<str>>,
 }
 
-/// A running engine.
+/// What the start of an engine gives to its caller.
 pub struct Started {
-    /// The handle.
+    /// The handle with which commands are submitted; clones share the one engine.
     pub engine: Engine,
     /// Effects to carry out from now on, in commit order.
     pub effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
@@ -429,7 +429,7 @@ impl Drop for Unread<'_> {
     }
 }
 
-/// What an answer gives to its caller, and what nobody else can have until that is undone.
+/// What an answer gives to its caller alone. It is given back when the caller has gone before the answer.
 enum Given {
     Mail(MailSeq),
     Lock(SymbolPath, Fence),

@@ -31,7 +31,7 @@ pub(super) struct Said {
 pub(super) enum Taken {
     /// It is news, or there is no room.
     No,
-    /// It is.
+    /// It is the same again, and waits to be recorded.
     Yes,
     /// It is, and is the first that waits: the engine has to look within `REPEATS_TOLD_MS_MAX`.
     First,

@@ -38,7 +38,7 @@ const PRUNE_FIRST: Duration = Duration::from_secs(1);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// Between two bites, when nothing else happens.
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
-/// Rows pruned at a time, so that nobody waits for housekeeping.
+/// Rows pruned at a time, so that no command waits long for housekeeping.
 const PRUNE_BITE: u32 = 200;
 /// How long repeated statuses wait for more.
 const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
@@ -231,7 +231,7 @@ impl Worker {
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated => {}
-            // Views wait for the commit, so that nobody sees what may still be rolled back.
+            // Views wait for the commit, so that no reader sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
                 let _ = reply.send(self.store.reader());
@@ -314,7 +314,8 @@ impl Worker {
         self.repeated.extend(taken);
     }
 
-    /// A message that nobody received waits for the next collection, and a lock of which nobody knows is free.
+    /// Handles answers whose callers have gone: the message waits for the next collection, and
+    /// the lock becomes free.
     fn take_back(&mut self, who: &Principal, given: Given) {
         match given {
             Given::Mail(seq) => {

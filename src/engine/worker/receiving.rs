@@ -93,7 +93,7 @@ fn filled(out: &Outbox) -> usize {
 }
 
 impl Worker {
-    /// Applies a message.
+    /// Applies a message. If that succeeds, `receive` may store and acknowledge it before its commit.
     pub(super) fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
         // For a publisher that has gone before anything was done, nothing is done.
         if publisher.is_closed() {
