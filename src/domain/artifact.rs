@@ -10,11 +10,11 @@ use crate::base::{Digest, TaskId};
 /// One changed file. Paths are relative to the workspace, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Nobody else's.
+    /// An id that no other artifact has.
     pub id: Box<str>,
     /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or a client's own word.
     pub kind: Box<str>,
-    /// Which file.
+    /// The file's path, relative to the workspace.
     pub path: Box<str>,
     /// The whole new text; empty for what is deleted, and for bytes that are no text, which are kept by id.
     pub content: Box<str>,

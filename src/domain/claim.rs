@@ -78,31 +78,31 @@ impl TryFrom<String> for Content {
     }
 }
 
-/// Whose a file is.
+/// Which agent has a file, and in which way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
-    /// Nobody's.
+    /// No agent has the file.
     Free,
     /// Claimed by an agent.
     Claimed {
-        /// Whose.
+        /// The agent that has claimed it.
         owner: AgentId,
-        /// Since when.
+        /// When the agent claimed it.
         since: Timestamp,
     },
-    /// The lead's, so that nobody changes it.
+    /// The lead has locked it, so that no other agent changes it.
     Locked {
-        /// The lead's who locked it.
+        /// The lead that has locked it.
         owner: AgentId,
-        /// Since when.
+        /// When the lead locked it.
         since: Timestamp,
     },
     /// No agent has it until a decision about whose change counts.
     Conflicted {
-        /// Whose it was.
+        /// The agent that had it before the conflict.
         owner: AgentId,
-        /// Since when it was.
+        /// When that agent claimed it.
         since: Timestamp,
     },
 }
@@ -118,7 +118,7 @@ impl Hold {
         }
     }
 
-    /// Since when.
+    /// When the file was claimed or locked; `None` if it is free. A conflict keeps the time of its claim.
     pub fn since(&self) -> Option<Timestamp> {
         match self {
             Hold::Free => None,
@@ -134,13 +134,13 @@ impl Hold {
 pub struct Claim {
     /// Which, in its one spelling.
     pub file: RepoPath,
-    /// Whose.
+    /// The agent that has it, and in which way.
     pub held: Hold,
-    /// What for.
+    /// The assignment for which the agent has asked for it, as the agent wrote it.
     pub assignment: Option<Box<str>>,
-    /// Who had it last.
+    /// The agent that had it last; `None` if it was never released.
     pub last: Option<AgentId>,
-    /// What it says.
+    /// The file's content, as it was last seen.
     pub content: Content,
     /// Its place in lists.
     pub place: Fence,
@@ -184,7 +184,7 @@ pub struct Claims {
     places: BTreeMap<Fence, RepoPath>,
     by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
     by_share: Tally,
-    /// Those that are nobody's, the one that was longest not asked for first.
+    /// Claims without an owner, the one that was longest not asked for first.
     free: BTreeSet<(Fence, RepoPath)>,
     claimed: usize,
     conflicted: usize,
@@ -231,7 +231,7 @@ impl Claims {
         }
     }
 
-    /// One of them.
+    /// The claim on this file, if the file was ever claimed and is remembered.
     pub fn get(&self, file: &RepoPath) -> Option<&Arc<Claim>> {
         self.all.get(file)
     }
@@ -428,7 +428,7 @@ impl State {
         }
     }
 
-    /// The lead locks a file, so that nobody changes it, or gives it free.
+    /// The lead locks a file, so that no other agent changes it, or frees it.
     pub(super) fn lock_file(
         &self,
         now: Timestamp,

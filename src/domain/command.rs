@@ -49,7 +49,7 @@ pub use switch::{SwitchWorker, WorkerSwitched};
 pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
-/// DevIt REGISTER.
+/// Make an agent known, with its version and capabilities. DevIt REGISTER.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Register {
     /// Capabilities announced; recorded, not trusted.
@@ -79,7 +79,7 @@ pub struct CollectMail {
 /// The next message, marked as on its way until [`SettleMail`] says how it went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collected {
-    /// The oldest message that nobody else is carrying.
+    /// The oldest message that no other connection is carrying; `None` when there is none.
     pub mail: Option<Arc<Mail>>,
     /// Whether the caller has unfinished delegations, so that an empty answer is worth delaying.
     pub waiting: bool,
@@ -129,7 +129,7 @@ pub struct Delegate {
     pub tool: Tool,
     /// How long it may take; defaulted at the door.
     pub timeout: Ttl,
-    /// Model asked for.
+    /// The model that the caller asks for; `None` leaves the choice to the worker.
     pub model: Option<Box<str>>,
     /// Free data for the worker.
     pub context: Option<Json>,
@@ -149,7 +149,7 @@ pub struct Delegate {
 /// What a delegation is a part of. Its worker is told, and an approver approves it with the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Errand {
-    /// The job.
+    /// The id of the editor's job.
     pub job: Box<str>,
     /// What the job is about, as its protocol calls it: `code.review`.
     pub method: Box<str>,
@@ -191,19 +191,19 @@ impl Delegate {
     }
 }
 
-/// The task exists.
+/// The delegation was accepted, or is a repeat of one that was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delegated {
-    /// Its id.
+    /// The id that the caller has chosen.
     pub task: TaskId,
-    /// Where it stands.
+    /// The state of the task now; for a repeat, that of the task that exists already.
     pub state: TaskState,
 }
 
 /// What a worker says about its task. DevIt NOTIFY.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReportTask {
-    /// Which task.
+    /// The task that the report is about.
     pub task: TaskId,
     /// Where the worker sees it.
     pub status: Status,
@@ -219,11 +219,11 @@ pub struct ReportTask {
 pub enum Status {
     /// Known, not begun.
     Pending,
-    /// Under way, including `progress`, `blocked` and words nobody has defined.
+    /// Under way, including `progress`, `blocked` and words without a definition.
     InProgress,
-    /// Done.
+    /// Ended, with what was asked for.
     Completed,
-    /// Not done.
+    /// Ended, without what was asked for.
     Failed,
     /// Given up on request.
     Cancelled,
@@ -266,7 +266,7 @@ pub struct Acked {
 /// Take a task back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CancelTask {
-    /// Which.
+    /// The task to cancel.
     pub task: TaskId,
     /// Why, for the worker and the log.
     pub reason: Box<str>,
@@ -279,12 +279,12 @@ pub struct Cancelled {
     pub state: TaskState,
 }
 
-/// DevIt APPROVAL_DECISION.
+/// Grant or deny a parked command. DevIt APPROVAL_DECISION.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerApproval {
-    /// Which.
+    /// The approval that is answered.
     pub approval: ApprovalId,
-    /// Yes or no.
+    /// Whether the approver grants the command or denies it.
     pub verdict: Verdict,
     /// Why, for the asker.
     pub note: Option<Box<str>>,
@@ -313,7 +313,7 @@ pub struct TakeScreenshot {
 pub struct Captured {
     /// Where its result will be; not the caller's own id when a picture is handed over that was approved before.
     pub task: TaskId,
-    /// Where it stands.
+    /// The state of that task.
     pub state: TaskState,
 }
 
@@ -322,13 +322,13 @@ pub struct Captured {
 pub struct BeginRun {
     /// The owed effect this carries out.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that it works on.
     pub task: TaskId,
     /// Until when it may run.
     pub until: Timestamp,
 }
 
-/// Go on, or do not: the task may have been cancelled meanwhile.
+/// The run may go on. The answer is a refusal where it may not: the task may have been cancelled meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
 
@@ -345,7 +345,7 @@ pub struct NoteFiles {
     pub news: Option<Watched>,
 }
 
-/// It is on record.
+/// The findings are on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilesNoted;
 
@@ -354,11 +354,11 @@ pub struct FilesNoted;
 pub struct EndRun {
     /// The owed effect this settles.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that it worked on.
     pub task: TaskId,
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// What it left.
+    /// What the worker has answered and written, as far as there is anything.
     pub report: Report,
     /// Why it failed, when the daemon or the jail says so.
     pub failure: Option<Failure>,
@@ -373,7 +373,7 @@ pub struct Ended;
 /// An effect needs nothing more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleEffect {
-    /// Which.
+    /// The effect that is no longer owed.
     pub effect: EffectId,
 }
 
@@ -384,6 +384,6 @@ impl SettleEffect {
     }
 }
 
-/// It is no longer owed.
+/// The effect is no longer owed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectSettled;

@@ -27,15 +27,15 @@ use crate::base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Time
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContractStatus {
-    /// Offered.
+    /// An agent has offered it, and no other agent has answered.
     Proposed,
-    /// In force.
+    /// Another agent has accepted it: it is in force, and binds both.
     Accepted,
-    /// Turned down.
+    /// Another agent has rejected it.
     Rejected,
-    /// Replaced by a newer one on the same symbol.
+    /// A newer contract on the same symbol was accepted.
     Superseded,
-    /// Taken back.
+    /// Its proposer has taken it back, or a person has ended it.
     Withdrawn,
 }
 
@@ -56,12 +56,12 @@ impl ContractStatus {
     }
 }
 
-/// A contract.
+/// An agreement on the signature of one symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Contract {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: ContractId,
-    /// On what.
+    /// The symbol, in the file's one spelling and under its full name.
     pub at: SymbolPath,
     /// The same as its proposer wrote it.
     pub asked: Box<str>,
@@ -71,11 +71,11 @@ pub struct Contract {
     pub signature: Box<str>,
     /// The signature, to compare by.
     pub canon: Box<str>,
-    /// Who offered it.
+    /// The agent that has offered it.
     pub proposer: AgentId,
-    /// Who answered.
+    /// The agent that has answered; `None` while it is open to an answer.
     pub responder: Option<AgentId>,
-    /// Where it stands.
+    /// The state of the agreement.
     pub status: ContractStatus,
     /// When it was offered.
     pub proposed_at: Timestamp,
@@ -94,7 +94,7 @@ impl Contract {
     }
 }
 
-/// All contracts.
+/// All contracts that are remembered, open and closed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Contracts {
     all: BTreeMap<ContractId, Arc<Contract>>,
@@ -132,7 +132,7 @@ impl Contracts {
         }
     }
 
-    /// One of them.
+    /// The contract of this id, if it is remembered.
     pub fn get(&self, id: &ContractId) -> Option<&Arc<Contract>> {
         self.all.get(id)
     }

@@ -24,7 +24,7 @@ pub enum FileChange {
     Changed,
     /// It had another name.
     Renamed,
-    /// It is gone.
+    /// It is not there any more.
     Removed,
 }
 
@@ -64,7 +64,7 @@ pub enum FindingKind {
     Build,
     /// What a build fetches.
     Lock,
-    /// May be executed.
+    /// A file that may be executed.
     Executable,
 }
 
@@ -92,9 +92,9 @@ impl FindingKind {
 pub struct Finding {
     /// Relative to the workspace.
     pub path: Box<str>,
-    /// Why it matters.
+    /// The reason why the file matters.
     pub kind: FindingKind,
-    /// What became of it.
+    /// The kind of change.
     pub change: FileChange,
 }
 
@@ -111,7 +111,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// A run that nobody could compare.
+    /// The report of a run that could not be compared at all.
     pub fn unknown(why: &str) -> Self {
         Self { unknown: Some(why.into()), ..Self::default() }
     }

@@ -20,17 +20,17 @@ use crate::base::{AgentId, EffectId, TaskId, Timestamp};
 /// What a hook is told.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// About which task.
+    /// The task that the notice is about.
     pub task: TaskId,
-    /// Who was to do it.
+    /// The worker that was to do it.
     pub worker: AgentId,
-    /// Who hears of it.
+    /// The agent that gets the word about the task.
     pub return_to: AgentId,
     /// What was to be done.
     pub goal: Box<str>,
     /// Where, as the delegator wrote it.
     pub working_dir: Option<Box<str>>,
-    /// The status word.
+    /// The status word, as its sender wrote it.
     pub said: Box<str>,
     /// Whether nothing more will come.
     pub last: bool,

@@ -30,20 +30,21 @@ use crate::base::limits::{
 };
 use crate::base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
-/// Without a time of its own, an intent that nobody touches lapses with this: nothing a peer asks for outlives it.
+/// An intent without a time of its own lapses this long after its last change: nothing that a peer
+/// asks for outlives it.
 const KEEP: Ttl = Ttl::seconds_clamped(TTL_MAX_MS as u64 / 1000);
 
 /// Where an intent stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentStatus {
-    /// Under way.
+    /// The agent makes the change now.
     Active,
-    /// Announced.
+    /// The agent has announced the change, and has not begun.
     Declared,
-    /// Done.
+    /// The agent has made the change.
     Resolved,
-    /// Given up.
+    /// The agent will not make the change, or its time is up.
     Abandoned,
 }
 
@@ -72,20 +73,20 @@ impl IntentStatus {
     }
 }
 
-/// An announced change.
+/// A change that an agent has announced.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Intent {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: IntentId,
-    /// Whose.
+    /// The agent that announces the change.
     pub agent: AgentId,
     /// What is to be done.
     pub description: Box<str>,
-    /// In which files.
+    /// The files that will change, each with the places of its symbols.
     pub files: Vec<IntentFile>,
-    /// In which symbols of them; none for whole files.
+    /// The symbols in those files that will change; none for whole files.
     pub symbols: Vec<Box<str>>,
-    /// Where it stands.
+    /// The state of the change, as its agent says.
     pub status: IntentStatus,
     /// When it was declared.
     pub declared_at: Timestamp,
@@ -191,7 +192,7 @@ impl Intents {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// One of them.
+    /// The intent of this id, if it is remembered.
     pub fn get(&self, id: &IntentId) -> Option<&Arc<Intent>> {
         self.all.get(id)
     }
@@ -206,7 +207,7 @@ impl Intents {
         self.at(self.live_by_file.get(file).into_iter().flatten())
     }
 
-    /// How many live.
+    /// How many intents are declared or active.
     pub fn live(&self) -> usize {
         self.due.len()
     }

@@ -14,7 +14,7 @@ use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 pub enum Action {
     /// Hand work to a worker.
     Delegate,
-    /// Capture the screen.
+    /// Take a picture of the screen.
     Screenshot,
     /// Bring a worker's result into the repository.
     Apply,
@@ -53,7 +53,7 @@ impl Tier {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Git {
-    /// Read it.
+    /// The worker may read the repository, and cannot change it.
     #[default]
     Read,
     /// Write to it: commit, stage, move branches, hide.
@@ -64,10 +64,10 @@ pub enum Git {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Nothing at all.
+    /// The worker has no network at all.
     #[default]
     None,
-    /// Listed loopback ports.
+    /// The worker may connect to these ports of the host's loopback, and to nothing else.
     Ports(Vec<u16>),
     /// Listed `host:port` pairs through the daemon's proxy.
     Hosts(Vec<Box<str>>),
@@ -110,9 +110,9 @@ impl Credentials {
 /// A secret that a worker would be given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SecretUse {
-    /// Its name.
+    /// The name under which the vault keeps it.
     pub name: Box<str>,
-    /// How it would be given.
+    /// How the worker would be given it.
     pub by: Credentials,
 }
 
@@ -141,11 +141,11 @@ pub struct Rate {
 pub struct Terms {
     /// Least confinement the worker must have.
     pub tier_min: Option<Tier>,
-    /// Longest run.
+    /// Longest run; `None` leaves the worker's own limit.
     pub timeout: Option<Ttl>,
     /// Largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes.
+    /// Most processes at once in the jail.
     pub processes: Option<u32>,
     /// Tasks of this client that may be unfinished under this rule.
     pub concurrent: Option<u32>,
@@ -211,10 +211,10 @@ pub enum Decision {
         terms: Terms,
         /// Until when an answer counts.
         wait: Ttl,
-        /// Who may answer.
+        /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,
     },
-    /// No.
+    /// The request is refused.
     Deny {
         /// The rule that denies; `no-rule` when nothing matched.
         rule: RuleId,

@@ -166,7 +166,7 @@ pub(super) trait Redeemed {
 pub(super) enum QuestionKind {
     /// Work, and pictures.
     Work,
-    /// Tools of hosts.
+    /// Use of tools of hosts.
     Permission,
     /// Files that are to be written.
     Apply,

@@ -42,22 +42,22 @@ const LAPSED_KEEP: Ttl = Ttl::minutes(10);
 /// A process, so that a recycled number is not taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ProcessMark {
-    /// Its number.
+    /// The process id, as the kernel counts.
     pub pid: u32,
     /// When it began, in the system's own unit.
     pub started: u64,
 }
 
-/// A granted lock.
+/// A granted lock, held or lapsed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lock {
-    /// On what.
+    /// The symbol that the lock is on.
     pub at: SymbolPath,
     /// The same as the holder wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
-    /// Who has it.
+    /// The agent that has the lock.
     pub holder: AgentId,
     /// The task for which a jailed worker has it; it ends with that.
     pub run: Option<TaskId>,
@@ -65,7 +65,7 @@ pub struct Lock {
     pub acquired_at: Timestamp,
     /// Live until just before this moment.
     pub expires_at: Timestamp,
-    /// The grant.
+    /// The number of the grant; a refresh keeps it.
     pub fence: Fence,
     /// The grant from which it has its place in lists: a refresh keeps it.
     pub place: Fence,
@@ -73,7 +73,7 @@ pub struct Lock {
     pub lapsed: bool,
     /// The process with which it ends.
     pub process: Option<ProcessMark>,
-    /// What for.
+    /// The purpose, for others to read.
     pub reason: Option<Box<str>>,
     /// With whom its holder shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,19 +121,19 @@ impl Lock {
 /// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiter {
-    /// Its place.
+    /// The number of its place; the lowest waits longest.
     pub ticket: Ticket,
-    /// For what.
+    /// The symbol that it waits for.
     pub at: SymbolPath,
     /// The same as the waiter wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
-    /// Who.
+    /// The agent that waits.
     pub agent: AgentId,
-    /// Since when.
+    /// When it began to wait.
     pub since: Timestamp,
-    /// Until when.
+    /// When it gives up, unless it asks again before.
     pub until: Timestamp,
     /// With whom it shares.
     pub share: Share,
@@ -506,7 +506,7 @@ impl State {
         held.for_each(|lock| self.free(lock, "its task has ended", out));
     }
 
-    /// Locks whose time is up lapse, lapsed ones are forgotten, and nobody waits longer than they wanted.
+    /// Lets locks lapse whose time is up, forgets lapsed ones, and ends waits whose time is up.
     pub(super) fn lapse_locks(&self, now: Timestamp, out: &mut Outbox) {
         for lock in self.locks.due(now) {
             if lock.lapsed || lock.expires_at.after(LAPSED_KEEP) <= now {

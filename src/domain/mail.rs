@@ -25,16 +25,16 @@ use crate::base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, T
 /// silence: another process may have been given the number.
 const RECURRING_PID_KEEP: Ttl = Ttl::minutes(10);
 
-/// A queued message.
+/// A message in an agent's queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mail {
     /// Its number, over all queues, in commit order.
     pub seq: MailSeq,
-    /// Whose queue.
+    /// The agent in whose queue it is.
     pub to: AgentId,
-    /// Since when.
+    /// When it was queued.
     pub at: Timestamp,
-    /// What it says.
+    /// The content of the message.
     pub kind: MailKind,
 }
 
@@ -44,22 +44,22 @@ pub struct Mail {
 pub enum MailKind {
     /// Work for a polling worker.
     Work {
-        /// The task.
+        /// The task that the recipient is to do.
         task: TaskId,
         /// The request, relayed to the letter.
         payload: Json,
     },
     /// How a task is going, for its asker; or that it is over, for its worker.
     Word {
-        /// The task.
+        /// The task that the word is about.
         task: TaskId,
-        /// Who says so; `None` is the daemon.
+        /// The agent that says so; `None` is the daemon.
         from: Option<AgentId>,
-        /// Who was to do it.
+        /// The worker that was to do it.
         worker: AgentId,
         /// What was to be done.
         goal: Box<str>,
-        /// The status word.
+        /// The status word, as its sender wrote it.
         said: Box<str>,
         /// Whether nothing more will come.
         last: bool,
@@ -72,7 +72,7 @@ pub enum MailKind {
     },
     /// A request that waits for the recipient's answer.
     Approval {
-        /// Which.
+        /// The number by which the recipient answers.
         approval: ApprovalId,
         /// The task it would make.
         task: Option<TaskId>,
@@ -82,7 +82,7 @@ pub enum MailKind {
         reason: Box<str>,
         /// How much is at stake.
         risk: Risk,
-        /// The whole request.
+        /// The request, with everything that is shown to an approver.
         details: Json,
         /// Digest that the answer is bound to.
         shown: Digest,
@@ -102,11 +102,11 @@ pub enum MailKind {
     Wanted {
         /// The lock, as its holder wrote it.
         symbol: Box<str>,
-        /// The grant.
+        /// The number of the recipient's grant.
         fence: Fence,
-        /// Who waits.
+        /// The agent that waits.
         agent: AgentId,
-        /// Until when.
+        /// When that agent gives up.
         until: Timestamp,
     },
 }
@@ -166,7 +166,7 @@ struct Queue {
     bytes: usize,
 }
 
-/// All queues.
+/// The queues of all agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Mailboxes {
     queues: BTreeMap<AgentId, Queue>,
@@ -455,7 +455,7 @@ impl Mailboxes {
         free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
     }
 
-    /// Messages that nobody is carrying, of one agent.
+    /// How many messages of an agent wait, without those that are being carried.
     pub fn waiting(&self, agent: &AgentId) -> usize {
         self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
     }

@@ -105,7 +105,7 @@ pub use version::{Ahead, Earlier, KeptVersion, Version};
 /// How often old mail is looked for.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
 
-/// The name under which a change is told of that nobody has owned up to.
+/// The name under which a change is told that no agent has reported.
 pub fn unknown() -> AgentId {
     AgentId::parse(note::UNKNOWN).expect("a constant that is a valid id")
 }
@@ -118,7 +118,7 @@ pub fn provost() -> AgentId {
 /// The outcome of a command that was not refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer<R> {
-    /// Carried out.
+    /// The command was carried out, with this reply.
     Done(R),
     /// Waits for someone's word.
     Parked(ApprovalId),
@@ -142,13 +142,13 @@ pub struct Denial {
 /// Everything Provost knows that is not history. Memory is a fold of committed [`Change`]s.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// Known agents.
+    /// Agents that have registered or been named, and their signs of life.
     pub agents: Agents,
-    /// Unfinished tasks.
+    /// Tasks that are not finished; finished ones are in the store.
     pub tasks: Tasks,
-    /// Waiting commands.
+    /// Commands that wait for approval.
     pub approvals: Approvals,
-    /// Queued messages.
+    /// Messages in the queues of agents.
     pub mail: Mailboxes,
     /// Uses of rate-limited rules.
     pub quota: Quota,
@@ -158,11 +158,11 @@ pub struct State {
     pub grants: Grants,
     /// Files that applies have lately written.
     pub written: Written,
-    /// Locks on symbols.
+    /// Locks on symbols, held and lapsed, and those who wait for them.
     pub locks: Locks,
-    /// Announced changes.
+    /// Changes that agents have announced.
     pub intents: Intents,
-    /// Agreements on signatures.
+    /// Agreements on signatures, offered and in force.
     pub contracts: Contracts,
     /// All of these, and what other doors have, as they are compared.
     pub stakes: Stakes,
@@ -176,7 +176,7 @@ pub struct State {
     pub assignments: Assignments,
     /// What they hand over to each other.
     pub transfers: Transfers,
-    /// Tokens.
+    /// Records of tokens, by their digests.
     pub tokens: Tokens,
     /// What editors have asked for.
     pub jobs: Jobs,
@@ -303,7 +303,7 @@ pub struct Call<'a> {
     pub now: Timestamp,
     /// What the system's clock shows, which rules that name hours of the day are about.
     pub wall: Timestamp,
-    /// Who.
+    /// The principal that submits the command.
     pub who: &'a Principal,
     /// What was found out beforehand.
     pub facts: Facts,
@@ -323,7 +323,7 @@ impl Core {
         Self { state, judge }
     }
 
-    /// What it knows.
+    /// The state, for reading.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -422,9 +422,9 @@ impl Core {
         }
     }
 
-    /// Ends locks and intents whose time is up. The engine calls this before commands are applied, so that a lease is
-    /// not one millisecond longer because nobody has looked; [`Core::tick`] comes after them, since they may be signs
-    /// of life.
+    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no
+    /// lease is one millisecond longer because no command came; [`Core::tick`] comes after them, since they
+    /// may be signs of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
         if self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {

@@ -16,7 +16,7 @@ use super::{
 use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
 use crate::base::{AgentId, Timestamp};
 
-/// The name under which a change is told of that nobody has owned up to.
+/// The name under which a change is told that no agent has reported.
 pub(super) const UNKNOWN: &str = "unknown";
 
 impl State {
@@ -55,7 +55,8 @@ impl State {
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
             self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
         } else if claim.held.owner() == Some(who) && claim.versions.is_empty() {
-            // Its owner's own, so that nobody has to be asked about it, and it is not told once more when it is seen.
+            // The change is its owner's own: no agent has to be asked about it, and it is not told once more
+            // when it is seen.
             let known = Claim { content: changed.content, earlier: None, ..Claim::clone(claim) };
             out.put(CrewChange::PutClaim(Arc::new(known)).into());
         }

@@ -13,7 +13,7 @@ use crate::base::{
 /// The outputs of a batch, in order. The store writes all of them or none.
 #[derive(Debug)]
 pub struct Outbox {
-    /// Rows to write.
+    /// Rows to write, in the order in which memory and store apply them.
     pub changes: Vec<Change>,
     /// Events to append to the log.
     pub events: Vec<Event>,

@@ -21,8 +21,8 @@ pub enum Proof {
     PeerUid,
     /// The same, at a terminal that is not below any agent: a person, as far as that shows it (`weak-human`).
     Terminal,
-    /// A click on a notice, by a name that nobody can guess, on the user's session bus: a person, as far as that
-    /// shows it.
+    /// A click on a notice, by a name that no other process can guess, on the user's session bus: a person,
+    /// as far as that shows it.
     Desktop,
     /// The daemon's own hands.
     Internal,
@@ -49,8 +49,8 @@ pub struct Principal {
     share: Option<Box<Share>>,
 }
 
-/// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such
-/// thing, since one can take as many as one likes.
+/// The unit by which shared resources are divided: each has its own share. A name without proof is no such
+/// unit, since an agent can take as many as it likes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {

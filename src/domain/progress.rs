@@ -276,7 +276,7 @@ impl State {
         Ok(Cancelled { state: TaskState::Finished { status: Status::Cancelled, at: now } })
     }
 
-    /// Tells a polling worker that nobody waits for its task any more.
+    /// Tells a polling worker that its asker does not wait for the task any more.
     ///
     /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
@@ -445,7 +445,7 @@ impl State {
         if task.over_time(since, now) {
             return None;
         }
-        // Nobody could give a sign of life while the daemon was away.
+        // No worker could give a sign of life while the daemon was away.
         let seen = self.agents.last_seen(&task.order.worker).or(self.awake_since);
         let renew = |lease: Timestamp| {
             let until = seen.map_or(lease, |seen| lease.max(seen.after(task.lease(&self.settings))));

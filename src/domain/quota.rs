@@ -11,11 +11,11 @@ use crate::base::{RuleId, Timestamp};
 /// The uses of one rule by one client, or by those that share with it, that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Uses {
-    /// The rule.
+    /// The rule that limits the uses.
     pub rule: RuleId,
     /// With whom the client shares.
     pub who: Share,
-    /// When, oldest first. Without any, the row is forgotten.
+    /// The times of the uses, oldest first. Without any, the row is forgotten.
     pub at: Vec<Timestamp>,
     /// When the newest stops counting.
     #[serde(default)]

@@ -26,7 +26,7 @@ use super::{
 use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
 use crate::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// When an ordered picture that nobody has taken is given up: everything before it has run out by then.
+/// When an ordered picture that was not taken is given up: everything before it has run out by then.
 const WAIT_MAX: Ttl = Ttl::minutes(2);
 /// How long after its own limit a run is given to report its end.
 const GRACE: Ttl = Ttl::minutes(1);
@@ -38,7 +38,7 @@ pub struct Picture {
     pub path: Box<str>,
     /// Its format, as a file extension.
     pub format: Box<str>,
-    /// Its size.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// Digest of its content.
     pub digest: Digest,
@@ -276,7 +276,7 @@ impl State {
     }
 }
 
-/// Nobody came to take an ordered picture.
+/// The end of a task whose picture was not taken in time.
 pub(super) fn out_of_time(task: &Task) -> Ending {
     let timeout_s = WAIT_MAX.as_seconds();
     let summary = format!("Screenshot {} was not taken within {timeout_s}s", task.id());

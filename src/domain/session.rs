@@ -26,9 +26,9 @@ pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
 /// What is remembered of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its name.
+    /// The name of the agent.
     pub id: AgentId,
-    /// Capabilities announced.
+    /// Capabilities that the agent announced; recorded, not trusted.
     pub caps: Vec<Box<str>>,
     /// Version announced, and accepted when one was expected.
     pub version: Option<Box<str>>,
@@ -255,7 +255,7 @@ impl Agents {
 
     pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
         if !self.doors.contains_key(agent) && self.doors.len() >= 2 * AGENTS_MAX {
-            // Names are free to invent; those that nobody needs to remember make room.
+            // Names are free to invent; those that the daemon need not remember make room.
             let (known, seen) = (&self.known, &self.seen);
             self.doors.retain(|id, _| known.contains_key(id) || seen.contains_key(id));
             if self.doors.len() >= 2 * AGENTS_MAX {

@@ -31,9 +31,9 @@ use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Its delegation waits for someone's word.
+    /// Its delegation waits for approval.
     Awaiting {
-        /// Which approval.
+        /// The approval that it waits for.
         approval: ApprovalId,
     },
     /// Allowed, and not yet with its worker.
@@ -43,25 +43,25 @@ pub enum TaskState {
     },
     /// Handed to a polling worker that has not said anything yet.
     Assigned {
-        /// Since when.
+        /// When the worker collected it.
         since: Timestamp,
         /// When it fails without a sign of life.
         lease_until: Timestamp,
         /// Whether it was handed over a second time.
         again: bool,
     },
-    /// Under way.
+    /// The worker is at work.
     Running {
-        /// Since when.
+        /// When the run began, or the worker first reported it.
         since: Timestamp,
         /// When it fails: without a sign of life (polling), or in any case (in the jail).
         lease_until: Timestamp,
     },
-    /// Over.
+    /// Nothing more will happen to the task.
     Finished {
         /// Completed, failed or cancelled.
         status: Status,
-        /// When.
+        /// When the task ended.
         at: Timestamp,
     },
 }
@@ -117,7 +117,7 @@ pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
 pub struct Report {
     /// For people; bounded.
     pub summary: Box<str>,
-    /// Structured results.
+    /// Results in a form that programs read.
     pub details: Option<Json>,
     /// Logs, metrics and the like.
     pub evidence: Option<Json>,
@@ -148,7 +148,7 @@ impl Report {
 pub struct TaskNote {
     /// When it was received.
     pub at: Timestamp,
-    /// Who said it.
+    /// The agent that said it.
     pub from: AgentId,
     /// The status word as said.
     pub said: Box<str>,
@@ -165,7 +165,7 @@ pub struct TaskNote {
 pub struct Task {
     /// What was asked for.
     pub order: Delegate,
-    /// Who asked.
+    /// The agent that asked for the work.
     pub asked_by: AgentId,
     /// With whom its asker shares, where that was found out.
     #[serde(default)]
@@ -173,13 +173,13 @@ pub struct Task {
     /// With whom the agent shares that works on it, if one has said so.
     #[serde(default)]
     pub worked_from: Option<Share>,
-    /// Through which door.
+    /// The door through which the request came.
     pub asked_via: Door,
     /// Digest of the request.
     pub request: Digest,
     /// How its worker gets it.
     pub kind: WorkerKind,
-    /// Where it stands.
+    /// The state of the task.
     pub state: TaskState,
     /// When it was accepted.
     pub created_at: Timestamp,
@@ -220,7 +220,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Its id.
+    /// The id that the asker has chosen.
     pub fn id(&self) -> &TaskId {
         &self.order.task
     }

@@ -10,15 +10,15 @@ use crate::base::Timestamp;
 /// How an event is found on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topic<'a> {
-    /// When.
+    /// When the event happened.
     pub at: Timestamp,
-    /// Whose event it is.
+    /// The agent whose event it is.
     pub agent: &'a str,
-    /// What happened.
+    /// The kind of event, in one word.
     pub word: &'a str,
-    /// To which file, in its one spelling if it has one.
+    /// The file that it is about, in its one spelling if it has one.
     pub file: Option<&'a str>,
-    /// For which assignment or task.
+    /// The assignment or task that it is about.
     pub task: Option<&'a str>,
 }
 

@@ -30,17 +30,17 @@ pub const TOKEN_SCOPES: [Scope; 5] =
 /// What is kept of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// Of the token.
+    /// Digest of the token, by which requests find this record.
     pub digest: Digest,
-    /// Who speaks with it.
+    /// The agent as which its bearer speaks.
     pub agent: AgentId,
     /// What it is good for.
     pub scopes: Scopes,
     /// Until when, exclusively.
     pub expires_at: Timestamp,
-    /// Since when.
+    /// When the token was made.
     pub minted_at: Timestamp,
-    /// Who had it made.
+    /// The agent that had it made.
     pub minted_by: AgentId,
     /// How they had proved themselves.
     pub proof: Proof,

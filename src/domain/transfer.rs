@@ -23,7 +23,7 @@ use crate::base::{AgentId, Fence, Timestamp, TransferId};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransferState {
-    /// Nobody has answered.
+    /// No member has answered.
     Pending,
     /// Its recipient continues the work.
     Accepted,
@@ -34,25 +34,25 @@ pub enum TransferState {
 /// Work that is handed over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: TransferId,
-    /// Whose it was.
+    /// The agent that hands the work over.
     pub from: AgentId,
-    /// Whose it is to be; anybody's without. Any name.
+    /// The agent that is to take it, any name; `None` offers it to all.
     pub to: Option<Box<str>>,
-    /// What it is part of.
+    /// The assignment that the work is part of.
     pub assignment: Box<str>,
-    /// Where it stands.
+    /// The state of the offer.
     pub state: TransferState,
-    /// What was done.
+    /// What was done so far.
     pub summary: Box<str>,
-    /// Files that were changed.
+    /// Files that the sender has changed.
     pub modified: Vec<Box<str>>,
-    /// Files that were made.
+    /// Files that the sender has made.
     pub created: Vec<Box<str>>,
-    /// What to know.
+    /// What the recipient should know.
     pub context: Box<str>,
-    /// What is in the way.
+    /// What keeps the work from going on.
     pub blockers: Vec<Box<str>>,
     /// When it was offered.
     pub created_at: Timestamp,
@@ -107,7 +107,7 @@ impl Transfers {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// One of them.
+    /// The transfer of this id, if it is remembered.
     pub fn get(&self, id: &TransferId) -> Option<&Arc<Transfer>> {
         self.all.get(id)
     }

@@ -13,10 +13,10 @@ pub struct Usage {
     /// Tokens read, as the model's service counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens written.
+    /// Tokens written, as the model's service counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// Tokens of thinking.
+    /// Tokens that the model has spent on thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
     /// Tokens that came out of the service's cache.

@@ -32,7 +32,7 @@ pub use switch::{AllSwitches, OneSwitch};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {
-    /// The answer.
+    /// The type of the answer.
     type Out: Send + 'static;
 
     /// Reads it off the state.
@@ -64,7 +64,7 @@ impl View for LiveTasks {
     }
 }
 
-/// One unfinished task.
+/// The task of this id, if it is not finished.
 #[derive(Clone, Debug)]
 pub struct LiveTask(pub TaskId);
 
@@ -119,7 +119,7 @@ pub struct KnownAgents;
 /// One row of the answer to [`KnownAgents`].
 #[derive(Clone, Debug)]
 pub struct KnownAgent {
-    /// Its name.
+    /// The name of the agent.
     pub id: AgentId,
     /// What is remembered of it, if it has registered or goes by a name.
     pub agent: Option<Arc<Agent>>,
@@ -187,9 +187,9 @@ impl View for AgentPids {
 /// The message with a task's last word, if it waits for an agent.
 #[derive(Clone, Debug)]
 pub struct LastWord {
-    /// Whose queue.
+    /// The agent in whose queue it would be.
     pub to: AgentId,
-    /// About which task.
+    /// The task that the word is about.
     pub task: TaskId,
 }
 
@@ -201,7 +201,7 @@ impl View for LastWord {
     }
 }
 
-/// Whether an agent has mail that nobody is carrying.
+/// Whether an agent has mail that no connection is carrying.
 #[derive(Clone, Debug)]
 pub struct HasMail(pub AgentId);
 
@@ -225,7 +225,7 @@ pub struct LiveLocks {
 /// Something an agent has, with what people call that agent.
 #[derive(Clone, Debug)]
 pub struct Named<T> {
-    /// What.
+    /// The thing that the agent has.
     pub it: T,
     /// The name of the agent whose it is.
     pub name: Option<Box<str>>,

@@ -8,15 +8,15 @@ use crate::base::{Digest, Json, Ttl};
 /// Use a tool of the agent's own host, which that host would ask its person about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AskPermission {
-    /// Chosen by the caller, anew for every use; by it the same question is recognised.
+    /// The caller chooses a new one for every use. A repeat of the same question has the same id.
     pub id: Box<str>,
-    /// The host.
+    /// The host's name, as the caller says it.
     pub host: Box<str>,
-    /// Its tool.
+    /// The name of the host's own tool.
     pub tool: Box<str>,
     /// What the tool would be called with.
     pub arguments: Json,
-    /// How long the host waits; an answer after that would be nobody's.
+    /// How long the host waits; no process would receive a later answer.
     pub wait: Ttl,
 }
 
@@ -34,14 +34,14 @@ impl AskPermission {
     }
 }
 
-/// Nobody waits for the answer any more.
+/// Report that no process waits for the answer any more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawPermission {
     /// The question's id, as [`AskPermission`] had it.
     pub id: Box<str>,
 }
 
-/// It waits no longer, if it did.
+/// The question waits no longer, if it did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PermissionWithdrawn;
 

@@ -10,9 +10,9 @@ use crate::domain::{EventKind, Outbox};
 pub struct Record {
     /// What kind of thing: `daemon.started`, `key.added`, `policy.loaded`, ...
     pub what: Box<str>,
-    /// About what: an ident, a file.
+    /// An ident or a file that it is about.
     pub subject: Box<str>,
-    /// Details without secrets.
+    /// Particulars, without secrets.
     pub details: Json,
 }
 
@@ -24,6 +24,6 @@ impl Record {
     }
 }
 
-/// It is in the log.
+/// The entry is in the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded;

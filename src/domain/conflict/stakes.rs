@@ -14,13 +14,13 @@ pub enum Title {
     Claim(RepoPath),
     /// The lock on this symbol.
     Lock(SymbolPath),
-    /// This intent.
+    /// The intent of this id.
     Intent(IntentId),
     /// This agent's plan; it has one.
     Plan(Slug),
 }
 
-/// All stakes.
+/// All stakes, by their source and by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stakes {
     all: BTreeMap<Title, Vec<Arc<Stake>>>,

@@ -165,12 +165,12 @@ impl Locks {
         self.waiters.values()
     }
 
-    /// One who waits.
+    /// The waiter with this ticket, if it still waits.
     pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
         self.waiters.get(&ticket)
     }
 
-    /// How many wait.
+    /// How many agents wait, for any lock.
     pub(super) fn waiting(&self) -> usize {
         self.waiters.len()
     }

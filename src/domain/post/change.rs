@@ -10,13 +10,13 @@ use crate::base::{EventSeq, PostSeq, Slug, Timestamp};
 pub enum PostChange {
     /// A post, or one that was kept for an agent, is in these inboxes. What it says is in its event alone.
     File {
-        /// Its number.
+        /// The number of the post, over all inboxes.
         n: PostSeq,
-        /// The event that has it.
+        /// The event that has the text of the post.
         seq: EventSeq,
-        /// When.
+        /// When the post was published.
         at: Timestamp,
-        /// In whose inboxes.
+        /// The inboxes that have it from now on.
         to: Arc<[Slug]>,
         /// Whether it is a post of its own, and not one that was kept for an agent.
         own: bool,
@@ -31,15 +31,15 @@ pub enum PostChange {
     PutFootprint(Arc<Footprint>),
     /// Two agents change one file.
     PutStandoff(Arc<Standoff>),
-    /// They do not any more.
+    /// The two agents do not change that file any more.
     DropStandoff(Arc<Standoff>),
-    /// A question is open.
+    /// A question was asked.
     PutQuestion(Arc<Question>),
-    /// It is not any more.
+    /// The question was answered, has expired, or made room for another one.
     DropQuestion(PostSeq),
     /// A post waits until an agent has an inbox.
     Park(Slug, PostSeq, EventSeq),
-    /// The oldest of these waits no longer.
+    /// The oldest of the posts that wait for this agent does so no longer.
     Unpark(Slug, PostSeq),
     /// The audit log begins after this number.
     BeginLog(PostSeq),

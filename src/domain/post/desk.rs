@@ -13,22 +13,22 @@ use crate::domain::Share;
 /// How long a question that was asked again is taken for the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
 
-/// How long a question stays open that nobody answers.
+/// How long a question without an answer stays open.
 const OPEN_FOR: Ttl = Ttl::minutes(24 * 60);
 
 /// How long a silent agent is remembered. A broken branch may rest for a weekend.
 const SILENT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
-/// A question that nobody has answered.
+/// A question that waits for an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
-    /// Its post.
+    /// The number of the question's post.
     pub n: PostSeq,
-    /// Who asks.
+    /// The agent that asks.
     pub agent: AgentId,
-    /// Its beginning.
+    /// The beginning of the question, for lists.
     pub text: Box<str>,
-    /// Digest of all of it.
+    /// Digest of the whole question.
     pub whole: Digest,
     /// When it was asked.
     pub at: Timestamp,
@@ -189,8 +189,8 @@ impl Desk {
         }
     }
 
-    /// Whether a status is what its agent's row shows, so that said again it changes nothing but when it was said. What
-    /// is settled by its word is settled anew each time.
+    /// Whether a status is what its agent's row shows, so that a repeat changes nothing but the time of the
+    /// last report. A word that settles a row does so each time it is said.
     pub fn has_heard(&self, post: &Post) -> bool {
         let Post::Status { agent, status, phase, .. } = post else { return false };
         let row = self.correspondents.get(&slug(agent.as_str())).and_then(|it| it.row.as_ref());
@@ -214,7 +214,7 @@ impl Desk {
         self.correspondents.len()
     }
 
-    /// Whether nobody has one.
+    /// Whether no agent has an inbox, and no post waits for one.
     pub fn is_empty(&self) -> bool {
         self.correspondents.is_empty() && self.parked.is_empty()
     }

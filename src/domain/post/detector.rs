@@ -287,7 +287,7 @@ impl State {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
         for case in self.desk.overdue(now, settings.window) {
-            // Where there is no room for an inbox of the supervisor's, there is nobody to be asked.
+            // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
             let decided = Standoff { decided: true, ..Standoff::clone(&case) };
             round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));

@@ -15,15 +15,15 @@ use crate::base::{PostSeq, Slug, Timestamp};
 /// Everything that is known of an agent's files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Whose.
+    /// The agent that works on the files.
     pub slug: Slug,
-    /// What it will change.
+    /// The announcement that is in force, if there is one.
     pub intent: Option<Announced>,
-    /// What it says that it has changed.
+    /// Files that the agent says it has changed.
     pub said: Vec<Box<str>>,
-    /// What was seen to be changed.
+    /// Files that the daemon has seen to be changed.
     pub seen: Vec<Box<str>>,
-    /// What it has committed, and nobody has verified or merged.
+    /// Files that it has committed, and that no agent has verified or merged.
     pub left: Vec<Box<str>>,
     /// Owners of files that it has changed, with the files about which it was told.
     pub told: BTreeMap<Box<str>, Vec<Box<str>>>,
@@ -36,20 +36,20 @@ pub struct Footprint {
 pub struct Announced {
     /// The post with which its files became these.
     pub n: PostSeq,
-    /// Its files.
+    /// The announced files, with the parts of them.
     pub files: Vec<IntendedFile>,
-    /// What for.
+    /// The purpose of the change, for people.
     #[serde(default)]
     pub summary: Box<str>,
-    /// Since when.
+    /// When the announcement was made.
     #[serde(default)]
     pub since: Timestamp,
-    /// Until when.
+    /// When the announcement ends.
     pub until: Timestamp,
 }
 
 impl Announced {
-    /// What it says about one file, if that is meant.
+    /// The entry for one file, if the announcement covers it.
     pub(super) fn on(&self, file: &Place) -> Option<&IntendedFile> {
         self.files.iter().find(|it| Place::of(&it.path).meets(file))
     }

@@ -9,7 +9,7 @@ use crate::base::limits::POST_PATTERN_LEN_MAX;
 /// Which files are meant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
-    /// One file.
+    /// The file of this path.
     File(Box<str>),
     /// Everything below a folder.
     Folder(Box<str>),

@@ -20,7 +20,7 @@ use crate::domain::command::{
 use crate::domain::conflict::plan;
 use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
 
-/// Nobody who has said something within this time is forgotten to make room for others.
+/// An agent that has published something within this time is not forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
 
 /// One step, with what it has changed so far and the state does not show yet.
@@ -336,7 +336,8 @@ impl State {
         LogBegun { after }
     }
 
-    /// What has run out: questions that nobody answers, agents that say nothing, files that nobody works on.
+    /// Drops what has run out: old questions without an answer, silent agents, and files that
+    /// no agent works on.
     pub(in crate::domain) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
         for n in self.desk.questions_too_old(now) {
             out.put(Change::Post(PostChange::DropQuestion(n)));

@@ -19,31 +19,31 @@ use crate::domain::Share;
 /// An agent that has an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Correspondent {
-    /// Under which name.
+    /// The name that all spellings of the agent's name have in common.
     pub slug: Slug,
-    /// Its name as last written.
+    /// The agent's name as it was last written.
     pub name: AgentId,
     /// The program that it runs as, if known.
     pub cli: Option<Box<str>>,
     /// Where it stands, once it has said so.
     pub row: Option<Row>,
-    /// Since when it is known.
+    /// When the daemon came to know the agent.
     pub since: Timestamp,
     /// Among whose it is counted: those with whom it shared when it became known; `None` for those whom the daemon names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
-/// Where an agent stands.
+/// An agent's status, as the roster shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// In one word.
+    /// The status in one word.
     pub label: Box<str>,
-    /// Since when.
+    /// When the status became this one; a settled status counts from its last repeat.
     pub since: Timestamp,
-    /// What it is busy with, if its last word had that.
+    /// What the agent is busy with, if its last status had that.
     pub phase: Option<Box<str>>,
-    /// When it last said so.
+    /// When the agent last reported its status.
     pub seen: Timestamp,
 }
 

@@ -7,9 +7,9 @@ use crate::domain::{Stake, State};
 /// Who keeps an agent from writing to files; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
-    /// Who wants to write.
+    /// The agent that wants to write.
     pub who: AgentId,
-    /// Where.
+    /// The files that it wants to write.
     pub files: Vec<RepoPath>,
 }
 

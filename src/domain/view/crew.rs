@@ -9,7 +9,7 @@ use crate::domain::{
     Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState,
 };
 
-/// All of it.
+/// The crew with its claims, assignments and transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeCrew;
 
@@ -24,7 +24,7 @@ pub struct CrewSnapshot {
     pub assignments: Vec<Arc<Assignment>>,
     /// Transfers, oldest first.
     pub transfers: Vec<Arc<Transfer>>,
-    /// Who leads.
+    /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// How many events were ever on the timeline.
     pub events: u64,
@@ -80,11 +80,11 @@ pub struct CrewCounts;
 /// Answer to [`CrewCounts`].
 #[derive(Clone, Debug)]
 pub struct CrewCountsOut {
-    /// Members.
+    /// How many members there are.
     pub members: usize,
     /// Those of them that are there.
     pub there: usize,
-    /// Who leads.
+    /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// Files that are remembered.
     pub files: usize,
@@ -92,7 +92,7 @@ pub struct CrewCountsOut {
     pub claimed: usize,
     /// Those of them that are in conflict.
     pub conflicted: usize,
-    /// Assignments.
+    /// How many assignments there are.
     pub assignments: usize,
     /// Those of them that are under way.
     pub in_progress: usize,
@@ -122,7 +122,7 @@ impl View for CrewCounts {
     }
 }
 
-/// One member.
+/// The member of this name, if there is one.
 #[derive(Clone, Debug)]
 pub struct OneMember(pub AgentId);
 
@@ -134,7 +134,7 @@ impl View for OneMember {
     }
 }
 
-/// One file.
+/// The claim on this file, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneClaim(pub RepoPath);
 
@@ -146,12 +146,12 @@ impl View for OneClaim {
     }
 }
 
-/// What would be in conflict, were a file changed by this agent, or by nobody knows whom.
+/// The conflict that a change of a file by this agent, or by an unknown one, would make.
 #[derive(Clone, Debug)]
 pub struct ConflictAhead {
-    /// Which file.
+    /// The file that would change.
     pub file: RepoPath,
-    /// By whom.
+    /// The agent that would change it; `None` for an unknown one.
     pub by: Option<AgentId>,
 }
 
@@ -193,7 +193,7 @@ impl View for ClaimsOf {
     }
 }
 
-/// One assignment.
+/// The assignment of this id, if there is one.
 #[derive(Clone, Debug)]
 pub struct OneAssignment(pub AssignmentId);
 
@@ -205,7 +205,7 @@ impl View for OneAssignment {
     }
 }
 
-/// One transfer.
+/// The transfer of this id, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneTransfer(pub TransferId);
 
@@ -220,9 +220,9 @@ impl View for OneTransfer {
 /// What a change would collide with, were it announced now. Nothing is announced.
 #[derive(Clone, Debug)]
 pub struct Collisions {
-    /// By whom.
+    /// The agent that would announce it.
     pub by: AgentId,
-    /// The change.
+    /// The change, as it would be announced.
     pub verb: DeclareIntent,
 }
 
@@ -238,9 +238,9 @@ impl View for Collisions {
 /// Files that an agent has, by path; those that are in conflict, too.
 #[derive(Clone, Debug, Default)]
 pub struct HeldFiles {
-    /// Only this agent's.
+    /// Only this agent's files.
     pub of: Option<AgentId>,
-    /// Only this one.
+    /// Only the claim on this file.
     pub file: Option<RepoPath>,
 }
 
@@ -261,7 +261,7 @@ impl View for HeldFiles {
 /// Transfers that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
 pub struct SomeTransfers {
-    /// Whom.
+    /// The agent that the transfers concern.
     pub of: AgentId,
     /// Those that were answered, too.
     pub answered: bool,

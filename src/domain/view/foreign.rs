@@ -15,7 +15,7 @@ pub struct Foreign {
     pub tasks: Vec<Arc<Task>>,
 }
 
-/// One of them.
+/// An agent of another door, with its work.
 #[derive(Clone, Debug)]
 pub struct ForeignAgent {
     /// What is known of it.

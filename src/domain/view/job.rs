@@ -6,7 +6,7 @@ use super::View;
 use crate::base::{Digest, JobId, Timestamp};
 use crate::domain::{Job, JobKind, State};
 
-/// One job.
+/// The job of this id, if it is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OneJob(pub JobId);
 

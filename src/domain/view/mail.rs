@@ -9,9 +9,9 @@ use crate::domain::{Mail, State};
 /// An agent's mail after a number, oldest first.
 #[derive(Clone, Debug)]
 pub struct MailOf {
-    /// Whose.
+    /// The agent in whose queue the mail is.
     pub agent: AgentId,
-    /// After which number.
+    /// The number after which the mail is read.
     pub after: MailSeq,
 }
 

@@ -20,7 +20,7 @@ impl View for Roster {
     }
 }
 
-/// Questions that nobody has answered, oldest first.
+/// Questions that wait for an answer, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenQuestions;
 
