@@ -14,7 +14,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    /// All of them.
+    /// Every set of shipped rules.
     pub const ALL: [Builtin; 3] = [Builtin::Default, Builtin::Strict, Builtin::Open];
 
     /// As written in the configuration, after `builtin:`.
@@ -40,7 +40,7 @@ impl Builtin {
         }
     }
 
-    /// Its rules.
+    /// The rules of this set, loaded.
     ///
     /// # Panics
     /// Never in a program whose tests have passed: they load every one of these files.

@@ -16,7 +16,7 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// What is allowed but hardly meant.
     pub warnings: Vec<Problem>,
-    /// Number of rules.
+    /// How many rules the file has; 0 if it does not load.
     pub rules: usize,
     /// Version of the rules, if the file loads.
     pub version: Option<Digest>,
@@ -107,9 +107,9 @@ fn unmeetable(it: &Matched<'_>) -> Option<String> {
 /// A test table's line that was answered otherwise than expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// The line.
+    /// The line of the test table, with its request.
     pub case: Case,
-    /// What was answered.
+    /// The rules' answer to that request.
     pub outcome: Outcome,
 }
 

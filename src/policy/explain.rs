@@ -14,32 +14,32 @@ use crate::domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms,
 /// A decision as data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Outcome {
-    /// What was decided.
+    /// Allow, approve or deny.
     pub decision: Ruling,
-    /// By which rule.
+    /// The name of the rule that decided; `no-rule` when none matched.
     pub rule: RuleId,
-    /// Why.
+    /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
     /// Limits of what is let through.
     pub terms: Option<Terms>,
     /// How long an answer is waited for, in milliseconds.
     pub wait: Option<Ttl>,
-    /// Who may answer.
+    /// The kinds of approvers whose answer counts; empty unless the decision is to approve.
     pub by: Vec<Approver>,
 }
 
 /// What one rule had to say.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RuleTrace {
-    /// Its name.
+    /// The rule's name.
     pub id: RuleId,
     /// The file it comes from.
     pub file: Box<str>,
-    /// Its line there.
+    /// The line at which it begins in that file, from 1.
     pub line: usize,
-    /// What it says when it matches.
+    /// The rule's ruling for requests that match.
     pub decision: Ruling,
-    /// Whether it matched.
+    /// Whether all of its conditions hold for the request.
     pub matched: bool,
     /// The first condition that did not hold; others may not hold either.
     pub first_failed: Option<Unmet>,
@@ -59,7 +59,7 @@ pub struct Unmet {
 /// A decision and how it came about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Explanation {
-    /// The decision.
+    /// The answer to the request.
     pub outcome: Outcome,
     /// Every rule in the order asked.
     pub rules: Vec<RuleTrace>,

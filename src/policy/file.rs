@@ -19,11 +19,11 @@ pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// Go on.
+    /// The request may go on.
     Allow,
-    /// Ask someone.
+    /// The request waits for an approver.
     Approve,
-    /// No.
+    /// The request is refused.
     Deny,
 }
 
@@ -55,9 +55,9 @@ pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
-    /// Nothing.
+    /// No network at all.
     None,
-    /// Loopback ports.
+    /// Ports of the host's loopback.
     Ports,
     /// Hosts through the proxy.
     Hosts,
@@ -94,13 +94,13 @@ pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Po
 /// What a rule that lets something through insists on.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limit {
-    /// Least confinement.
+    /// Least confinement that the worker must have.
     pub tier_min: Option<Tier>,
-    /// Longest run.
+    /// Longest run of the worker.
     pub timeout: Option<Ttl>,
     /// Largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes.
+    /// Most processes at once in the jail.
     pub processes: Option<u32>,
     /// Most unfinished tasks of one client under this rule.
     pub concurrent: Option<u32>,
@@ -116,20 +116,20 @@ pub struct Limit {
 /// Who is asked, and for how long.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Ask {
-    /// Who may answer.
+    /// The kinds of approvers whose answer counts.
     pub by: Vec<Approver>,
     /// How long an answer is waited for.
     pub expires: Ttl,
 }
 
-/// One rule.
+/// One rule, with its conditions and limits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rule {
     /// Its name in decisions and in the log.
     pub id: RuleId,
-    /// What it says.
+    /// The ruling for requests that match.
     pub decision: Ruling,
-    /// Why, for callers and approvers.
+    /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
     /// What it is about.
     pub(super) when: When,

@@ -20,7 +20,7 @@ use crate::domain::{
     WorkerKind,
 };
 
-/// Why nothing matched.
+/// The reason of a denial where no rule matched.
 const NO_RULE: &str = "no rule allows this";
 
 /// Why a rule that does not speak of tier `job` is not enough for it.
@@ -222,13 +222,14 @@ pub(super) fn rule_of(decision: &Decision) -> &RuleId {
     }
 }
 
-/// Whether whoever wrote a rule has thought of tier `job`.
+/// Whether a rule names tier `job`, so that its author has thought of it.
 pub(super) fn names_job(rule: &super::file::Rule) -> bool {
     let listed = rule.when.tier.as_ref().is_some_and(|tiers| tiers.contains(&Tier::Job));
     listed || rule.limit.tier_min == Some(Tier::Job)
 }
 
-/// Whether whoever wrote a rule has thought of workers that write to the repository.
+/// Whether a rule names `git = "write"`, so that its author has thought of workers that
+/// write to the repository.
 fn names_git(rule: &super::file::Rule) -> bool {
     rule.when.git.as_ref().is_some_and(|may| may.contains(&Git::Write))
 }
@@ -343,8 +344,9 @@ impl<'r> Found<'r> {
     }
 }
 
-/// A term that the worker cannot meet is a no, said now rather than when the worker is started; nobody would
-/// enforce it on a worker that the daemon does not start.
+/// Why the worker cannot meet the least tier, if it cannot. The request is then denied at once, and
+/// not at the start of the worker: the daemon does not start polling workers, and could not enforce
+/// the term on them.
 fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     let least = least.filter(|least| work.tier < Some(*least))?;
     let least = least.name();

@@ -48,9 +48,9 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// What is wanted.
+    /// The kind of request.
     pub action: Action,
-    /// By whom.
+    /// The name of the calling agent.
     pub client: Box<str>,
     /// Where the caller came in.
     pub door: Door,
@@ -257,9 +257,9 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 pub struct Case {
     /// What to call it in a report.
     pub name: Box<str>,
-    /// Where it stands.
+    /// Its line in the file, from 1.
     pub line: usize,
-    /// What is asked.
+    /// The request that is judged.
     pub request: Request,
     /// What must be answered.
     pub expect: Ruling,

@@ -33,15 +33,15 @@ pub enum LoadError {
     /// The file is not there or cannot be read.
     #[error("cannot read the rules in {}: {why}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
         /// What the system says.
         why: Box<str>,
     },
-    /// Someone else could have written it.
+    /// Another user could have written it.
     #[error("will not trust the rules in {}: {why}", path.display())]
     Untrusted {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
         /// What makes it doubtful, and what to do.
         why: Box<str>,
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Loads one layer.
+    /// Loads the rules of this source as one layer.
     ///
     /// # Errors
     /// [`LoadError`]; nothing of the file is in force then.
@@ -170,8 +170,9 @@ mod trust {
         Ok(())
     }
 
-    /// Whoever can replace a folder on the way can replace the file. A folder with the sticky bit, like the
-    /// shared temporary one, protects what others have put there; root's own links are as good as root.
+    /// Any user that can replace a folder on the way can replace the file. A folder with the sticky bit,
+    /// like the shared temporary one, protects the files that others have put there; root's own links are
+    /// as good as root.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for folder in path.ancestors().skip(1) {
             let about =
@@ -215,7 +216,7 @@ mod trust {
         if about.is_file() { Ok(()) } else { Err("it is not a regular file".to_owned()) }
     }
 
-    /// Whoever can write the file, or replace it in its folder, writes the rules.
+    /// Any account that can write the file, or replace it in its folder, writes the rules.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for path in path.ancestors().take(2).filter(|path| path.exists()) {
             crate::system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
