@@ -10,7 +10,7 @@ use crate::base::{Digest, Secret};
 /// What every token begins with.
 pub const PREFIX: &str = "pvst_";
 
-/// A new token.
+/// A new random token.
 ///
 /// # Errors
 /// When the system has no randomness to give.

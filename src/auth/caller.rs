@@ -10,7 +10,7 @@ use super::names::{Names, is_same};
 use crate::base::AgentId;
 use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
 
-/// Whoever sent a request that was let in.
+/// The sender of a request that was let in.
 #[derive(Clone)]
 pub struct Caller {
     door: Door,
@@ -94,7 +94,8 @@ impl Caller {
     /// Whether the caller may read what is kept for this name, which it does not say to be its own.
     ///
     /// # Errors
-    /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name that is somebody else's.
+    /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name
+    /// that is another agent's.
     pub fn reads(&self, agent: &AgentId) -> Result<(), Rejected> {
         self.still_proven()?;
         let own = self.agent().is_some_and(|own| is_same(own, agent));

@@ -76,7 +76,7 @@ pub struct Frame<'a> {
     pub msg_id: Cow<'a, str>,
     /// Who the sender says it is. True only after [`Frame::verify`] with a key of that name.
     pub from: Cow<'a, str>,
-    /// The recipient.
+    /// The recipient's ident.
     pub to: Cow<'a, str>,
     /// Unix time in seconds.
     pub ts: u64,
@@ -161,19 +161,19 @@ impl<'a> Frame<'a> {
 /// A frame of ours, before it is signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// The verb.
+    /// The verb, upper case.
     pub msg_type: &'a str,
     /// Fresh, or the task's id for a DELEGATE that is passed on.
     pub msg_id: &'a str,
     /// Us, except where a message is passed on.
     pub from: &'a str,
-    /// The recipient.
+    /// The recipient's ident.
     pub to: &'a str,
     /// Unix time in seconds.
     pub ts: u64,
-    /// Fresh.
+    /// Random, and used for this frame alone.
     pub nonce: &'a str,
-    /// What is said.
+    /// The content, in canonical form.
     pub payload: &'a Json,
 }
 

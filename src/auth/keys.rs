@@ -35,7 +35,7 @@ pub enum Role {
     Agent,
     /// May also answer approvals.
     Approver,
-    /// Receives delegated tasks under a name that nobody else can take.
+    /// Receives delegated tasks under a name that no other client can take.
     Worker,
 }
 
@@ -45,27 +45,27 @@ pub enum KeyError {
     /// A file or folder could be read or changed by others, or is not what it seems.
     #[error("{}: {what}; {remedy}", path.display())]
     Unsafe {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         what: &'static str,
-        /// What mends it.
+        /// A command or a sentence that repairs it.
         remedy: String,
     },
     /// A file is not a key file.
     #[error("{}: {what}; restore the file or remove it", path.display())]
     Malformed {
-        /// Where.
+        /// The file that is malformed.
         path: PathBuf,
         /// What is wrong, without quoting the file.
         what: String,
     },
-    /// The system refused.
+    /// The system refused an operation on a file.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// `add` for an ident that has a key.
@@ -223,7 +223,7 @@ impl KeyRing {
         if secrets.is_empty() { Keys::None } else { Keys::Own { role: own.role, secrets } }
     }
 
-    /// Whether nobody may use this name without its own key, in whatever spelling.
+    /// Whether a client needs this name's own key to use the name, in whatever spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
         self.in_force().names.contains(&owned_slug(ident.as_str()))
     }

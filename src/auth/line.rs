@@ -16,7 +16,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing.
+    /// A line of which nothing is known.
     pub const fn new() -> Self {
         Self { processes: Vec::new(), sessions: Vec::new(), last: None }
     }

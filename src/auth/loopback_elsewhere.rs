@@ -18,7 +18,7 @@ pub struct LoopbackPeer {
 }
 
 impl LoopbackPeer {
-    /// Nobody says who has connected.
+    /// Refuses, since this system does not say which process has connected.
     ///
     /// # Errors
     /// Always [`Rejected::Gone`].
@@ -37,7 +37,7 @@ impl LoopbackPeer {
     /// Whether the peer is no worker of ours.
     ///
     /// # Errors
-    /// Always [`Rejected::Gone`]: nobody says who has the socket.
+    /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
         Err(Rejected::Gone)
     }
@@ -47,21 +47,21 @@ impl LoopbackPeer {
     /// Whether the peer speaks for itself.
     ///
     /// # Errors
-    /// Always [`Rejected::Gone`]: nobody says who has the socket.
+    /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
     pub fn check_not_carried(self) -> Result<Self, Rejected> {
         Err(Rejected::Gone)
     }
 }
 
-/// Nobody says.
+/// Always `false`: this system does not say which programs carry connections.
 pub fn carriers_are_about() -> bool {
     false
 }
 
-/// Which processes have these sockets: nobody says.
+/// Which processes have these sockets: always none, since this system does not say.
 ///
 /// # Errors
-/// None here.
+/// None on this system, since it looks at nothing.
 pub fn holders(_sockets: BTreeSet<u32>) -> std::io::Result<BTreeMap<u32, i32>> {
     Ok(BTreeMap::new())
 }

@@ -67,9 +67,9 @@ pub enum Rejected {
     Unseen,
     /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It may be anybody.
     Busy,
-    /// The name belongs to somebody who proves it in another way.
+    /// The name belongs to an agent that proves it in another way.
     Reserved,
-    /// Somebody has a token for the name, which was not shown.
+    /// An agent has a token for the name, which the request did not show.
     Taken,
     /// The token is good, and not for this name.
     OtherName,

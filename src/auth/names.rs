@@ -17,7 +17,8 @@ use crate::base::{AgentId, Digest};
 use crate::domain::post::{owned_slug, slug};
 use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
 
-/// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
+/// Says whether an agent has a token by which a name is its own, so that this proof alone does
+/// not speak for it.
 pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 
 /// Says whether the token of this digest is good at this moment.
@@ -57,7 +58,7 @@ impl Names {
         Self { keys, user: None, holders, tokens, speakers, hosts }
     }
 
-    /// The keys.
+    /// The key ring that decides which names have keys.
     pub fn keys(&self) -> &Arc<KeyRing> {
         &self.keys
     }
@@ -87,7 +88,7 @@ impl Names {
         token: Option<&Token>,
         line: &Line,
     ) -> Result<Principal, Rejected> {
-        // Whatever comes of it: whoever gives itself a name is no person.
+        // Noted even if the call is refused: a process that gives itself an agent's name is no person.
         self.note(line);
         if door == Door::Mcp {
             self.hosts.note(line.in_session().take(1));
@@ -129,7 +130,7 @@ impl Names {
         self.speakers.origin(line)
     }
 
-    /// The processes below which nobody is a person.
+    /// The numbers of processes below which no process counts as a person.
     pub fn speakers(&self) -> Vec<i32> {
         self.speakers.running()
     }
@@ -147,7 +148,7 @@ impl Names {
         if token.is_none_or(|it| (self.tokens)(it)) { Ok(()) } else { Err(Rejected::BadToken) }
     }
 
-    /// Whether somebody who was let in before, with this token if with one, may still go by that name.
+    /// Whether an agent that was let in before, with this token if with one, may still go by that name.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.

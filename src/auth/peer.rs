@@ -306,6 +306,6 @@ fn peer_pidfd(stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if done != 0 || fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so `fd` is a new descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so `fd` is a new descriptor that no other value owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

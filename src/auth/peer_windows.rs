@@ -67,7 +67,7 @@ impl PeerId {
     /// Always: nothing is seen of any here, and nothing is refused for it.
     ///
     /// # Errors
-    /// None here.
+    /// None on this system, since it looks at nothing.
     pub fn check_seen(&self) -> Result<(), Rejected> {
         Ok(())
     }

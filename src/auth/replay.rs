@@ -25,7 +25,7 @@ pub struct ReplayGuard {
     started_at: u64,
     window_seconds: u64,
     capacity: usize,
-    /// Two keys that nobody outside knows, so that no one can choose nonces that collide.
+    /// Two keys that only this process knows, so that no sender can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
     /// What the next start could take for its own.
@@ -122,7 +122,7 @@ impl ReplayGuard {
         }
         self.remember(ts, mark, now)?;
         if let Some(ahead) = &self.ahead {
-            // After it is remembered here, so that nobody waits for the disk who does not send such frames. What cannot
+            // After it is remembered here, so that only senders of such frames wait for the disk. What cannot
             // be kept in mind over a start is not believed.
             let kept = if ts > now { ahead.keep(from, ts, nonce, oldest) } else { ahead.reached(ts) };
             kept.inspect_err(|_| self.forget(ts, mark))?;
@@ -194,7 +194,7 @@ struct Ahead {
     book: Mutex<Book>,
 }
 
-/// The file.
+/// The file with these lines, and what it has.
 struct Book {
     path: PathBuf,
     /// None until the file has been written afresh: not every system replaces a file that is open.

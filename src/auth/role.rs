@@ -62,8 +62,8 @@ pub fn desktop(name: AgentId) -> Principal {
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Desktop)
 }
 
-/// Whoever sits at an agent's host, as the host says: to answer what this agent has asked for, where a rule believes that,
-/// and for nothing else.
+/// The person at an agent's host, as the host says: to answer what this agent has asked for, where a rule
+/// believes that, and for nothing else.
 pub fn host_dialog(agent: &Principal) -> Principal {
     let (agent, door) = (agent.agent().clone(), agent.door());
     let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
@@ -82,7 +82,7 @@ pub fn usual_token_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])
 }
 
-/// Whoever shows a token: the agent that it was minted for, with what it is good for.
+/// The bearer of a token: the agent that it was minted for, with what it is good for.
 pub(super) fn bearer(token: &Token, door: Door) -> Principal {
     let agent = token.agent.clone();
     Principal::establish(agent.clone(), session_of(&agent), door, token.scopes, Proof::Token)

@@ -14,7 +14,7 @@ use crate::system;
 /// Begins the names of files that are being written.
 const UNFINISHED: &str = ".new-";
 
-/// Whoever has this file locked may change the folder.
+/// The process that has this file locked may change the folder.
 const LOCK: &str = ".lock";
 
 pub(crate) struct Folder {
