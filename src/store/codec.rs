@@ -14,7 +14,7 @@ pub(super) fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(StoreError::damaged)
 }
 
-/// The way back.
+/// Reads a value from the text of a column.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(StoreError::damaged)
 }
@@ -24,7 +24,7 @@ pub(super) fn int(number: u64) -> Result<i64, StoreError> {
     i64::try_from(number).map_err(StoreError::damaged)
 }
 
-/// The way back.
+/// Reads a number that cannot be negative from a column.
 pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(StoreError::damaged)
 }

@@ -234,7 +234,7 @@ pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     Ok(Some(Secret::new(bytes)))
 }
 
-/// Makes a key.
+/// Makes a random key, and writes it to its file.
 pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
     let mut bytes = vec![0; KEY_LEN];
     getrandom::fill(&mut bytes).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
@@ -322,7 +322,7 @@ mod private {
         builder.mode(0o700);
     }
 
-    /// Which file it is, how long, and when somebody has written in it.
+    /// Which file it is, how long, and when a program last wrote in it.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(in crate::store) struct Stamp {
         file: (u64, u64),

@@ -23,7 +23,7 @@ pub struct JobLogs(Arc<Path>);
 /// A part of a log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogPart {
-    /// Whole characters.
+    /// The text of this part; it begins and ends between characters.
     pub text: String,
     /// How many bytes come before it.
     pub from: u64,
@@ -93,7 +93,7 @@ impl JobLogs {
         }
     }
 
-    /// Removes the logs that nobody asks for any more: the oldest of too many, or of too much.
+    /// Removes logs beyond what is kept: the oldest of too many, or of too much.
     pub fn remove_old(&self) {
         let mut room = JOB_LOGS_BYTES_MAX;
         let mut logs: Vec<(SystemTime, u64, PathBuf)> = self.all().collect();

@@ -38,32 +38,32 @@ pub(super) const RESTORED: &str = "store.restored";
 /// What checking a journal found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing wrong.
+    /// The chain is whole.
     Ok {
-        /// Events checked.
+        /// How many events were checked.
         events: u64,
-        /// Where it ends.
+        /// The last event, with its link of the chain.
         head: JournalHead,
         /// Numbers that no event has, since a restore has passed them over; in their order.
         leaps: Vec<Leap>,
     },
-    /// Somebody has changed it.
+    /// Another program has changed the journal.
     Tampered {
         /// The first event that is wrong.
         first_bad_seq: EventSeq,
-        /// How it shows.
+        /// The difference that was found, in words for people.
         what: Box<str>,
     },
     /// It ends before a point that it is known to have reached.
     Truncated {
-        /// That point.
+        /// The point that the journal had reached.
         anchor: Anchor,
-        /// Where it ends.
+        /// The last event that is there.
         head: JournalHead,
     },
     /// It has reached that point, and a restore has given up what came before it and after the last event that was kept.
     GivenUp {
-        /// That point.
+        /// The point that the journal had reached.
         anchor: Anchor,
         /// What the restore has passed over.
         leap: Leap,
@@ -72,14 +72,14 @@ pub enum Verdict {
     CannotCheck(Box<str>),
 }
 
-/// Numbers that a restore has passed over, so that nobody gets one of them a second time.
+/// Numbers that a restore has passed over, so that no event gets one of them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leap {
     /// The last event that was kept.
     pub kept: EventSeq,
     /// The last number that was passed over. The event behind it says that there was a restore.
     pub to: EventSeq,
-    /// When that was.
+    /// When the restore was; `None` if no event says it.
     pub at: Option<Timestamp>,
     /// What it has gone on with, as its event says.
     pub with: Option<Box<str>>,
@@ -175,7 +175,7 @@ impl Key {
         Ok(checkpoint)
     }
 
-    /// Passes numbers over.
+    /// Seals a gap: numbers that are passed over.
     pub(super) fn gap(&self, after: JournalHead, to: EventSeq) -> Gap {
         let (from, upto) = (after.seq.0.to_le_bytes(), to.0.to_le_bytes());
         let seal = self.mac(b"provost-gap-v1", &[&from, after.mac.as_bytes(), &upto]);
@@ -217,7 +217,8 @@ pub(super) struct Checkpoint {
     pub(super) seal: Digest,
 }
 
-/// Numbers that were passed over, after newer history was lost: nobody gets one of them a second time.
+/// Numbers that were passed over, after newer history was lost, so that no event gets one of
+/// them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
     /// Where the journal had ended.

@@ -25,7 +25,7 @@ pub(super) const MARK: &str = "journal.anchor";
 /// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in one piece.
 const PLACE: usize = 1_024;
 
-/// Which place.
+/// The place of a mark in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum As {
     /// It is on the disk.
@@ -83,7 +83,7 @@ impl Place {
         done.map_err(|err| format!("{}: {err}", self.path.display()).into())
     }
 
-    /// What has come of it. Said once in the log, and kept for whoever asks.
+    /// Notes how writing has gone: a change of that goes to the log, and the last error is kept.
     fn tell(&mut self, done: Result<(), Box<str>>) {
         let path = self.path.display();
         match (&done, &self.wrong) {
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// What was found.
+/// The marks that were found at the start, in all files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     durable: Vec<Mark>,
@@ -155,7 +155,7 @@ impl Known {
         StoreError::Behind { anchor, head, at }
     }
 
-    /// Those of both.
+    /// These marks, and those of another file.
     pub(super) fn and(mut self, more: Self) -> Self {
         self.durable.extend(more.durable);
         self.written.extend(more.written);
@@ -163,7 +163,7 @@ impl Known {
         self
     }
 
-    /// All of them.
+    /// All marks, those on the disk first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Mark> {
         self.durable.iter().chain(&self.written)
     }

@@ -33,11 +33,11 @@ use posts::PostRows;
 pub struct Kept {
     /// What it waited for.
     pub durability: Durability,
-    /// Rows written.
+    /// How many rows it wrote.
     pub changes: usize,
-    /// Events appended.
+    /// How many events it appended.
     pub events: usize,
-    /// Effects owed.
+    /// How many effects it left owed.
     pub effects: usize,
 }
 
@@ -100,12 +100,12 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store that is not loaded yet.
     pub fn new() -> Self {
         Self { disk: Arc::default(), running: false, clean: false, head: JournalHead::default() }
     }
 
-    /// Its control.
+    /// The handle by which a test reaches the store.
     pub fn control(&self) -> MemoryControl {
         MemoryControl(self.disk.clone())
     }

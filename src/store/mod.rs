@@ -110,7 +110,7 @@ pub trait Store: Send {
     /// When it does not.
     fn probe(&mut self) -> Result<(), StoreError>;
 
-    /// Whether what is open is still what lies at its path, and what nobody else has written in.
+    /// Whether the open files are still those at their paths, and no other program has written in them.
     ///
     /// # Errors
     /// [`StoreError::Swapped`] when it is not.
@@ -144,7 +144,7 @@ pub trait Reader: Send {
         bytes_max: usize,
     ) -> Result<(Vec<Task>, bool), StoreError>;
 
-    /// A finished task.
+    /// The finished task of this id, if it is kept.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -214,7 +214,7 @@ pub trait Reader: Send {
 /// Which messages between agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Letters {
-    /// Those in somebody's inbox after a number.
+    /// The messages in an agent's inbox after a number.
     In(Slug, PostSeq),
     /// All after a number.
     After(PostSeq),
@@ -227,11 +227,11 @@ pub enum Letters {
 pub struct Letter {
     /// Its number here; another one than its own where it had to wait for its reader.
     pub n: PostSeq,
-    /// Its own number.
+    /// The number with which it was published.
     pub own: PostSeq,
     /// When it was published.
     pub at: Timestamp,
-    /// What it says.
+    /// The message, as it was published.
     pub post: Post,
 }
 
@@ -257,7 +257,7 @@ pub struct Loaded {
     pub received: Vec<Received>,
 }
 
-/// Which finished tasks.
+/// A choice of finished tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FinishedFilter {
     /// Only those that ended like this.
@@ -267,24 +267,24 @@ pub struct FinishedFilter {
     pub before: Option<TaskId>,
 }
 
-/// Which events of the timeline. What is not said does not matter.
+/// A choice of events on the timeline. A member that is `None` excludes none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimelineQuery {
-    /// Whose.
+    /// Only events of this agent.
     pub agent: Option<Box<str>>,
-    /// Which word.
+    /// Only events of this kind, in the word of the timeline.
     pub word: Option<Box<str>>,
-    /// About which file.
+    /// Only events about this file, in its one spelling.
     pub file: Option<Box<str>>,
     /// From this moment on.
     pub since: Option<Timestamp>,
-    /// Behind this one.
+    /// Only events with a larger number.
     pub after: Option<EventSeq>,
-    /// Before this one.
+    /// Only events with a smaller number.
     pub before: Option<EventSeq>,
     /// Signs of life, too.
     pub beats: bool,
-    /// In which order.
+    /// The order in which they are read.
     pub order: TimelineOrder,
     /// How many at most.
     pub limit: usize,
@@ -297,7 +297,7 @@ pub struct TimelineQuery {
 pub enum TimelineOrder {
     /// By time, and by number where times are the same.
     NewestFirst,
-    /// By number.
+    /// By number, the smallest first.
     OldestFirst,
 }
 
@@ -315,9 +315,9 @@ pub struct Retention {
 /// What a bite of [`Store::prune`] took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
-    /// Finished tasks.
+    /// Finished tasks that were removed.
     pub tasks: u32,
-    /// Bodies of events.
+    /// Events whose bodies were removed; their links stay in the chain.
     pub events: u32,
     /// Whether there is more to take.
     pub more: bool,
@@ -326,11 +326,11 @@ pub struct Pruned {
 /// An event as the journal keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredEvent {
-    /// Its place.
+    /// Its number, which is its place in the chain.
     pub seq: EventSeq,
-    /// When.
+    /// When the engine decided it.
     pub at: Timestamp,
-    /// Who.
+    /// The agent that caused it.
     pub actor: AgentId,
     /// What kind, as in [`crate::domain::EventKind::name`].
     pub kind: Box<str>,
@@ -385,7 +385,7 @@ pub enum StoreError {
         "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
     )]
     Newer {
-        /// The schema found.
+        /// The schema of the store.
         found: u32,
         /// The newest one known here.
         known: u32,
@@ -393,7 +393,7 @@ pub enum StoreError {
     /// A file that others could have changed, or that is not what it should be.
     #[error("{path} {why}")]
     Unsafe {
-        /// Which.
+        /// The file that is unsafe.
         path: Box<str>,
         /// What is wrong, and what to do.
         why: Box<str>,
@@ -401,28 +401,28 @@ pub enum StoreError {
     /// The journal's key is missing or another one.
     #[error("{0}")]
     Key(Box<str>),
-    /// Somebody has changed the journal.
+    /// Another program has changed the journal.
     #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
     Tampered {
         /// The first event that is wrong.
         seq: EventSeq,
-        /// How it shows.
+        /// The difference that was found, in words for people.
         what: Box<str>,
     },
-    /// Somebody has taken the newest events out.
+    /// Another program has taken the newest events out.
     #[error(
         "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
     )]
     EndMissing {
-        /// Where it ends.
+        /// The last event that is there.
         head: EventSeq,
     },
     /// The database is not there, though it was.
     #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
     Gone {
-        /// The database.
+        /// The path of the database.
         path: Box<str>,
-        /// What shows it.
+        /// The file that shows that there was one.
         what: &'static str,
     },
     /// The store ends before a point that it is known to have reached.
@@ -431,9 +431,9 @@ pub enum StoreError {
          numbers; {at} says so{WAYS_ON}", .anchor.seq
     )]
     Behind {
-        /// The point.
+        /// The point that the store had reached.
         anchor: Anchor,
-        /// Where it ends.
+        /// The last event that the store has.
         head: EventSeq,
         /// Where that is written.
         at: Box<str>,
@@ -444,7 +444,7 @@ pub enum StoreError {
          run `provost up`, then this again"
     )]
     NotOnRecord {
-        /// How many.
+        /// How many messages the intake has.
         messages: usize,
     },
     /// Another program does not let the store be read.
@@ -462,7 +462,7 @@ pub enum StoreError {
          put it back as it was, or stop the daemon{WAYS_ON}"
     )]
     Swapped {
-        /// Which.
+        /// The file that was exchanged or written.
         path: Box<str>,
     },
     /// What is stored makes no sense.
@@ -476,7 +476,7 @@ pub enum StoreError {
     OutOfStep {
         /// What should have come.
         expected: EventSeq,
-        /// What came.
+        /// The number that came instead.
         got: EventSeq,
     },
     /// Not loaded yet, or closed already.
@@ -485,15 +485,15 @@ pub enum StoreError {
     /// No space is left.
     #[error("no space is left for the store")]
     Full(#[source] rusqlite::Error),
-    /// SQLite says no.
+    /// Any other error of SQLite.
     #[error("the store does not answer: {0}")]
     Sqlite(#[source] rusqlite::Error),
     /// The system says no.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The file or folder.
         path: Box<str>,
-        /// What.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A test wanted it so.

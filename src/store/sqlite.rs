@@ -55,11 +55,11 @@ pub struct SqliteStore {
     /// What a start finds again, and what this one has found.
     marks: Marks,
     known: Known,
-    /// The files as we have left them; nobody else writes in them.
+    /// The files as this process has left them; no other process writes in them.
     stamps: Option<Stamps>,
     /// Whether the last write of ours has succeeded, so that it is known how it has left them.
     settled: bool,
-    /// Open while running.
+    /// Open while the store is running.
     intake: Option<Intake>,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
@@ -249,7 +249,7 @@ impl Store for SqliteStore {
                 read::whole_journal(&self.db, &self.key)?;
             }
             read::reached(&self.db, &self.known, self.written.head)?;
-            // A store that never had a daemon has nobody who could have crashed.
+            // No daemon has written a store that never had one, so none can have crashed.
             self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
             self.start()?;
             let (intake, found) = Intake::open(&self.dir, &self.key, &self.written.head)?;
@@ -452,7 +452,7 @@ fn wrong_key(dir: &Path) -> Box<str> {
     .into()
 }
 
-/// Numbers are handed out upwards only; somebody who set them back could have one used twice.
+/// Numbers are handed out upwards only; a program that set them back could have one used twice.
 fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval

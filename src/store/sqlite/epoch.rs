@@ -30,7 +30,7 @@ pub enum Restore<'a> {
     From(&'a Path),
     /// What is there, without the newest history.
     AsItIs,
-    /// Nothing.
+    /// An empty store, without any history.
     Empty,
 }
 
@@ -99,7 +99,8 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
     Ok(head)
 }
 
-/// Goes on after damage, with numbers that nobody has seen. What was there is put aside, unless it is gone on with.
+/// Goes on after damage, with numbers that no program has seen. What was there is put aside, unless it
+/// is gone on with.
 ///
 /// # Errors
 /// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is still there,

@@ -18,21 +18,21 @@ use crate::store::StoreError;
 pub struct ForeignEvent {
     /// Its place in the table.
     pub row: i64,
-    /// Its name.
+    /// The event's id at that server.
     pub id: String,
-    /// When it happened.
+    /// When it happened, by that server's clock.
     pub at: Timestamp,
-    /// Whose it is.
+    /// The agent of the event, as that server names it.
     pub agent: String,
-    /// What happened.
+    /// What happened, in that server's word.
     pub action: String,
-    /// To which file.
+    /// The file that it happened to, as that server has it.
     pub resource: Option<String>,
-    /// For which task.
+    /// The assignment that it happened for.
     pub task: Option<String>,
-    /// What was there before.
+    /// Digest of what was there before.
     pub before: Option<String>,
-    /// What was there afterwards.
+    /// Digest of what was there afterwards.
     pub after: Option<String>,
     /// JSON, if it is what it should be.
     pub metadata: Option<String>,

@@ -143,7 +143,8 @@ fn pruned_to(db: &Connection) -> Result<i64, StoreError> {
     Ok(meta(db, PRUNED_TO)?.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-/// Takes away no more than `most` rows of inboxes that nobody can see any more; answers with how many that were.
+/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with
+/// how many that were.
 pub(super) fn sweep(db: &Connection, most: u32) -> Result<u32, StoreError> {
     let pruned_to = pruned_to(db)?;
     let mut select = db.prepare_cached(
