@@ -20,7 +20,7 @@ fn one(name: &str) -> io::Result<&str> {
     }
 }
 
-/// A folder.
+/// Opens a folder by its name.
 ///
 /// # Errors
 /// What the system says; a link is no folder.
@@ -38,7 +38,7 @@ pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     Ok(mkdirat(dir, one(name)?, Mode::RWXU)?)
 }
 
-/// A file to be read. Nobody waits for the other end of a pipe.
+/// Opens a file to be read. On a pipe, it does not wait for the other end.
 ///
 /// # Errors
 /// What the system says; a link is no file.
@@ -87,7 +87,8 @@ pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
     Ok(Some(file.metadata()?.permissions().mode() & 0o777))
 }
 
-/// Says who may do what with a file. Nobody gets another user's rights by it.
+/// Sets the permissions of a file. The setuid and setgid bits are left out, so that no program gets another
+/// user's rights by it.
 ///
 /// # Errors
 /// What the system says.

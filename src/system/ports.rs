@@ -8,7 +8,7 @@ const LISTENING: &str = "0A";
 /// Longest command line that is told, in characters.
 const COMMAND_LEN_MAX: usize = 120;
 
-/// Somebody who listens.
+/// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
     /// Whose socket it is.
