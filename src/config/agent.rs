@@ -49,7 +49,7 @@ words! {
     }
     /// How an agent's standard output is read.
     Reader {
-        /// As it is.
+        /// Every line is text of the answer, as it is.
         Lines = "lines",
         /// As `claude --output-format stream-json` writes it.
         Claude = "claude-json",
@@ -178,7 +178,8 @@ impl Loading {
         }
     }
 
-    /// Agents that may run more at the same time than all workers together: said, since nobody would find out.
+    /// Tells of agents that may run more at the same time than all workers together, since their users
+    /// would not find out.
     pub(super) fn note_capped_agents(&mut self) {
         let workers = self.done.config.limits.workers;
         let capped = self.done.config.agents.iter().filter(|agent| agent.max_parallel > workers);
@@ -206,7 +207,7 @@ impl Loading {
         }
     }
 
-    /// Nobody of this name is left: what an earlier file said was not meant any more.
+    /// Refuses every agent of this name, also one of an earlier file: a later file was meant to replace that.
     fn refuse_agent(&mut self, file: &File<'_>, at: usize, id: Option<AgentId>, reason: String) {
         let full = id.as_ref().map_or("agent".into(), |id| join("agent", id.as_str()));
         self.note(file, at, &full, format!("{reason}; this agent is refused"), Severity::Error);

@@ -20,7 +20,7 @@ const DURATIONS: [(&str, &str); 3] = [
     ("detection_window_ms", "detection_window"),
 ];
 
-/// The same in TOML. What nobody reads is passed over.
+/// The same settings in TOML. Members that the published server does not read are passed over.
 ///
 /// # Errors
 /// A sentence about what is wrong.

@@ -13,11 +13,11 @@ use crate::system;
 /// A variable that Provost reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
-    /// Its name.
+    /// The variable's name, as in the environment.
     pub name: &'static str,
-    /// Who reads it.
+    /// The program that reads it.
     pub reader: &'static str,
-    /// What it does.
+    /// The effect of the variable, for people.
     pub says: Cow<'static, str>,
 }
 
@@ -261,7 +261,7 @@ pub enum Shell {
     Sh,
     /// fish: `set -gx NAME 'value'`.
     Fish,
-    /// One JSON object.
+    /// One JSON object with a member for each variable.
     Json,
 }
 
@@ -269,7 +269,7 @@ pub enum Shell {
 // No `Debug`: it holds a secret.
 #[derive(Clone, Copy)]
 pub struct Whereabouts<'a> {
-    /// The DevIt door.
+    /// The socket or pipe of the DevIt door.
     pub socket: &'a Path,
     /// The secret of that door.
     pub secret: &'a Secret,

@@ -124,9 +124,9 @@ pub struct Note {
 /// How much a note matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Nothing is wrong.
+    /// Nothing is wrong, and a person may want to know it.
     Info,
-    /// Something was ignored.
+    /// Something in the file was ignored.
     Warning,
     /// Something does not work as written.
     Error,
@@ -146,7 +146,7 @@ impl fmt::Display for Note {
 pub struct RefusedWorker {
     /// The file with the entry.
     pub file: String,
-    /// Why, for whoever asks for this worker.
+    /// The reason, for callers that ask for this worker.
     pub reason: String,
     /// Whether it would have been an agent.
     pub is_agent: bool,
@@ -156,7 +156,7 @@ pub struct RefusedWorker {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
 pub struct Broken {
-    /// Where and what.
+    /// The setting, with the file and the mistake.
     pub note: Note,
 }
 
@@ -473,8 +473,8 @@ impl Loading {
         Ok(())
     }
 
-    /// The environment speaks where the files are silent: whoever starts a daemon on demand chooses its
-    /// environment, and that may be the agent that the files are meant to bind.
+    /// The environment counts where the files are silent: the process that starts a daemon on demand chooses
+    /// its environment, and that may be an agent that the files are meant to bind.
     fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
         for (name, path, key, value) in environment.settings() {
             let full = join(path, key);
@@ -520,7 +520,8 @@ impl Loading {
     }
 }
 
-/// Whether a repository's file is another program's: a port in it is for whoever has named none of their own.
+/// Whether a repository's file is another program's: a port in it counts where the user's
+/// own files name none.
 fn theirs(name: &str) -> bool {
     [pin::GIT_PAW, agent_protocol::FILE].contains(&name)
 }

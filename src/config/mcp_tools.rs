@@ -13,15 +13,15 @@ words! {
         All = "all",
         /// Delegated work, reports and workers.
         Tasks = "tasks",
-        /// What waits for somebody's word.
+        /// Commands that wait for an approver.
         Approvals = "approvals",
         /// Work and its locks.
         Locks = "locks",
-        /// Announced changes.
+        /// Changes that agents announce in advance.
         Intents = "intents",
         /// Signatures that agents agree on.
         Contracts = "contracts",
-        /// Whole files.
+        /// Whole files that agents claim.
         Claims = "claims",
         /// Work that is handed over.
         Handoffs = "handoffs",

@@ -46,7 +46,7 @@ pub struct RepoFile {
 /// Whether a file's content may be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Nobody has allowed any content of this file.
+    /// No content of this file was ever allowed.
     New,
     /// Other content was allowed.
     Changed,
@@ -107,7 +107,8 @@ pub fn is_workflow_name(name: &str) -> bool {
     !stem.is_empty() && stem.len() <= 64 && stem.bytes().all(plain)
 }
 
-/// Those that are there, by name, and no more than may be; whoever opens one is careful about links.
+/// The files that are there, by name, and no more than may be; the code that opens one
+/// is careful about links.
 fn workflow_files(root: &Path) -> Vec<String> {
     let dir = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority());
     let Ok(entries) = dir.and_then(|dir| dir.read_dir(WORKFLOWS)) else { return Vec::new() };

@@ -58,7 +58,7 @@ pub enum PlacesError {
     /// A folder cannot be found or made.
     #[error("{path}: {why}")]
     Unusable {
-        /// Which.
+        /// The path of the folder.
         path: String,
         /// What is wrong and what to do.
         why: String,
@@ -182,12 +182,12 @@ impl Places {
         found
     }
 
-    /// Their folders alone.
+    /// The folders of the work trees, at most `most`.
     pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
         self.work_trees(most).into_iter().map(|it| it.top).collect()
     }
 
-    /// The DevIt door.
+    /// The socket or pipe of the DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Devit.name())
     }
@@ -202,7 +202,7 @@ impl Places {
         self.config.join("secrets")
     }
 
-    /// Our own API.
+    /// The socket or pipe of the daemon's own API.
     pub fn own_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Own.name())
     }

@@ -29,7 +29,7 @@ pub struct Ports {
     pub pid: u32,
     /// When that process began, so that its number means it and no later one.
     pub began: u64,
-    /// Its repository.
+    /// The root of the daemon's repository.
     pub root: String,
     /// The ports of the doors over loopback, by the doors' names.
     #[serde(flatten)]
@@ -66,7 +66,7 @@ impl Ports {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Remembers them.
+    /// Writes the record to the runtime folder.
     ///
     /// # Errors
     /// What the system says.

@@ -8,7 +8,7 @@ use crate::base::Ttl;
 /// So many times per span; a count of zero means without limit, as in DevIt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Rate {
-    /// How often.
+    /// How many times; 0 means without limit.
     pub count: u32,
     /// Within how many seconds.
     pub per_s: u32,

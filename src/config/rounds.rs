@@ -17,7 +17,7 @@ words! {
     Checks {
         /// It is told, and the execution succeeds all the same.
         Reported = "reported",
-        /// The execution fails.
+        /// The execution fails, too.
         Required = "required",
     }
     /// How the five phases of an execution are done.

@@ -171,7 +171,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The daemon itself.
+    /// What the daemon announces and accepts, and when it stops by itself.
     ["daemon"] daemon: Daemon {
         /// DevIt worker versions that may REGISTER, one or a list; while empty, any version may and REGISTER is optional.
         expected_worker_version: Versions = Versions::default(), "version", Strict;
@@ -191,7 +191,7 @@ settings! {
         expires: Ttl = Ttl::minutes(10), "duration";
     }
 
-    /// The DevIt door.
+    /// The DevIt door, at which DevIt's clients delegate work.
     ["devit"] devit: Devit {
         /// One more Unix socket to listen on, for clients with a fixed address; it gets mode 0600 and the peer's uid is checked.
         socket: Option<PathBuf> = None, "path";
@@ -287,15 +287,15 @@ settings! {
 
     /// The agents for the phases of an execution whose agent has the mode `pipeline`. The requested agent does each phase without an entry here.
     ["a6s.pipeline"] pipeline: A6sPipeline {
-        /// Collects the facts.
+        /// The agent that collects the facts.
         research: Option<AgentId> = None, "ident";
-        /// Plans the work.
+        /// The agent that plans the work.
         inspect: Option<AgentId> = None, "ident";
-        /// Does the work.
+        /// The agent that does the work.
         generate: Option<AgentId> = None, "ident";
-        /// Improves the work.
+        /// The agent that improves the work.
         optimize: Option<AgentId> = None, "ident";
-        /// Reviews the work.
+        /// The agent that reviews the work.
         review: Option<AgentId> = None, "ident";
     }
 
@@ -351,7 +351,7 @@ settings! {
         republish_working_ttl_seconds: u32 = 60, "seconds" within 0..=86_400;
     }
 
-    /// The conflicts themselves.
+    /// Which conflicts between agents are reported, and when.
     ["supervisor.conflict"] conflict: ConflictSettings {
         /// How long two agents may change one file before the supervisor is asked.
         window_seconds: u32 = 120, "seconds" within 1..=86_400;
@@ -417,7 +417,7 @@ settings! {
         protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 
-    /// Retention and durability.
+    /// How long history is kept, and when changes are on disk.
     ["store"] store: StoreSettings {
         /// `verb`: delegations, approvals and the like are on disk before the daemon answers; `full`: every command is.
         durability: Durability = Durability::Verb, "", Strict, Owner;

@@ -57,7 +57,7 @@ pub trait Value: Sized {
     /// Whether `"off"` is a value of the optional form.
     const MAY_BE_OFF: bool = false;
 
-    /// Reads the value.
+    /// Reads a value from a file.
     ///
     /// # Errors
     /// A sentence that says what was expected, for the person who wrote the file.
@@ -436,36 +436,36 @@ words! {
     Durability {
         /// Each verb as its row in the table of verbs says.
         Verb = "verb",
-        /// Everything.
+        /// Every command waits for the disk.
         Full = "full",
     }
     /// The least important message that is logged.
     LogLevel {
-        /// Someone must act.
+        /// A person has to act.
         Error = "error",
-        /// Someone may be attacking or misconfigured.
+        /// A client may be an attacker or misconfigured.
         Warn = "warn",
-        /// State moved.
+        /// Something has changed, as intended.
         Info = "info",
-        /// For those who work on Provost.
+        /// Details for those who work on Provost.
         Debug = "debug",
     }
     /// Which ends of tasks are told on the desktop.
     DesktopTasks {
         /// All but those that were taken back.
         All = "all",
-        /// Failures.
+        /// Tasks that have failed.
         Failed = "failed",
-        /// None.
+        /// The desktop is told of no task.
         None = "none",
     }
-    /// What a lock means for a commit by somebody else.
+    /// The effect of a lock on a commit by another agent.
     Enforce {
-        /// It is refused.
+        /// The commit is refused.
         Deny = "deny",
-        /// It is told.
+        /// The commit goes on, and its author is told of the lock.
         Advise = "advise",
-        /// Nothing.
+        /// Commits are not checked for locks.
         Off = "off",
     }
     /// What becomes of a request for a place that another agent has through another door.
@@ -479,7 +479,7 @@ words! {
     Unchecked {
         /// It goes on, with a warning.
         Pass = "pass",
-        /// It is refused.
+        /// The commit is refused.
         Block = "block",
     }
     /// Where the wit door has sockets.
@@ -488,7 +488,7 @@ words! {
         Found = "found",
         /// In all work trees.
         Always = "always",
-        /// Nowhere.
+        /// The door has no sockets.
         Never = "never",
     }
     /// What becomes of the published server's database that lies in the repository.
@@ -497,54 +497,54 @@ words! {
         Ask = "ask",
         /// Its events are put on the timeline.
         Auto = "auto",
-        /// Nothing.
+        /// The database is ignored.
         Never = "never",
     }
     /// What a request over loopback HTTP proves itself by.
     LoopbackAuth {
         /// The kernel says that it comes from a process of this user.
         Peer = "peer",
-        /// A token, besides.
+        /// A token is needed as well.
         Token = "token",
     }
     /// Whether there is an audit log of messages in the repository.
     KeepLog {
         /// Where there is a folder `.git-paw` in it.
         Found = "found",
-        /// Yes; the folder is made.
+        /// There is always one; the folder is made.
         Always = "always",
-        /// No.
+        /// There is never one.
         Never = "never",
     }
     /// How its lines are written.
     LogFormat {
-        /// As JSON.
+        /// One JSON object in each line.
         Json = "json",
         /// As text, in git-paw's own words.
         Text = "text",
     }
     /// The program that takes pictures of the screen.
     ScreenBackend {
-        /// X11.
+        /// Takes pictures under X11.
         Scrot = "scrot",
-        /// X11, of ImageMagick.
+        /// Takes pictures under X11; a part of ImageMagick.
         Import = "import",
-        /// The same, as DevIt calls it.
+        /// The same program, as DevIt calls it.
         Imagemagick = "imagemagick",
-        /// Wayland.
+        /// Takes pictures under Wayland.
         Grim = "grim",
     }
     /// The format of pictures.
     ImageFormat {
-        /// Portable Network Graphics.
+        /// Portable Network Graphics, without loss.
         Png = "png",
-        /// JPEG.
+        /// JPEG, with loss.
         Jpg = "jpg",
-        /// The same, spelt out.
+        /// The same format, spelt out.
         Jpeg = "jpeg",
-        /// Windows' bitmaps.
+        /// Windows' bitmaps, without compression.
         Bmp = "bmp",
-        /// WebP.
+        /// WebP, which few programs take.
         Webp = "webp",
         /// Tagged Image File Format.
         Tiff = "tiff",
@@ -555,14 +555,14 @@ words! {
         Cli = "cli",
         /// Started once per task and spoken to in MCP.
         Mcp = "mcp",
-        /// Connects by itself.
+        /// Connects by itself, and collects its tasks.
         Polling = "polling",
     }
     /// How a worker's standard output is read.
     ParseMode {
-        /// One JSON value.
+        /// One JSON value is the answer.
         Json = "json",
-        /// Plain text.
+        /// The text is the answer.
         Text = "text",
     }
     /// How a worker is confined.
@@ -571,23 +571,23 @@ words! {
         Job = "job",
         /// Landlock, seccomp and signal scope.
         Ll = "ll",
-        /// Namespaces besides.
+        /// Namespaces, and the layers of `ll`.
         Ns = "ns",
     }
     /// What a worker may do with the repository whose files it changes.
     Git {
-        /// Read it.
+        /// The worker may read it.
         Read = "read",
-        /// Write to it.
+        /// The worker may read it and write to it.
         Write = "write",
     }
     /// What a worker can reach.
     Network {
-        /// Nothing.
+        /// No network at all.
         None = "none",
-        /// Listed local ports.
+        /// The listed ports of the host's loopback.
         Ports = "ports",
-        /// Listed hosts.
+        /// The listed hosts, through the daemon's proxy.
         Hosts = "hosts",
     }
 }

@@ -125,7 +125,7 @@ impl Loading {
 /// What to say about a key that a worker, or an agent, does not have.
 ///
 /// # Errors
-/// The same for whoever asks for the worker, when the key was meant to restrict it.
+/// The same text, for callers that ask for the worker, when the key was meant to restrict it.
 pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, String> {
     let meant = nearest(key, rows.iter().map(|row| row.key));
     let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();

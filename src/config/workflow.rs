@@ -40,11 +40,11 @@ words! {
         Research = "research",
         /// Whether it can be done is found out.
         Inspect = "inspect",
-        /// The work itself.
+        /// The work itself is done.
         Generate = "generate",
-        /// It is tidied up.
+        /// The result is tidied up.
         Optimize = "optimize",
-        /// It is checked.
+        /// The result is checked.
         Review = "review",
     }
 }
@@ -76,7 +76,7 @@ section! {
         prompt: Option<Prompt> = None, "template", Strict;
         /// Run instead of an agent, in the same copy, without network and secrets; the step fails if it does. `{input}` and `{inputs.KEY}` are filled in.
         command: Vec<String> = Vec::new(), "", Strict;
-        /// The agent is asked again until this command succeeds, to which the same applies; where it does at once, nobody is asked.
+        /// The agent is asked again until this command succeeds, to which the same applies; where it succeeds at once, the agent is not asked.
         until: Vec<String> = Vec::new(), "", Strict;
         /// How often the agent is asked, at the most, where there is an `until`.
         max_rounds: u32 = WORKFLOW_ROUNDS, "rounds" within 1..=WORKFLOW_ROUNDS_MAX, Strict;
@@ -122,7 +122,7 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     /// The file with the entry.
     pub file: String,
-    /// Its line there.
+    /// The line at which it begins in that file, from 1.
     pub line: usize,
 }
 
