@@ -11,7 +11,7 @@ pub struct Call {
     /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of the module.
     /// What happens in a callback belongs to the function in which it is written.
     pub caller: Option<u32>,
-    /// What is called.
+    /// The called function or method, as it is written.
     pub callee: Callee,
     /// Where, in bytes, as on disk.
     pub at: u32,
@@ -61,7 +61,7 @@ pub enum Form {
     New,
     /// `<F/>`.
     Jsx,
-    /// A tagged template.
+    /// A tag of a template: ``f`text` ``.
     Tag,
     /// `@f` or `@f()`.
     Decorator,
@@ -72,9 +72,9 @@ pub enum Form {
 pub struct Edge<'a> {
     /// Who calls, as a number in [`Reading::symbols`].
     pub caller: u32,
-    /// Whom.
+    /// The symbol that is called, or what stands for it outside of the file.
     pub target: Target<'a>,
-    /// The first call.
+    /// The first such call in the file.
     pub call: &'a Call,
 }
 
@@ -94,7 +94,7 @@ pub(super) enum Near {
     Symbol(u32),
     /// Something that a function around the caller has imported for itself.
     Import {
-        /// The function.
+        /// The function, as a number in [`Reading::symbols`].
         within: u32,
         /// The import, as a number in [`Reading::imports`].
         number: u32,

@@ -45,7 +45,7 @@ struct Level {
     separator: Option<char>,
 }
 
-/// Writes one signature.
+/// Writes the canonical form and the text of one signature.
 pub(super) struct Scribe<'a> {
     source: &'a [u8],
     table: &'static Table,

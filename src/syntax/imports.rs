@@ -61,20 +61,20 @@ pub struct Export {
     /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for everything of
     /// another module.
     pub name: Box<str>,
-    /// What it is.
+    /// The symbol or import that the name stands for.
     pub what: Exported,
 }
 
-/// What is exported.
+/// Where the value of an exported name is defined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exported {
     /// Something of this file: the path of a symbol, or the local name of an import.
     Local(Box<str>),
     /// Something of another file: a number in [`Reading::imports`](super::Reading::imports), and what of it.
     Passed {
-        /// From where.
+        /// The import that brings it, as a number in [`Reading::imports`](super::Reading::imports).
         import: u32,
-        /// What of it.
+        /// The name that the other file has for it, or all of its names.
         imported: Imported,
     },
 }

@@ -16,7 +16,7 @@ use crate::base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
 pub(super) enum Seen {
     /// No value yet: `null`, or nothing.
     Unset,
-    /// Some value.
+    /// Some value, of a type that cannot be seen.
     Unknown,
     /// A value of a type that the language brings: a list, a string.
     BuiltIn,
@@ -82,7 +82,7 @@ struct Local {
 struct Assigned {
     name: Box<str>,
     at: u32,
-    /// The symbol around.
+    /// The symbol around the assignment, as a number; `None` at the top of the file.
     owner: Option<u32>,
     seen: Seen,
 }

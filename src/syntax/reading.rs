@@ -45,11 +45,11 @@ pub struct Reading {
 /// What of a file may be missing from its reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unread<'a> {
-    /// Nothing.
+    /// Nothing is missing from it.
     Nothing,
     /// What has to do with these names: they stand within what does not parse.
     Beside(&'a BTreeSet<Box<str>>),
-    /// Anything.
+    /// Anything may be missing: the file was not read to its end.
     Anything,
 }
 

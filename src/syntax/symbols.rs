@@ -19,11 +19,11 @@ pub enum Kind {
     Setter,
     /// A class, by declaration or expression.
     Class,
-    /// A TypeScript interface.
+    /// An interface of TypeScript.
     Interface,
     /// A name for a type.
     TypeAlias,
-    /// An enumeration.
+    /// An enumeration, with its members.
     Enum,
     /// A namespace or a declared module.
     Namespace,
@@ -53,7 +53,7 @@ pub struct Symbol {
     pub path: Box<str>,
     /// Length of its own name, with which the path ends. Names may have dots themselves.
     pub(super) name_len: u32,
-    /// What it is.
+    /// The kind of definition.
     pub kind: Kind,
     /// Its bytes, as on disk, decorators included, a leading `export` not.
     pub range: Range<u32>,

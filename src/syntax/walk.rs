@@ -23,7 +23,7 @@ use crate::base::limits::{
 /// What surrounds the nodes at one place.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Scope {
-    /// The innermost symbol.
+    /// The innermost symbol around, as a number; `None` at the top of the file.
     pub(super) owner: Option<u32>,
     /// The function to which calls belong.
     pub(super) caller: Option<u32>,
@@ -45,7 +45,7 @@ pub(super) struct Above {
 }
 
 impl Above {
-    /// Its bytes.
+    /// The bytes of the node, as on disk.
     pub(super) fn range(&self) -> Range<u32> {
         self.start..self.end
     }
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         self.above.iter().rev().find(|above| is_one(above.kind)).map(Above::range)
     }
 
-    // Locals.
+    // Locals: the names that functions have for themselves.
 
     /// Records a parameter or a variable of a function.
     pub(super) fn local(&mut self, name: &str, scope: Range<u32>, seen: Seen, typed: bool) {
@@ -299,7 +299,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    // Recording.
+    // Recording: symbols, calls and imports, within bounds.
 
     /// Records a symbol within the owner; none if there is no room for it.
     pub(super) fn symbol(&mut self, found: Found<'_>) -> Option<u32> {
@@ -495,7 +495,7 @@ impl<'a> Walk<'a> {
         enough
     }
 
-    // Trouble.
+    // Trouble: reasons to leave out a part of the file.
 
     fn is_too_deep(&mut self, node: Node<'_>) -> bool {
         let deep = self.above.len() >= SOURCE_DEPTH_MAX;
