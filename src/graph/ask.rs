@@ -10,7 +10,7 @@ use crate::base::{RepoPath, SymbolPath};
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
-    /// Files.
+    /// Files that the graph holds.
     pub files: usize,
     /// Symbols, each path of a file once.
     pub symbols: usize,
@@ -22,7 +22,7 @@ pub struct Size {
     pub bytes: usize,
 }
 
-/// What a name that somebody asked for is.
+/// The answer to a request for a symbol by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// These symbols, by their full paths.
@@ -87,7 +87,7 @@ impl Graph {
         let (asked, mut inside) = self.meant(file, of.symbol());
         for node in &asked {
             let it = &file.outline.nodes[*node as usize];
-            // Whoever makes an instance runs the constructor.
+            // A caller that makes an instance runs the constructor.
             if it.kind == crate::syntax::Kind::Constructor {
                 inside.extend(it.parent);
             }
@@ -158,7 +158,7 @@ impl Graph {
         found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
-    /// Which symbols of a file somebody means.
+    /// The symbols of a file that a request means.
     pub fn asked(&self, of: &SymbolPath) -> Asked {
         if of.file().as_str() == UNKNOWN {
             return Asked::Found(vec![of.clone()]);
@@ -259,7 +259,7 @@ fn are_near(a: &str, b: &str) -> bool {
     row[b.len()] <= most
 }
 
-/// A symbol as others name it; none for names with control characters, which nobody can ask for.
+/// A symbol as others name it; none for names with control characters, which no request can have.
 fn name(file: &File, node: u32) -> Option<SymbolPath> {
     SymbolPath::of(file.path.clone(), file.outline.path(node)).ok()
 }

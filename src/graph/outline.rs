@@ -39,7 +39,7 @@ pub(super) enum Gap {
     Anything,
 }
 
-/// A symbol.
+/// A symbol, without its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
     pub(super) path: Word,

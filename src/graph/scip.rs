@@ -5,16 +5,16 @@
 
 use crate::base::limits::SCIP_OCCURRENCES_MAX;
 
-/// An index.
+/// An index, as far as the graph uses it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Index<'a> {
     /// The program that made it, and its version.
     pub tool: String,
-    /// Its files.
+    /// The files that the index is about.
     pub documents: Vec<Document<'a>>,
 }
 
-/// One file.
+/// One file of an index, with the names in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Document<'a> {
     /// From the root of what was indexed.
@@ -33,7 +33,7 @@ pub enum Unit {
     /// Code units of UTF-16. Indexes that do not say it mean this.
     #[default]
     Utf16,
-    /// Code points.
+    /// Code points of Unicode, whatever their encoding.
     Points,
 }
 
@@ -63,7 +63,7 @@ pub enum NoIndex {
     TooMany,
 }
 
-/// Reads an index.
+/// Reads the fields that the graph uses, and skips all others.
 ///
 /// # Errors
 /// [`NoIndex`].

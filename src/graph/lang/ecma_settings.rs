@@ -12,7 +12,7 @@ use crate::graph::modules::{folder_of, joined};
 #[derive(Default, Debug)]
 pub(super) struct Settings {
     configs: BTreeMap<Box<str>, Config>,
-    /// By folder.
+    /// The `package.json` files, by their folders.
     packages: BTreeMap<Box<str>, Package>,
 }
 
