@@ -166,8 +166,8 @@ impl Keeper {
             self.forget_folder(gone);
         }
         if !gone.is_empty() {
-            // One that was renamed is watched under both names at first, and with the old one the new one is let go.
-            // Looking at everything watches everything anew.
+            // One that was renamed is watched under both names at first, and with the old one the new one is
+            // let go. A look at everything sets every watch again.
             self.index.0.bell.ring(|news| news.everything = true);
         }
         let missing = found.missing;

@@ -28,16 +28,16 @@ pub(super) struct Known {
 /// Which content of a file it has.
 #[derive(Clone, Debug)]
 struct Version {
-    /// None if somebody else has read it, or if it was too young to tell.
+    /// `None` if the thread of a request has read the file, or if it was too young to tell.
     stamp: Option<Stamp>,
-    /// Of the one who has read it.
+    /// The ticket of the thread that has read it.
     ticket: u64,
     /// What was read, to be recognised by.
     reading: Weak<Reading>,
 }
 
 impl Known {
-    /// A number for somebody who begins to read. Whoever has begun later sees what is at least as new.
+    /// A number for a thread that begins to read. A thread with a higher number sees what is at least as new.
     pub(super) fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
@@ -99,7 +99,7 @@ pub(super) fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
 }
 
 impl Index {
-    /// Reads a file anew if it is not as it was; whether it was not.
+    /// Reads a file again if it is not as it was; whether it was not.
     pub(super) fn catch_up(&self, path: &RepoPath) -> bool {
         if !is_of_interest(path.as_str()) {
             return false;
@@ -111,7 +111,7 @@ impl Index {
             return false;
         }
         let listed = !self.0.on || self.known(|known| known.is_listed(path));
-        // Somebody asks about a new file before the system has told of it.
+        // A request may ask about a new file before the system has told of it.
         if !listed && (!self.known(|known| known.looks_at(path)) || is_ignored(&self.0.root, path)) {
             return false;
         }
@@ -127,7 +127,7 @@ impl Index {
         match self.read_source(path, ticket) {
             Put::Changed => true,
             Put::Same => false,
-            // Found gone by somebody else, meanwhile; if it is back, they will hear of it.
+            // Another thread has found it gone meanwhile. Should the file be back, the system tells of that.
             Put::TooLate => self.read_source(path, self.known(Known::ticket)) == Put::Changed,
         }
     }
@@ -217,7 +217,7 @@ impl Index {
                 if graph.holds(path, &outline) {
                     return Put::Same;
                 }
-                // What somebody else has found out was about what it contained before.
+                // Edges that were found out by other means were about what the file contained before.
                 graph.tell(path, None);
                 known.full = graph.put(path, outline).err().or(known.full);
                 Put::Changed

@@ -73,7 +73,7 @@ struct Progress {
 /// A `.scip` index that is used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scip {
-    /// What made it.
+    /// The program that made it, and its version.
     pub tool: String,
     /// Files for which it is used.
     pub files: usize,
@@ -86,7 +86,7 @@ pub struct Scip {
 /// What there is, and how good it is.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct State {
-    /// How much.
+    /// How much the graph holds.
     pub size: Size,
     /// Whether everything that is to be read has been.
     pub complete: bool,
@@ -96,14 +96,14 @@ pub struct State {
     pub watching: bool,
     /// What reading everything for the first time took, in milliseconds; none while it goes on.
     pub took_ms: Option<u64>,
-    /// The index that somebody else has made, if there is one.
+    /// The index of another program that is used, if there is one.
     pub scip: Option<Scip>,
 }
 
 /// How the repository is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether at all. If not, only files that somebody asks about are known.
+    /// Whether the repository is read at all. If not, only files that requests ask about are known.
     pub on: bool,
     /// Source files that are read at most.
     pub files_max: usize,
@@ -178,7 +178,7 @@ impl Index {
         self.ask(|graph| graph.callees_of(path, symbols))
     }
 
-    /// Which symbols somebody means.
+    /// The symbols of a file that a request means.
     pub fn asked(&self, of: &SymbolPath) -> Asked {
         self.ask(|graph| graph.asked(of))
     }
@@ -227,8 +227,8 @@ impl Index {
         }
     }
 
-    /// Takes in what somebody has just read of a file; whether the file is one that the index has. Quick. If it is not
-    /// known yet, the thread looks whether it is to be.
+    /// Takes in a reading that a request has just made of a file; whether the file is one that the index has.
+    /// Quick. If it is not known yet, the thread looks whether it is to be.
     pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         let (ticket, listed, same) =
             self.known(|known| (known.ticket(), known.is_listed(path), known.is_of(path, reading)));
@@ -248,8 +248,8 @@ impl Index {
         true
     }
 
-    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first, and nobody is
-    /// at work on it.
+    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first,
+    /// and no thread is at work on it.
     pub fn is_ready(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         self.0.known.try_lock().is_ok_and(|known| known.is_of(path, reading))
             && self.0.graph.try_read().is_ok_and(|graph| graph.is_settled())
@@ -285,7 +285,7 @@ impl Index {
     }
 
     fn tell(&self, paths: Vec<RepoPath>) {
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = self.0.changed.send(paths.into());
     }
 }

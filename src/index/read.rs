@@ -14,7 +14,8 @@ pub(super) struct Stamp {
     len: u64,
     /// When it was written, in nanoseconds.
     pub(super) written: i128,
-    /// Inode, and second and nanosecond of the last change, where systems have them; nobody can set the latter.
+    /// Inode, and second and nanosecond of the last change, where systems have them; no program
+    /// can set the latter.
     id: (u64, i64, i64),
 }
 
@@ -82,7 +83,7 @@ pub(super) enum Content {
 
 /// Reads a file of at most `most` bytes. A pipe's other end is not waited for.
 pub(super) fn content(root: &Dir, path: &RepoPath, most: usize) -> io::Result<Content> {
-    // A link that somebody has put there instead is followed beneath the root alone.
+    // A link that another program has put there instead is followed beneath the root alone.
     let file = match root.open_with(path.as_str(), &reading_without_waiting()) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Content::Nothing),

@@ -15,7 +15,7 @@ use crate::base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
 use crate::graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
 use crate::syntax::{Patience, Reading, language_of};
 
-/// Its name.
+/// The name of the file at the root.
 pub(super) const NAME: &str = "index.scip";
 
 /// Where things are defined, by their names in the index.
@@ -27,7 +27,7 @@ struct Believed<'a> {
     bytes: Vec<u8>,
     reading: Arc<Reading>,
     document: &'a Document<'a>,
-    /// Where lines begin.
+    /// The byte at which each line begins.
     lines: Vec<usize>,
 }
 

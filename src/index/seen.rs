@@ -17,7 +17,7 @@ use crate::base::limits::SEEN_FILES_MAX;
 pub enum Way {
     /// It was not there before.
     Created,
-    /// It was written.
+    /// It was written, or replaced by another file.
     Changed,
     /// It is not there any more.
     Deleted,
@@ -26,9 +26,9 @@ pub enum Way {
 /// A file of which something has become.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sight {
-    /// Which.
+    /// The file, relative to the root.
     pub path: RepoPath,
-    /// What.
+    /// The kind of change.
     pub way: Way,
 }
 
@@ -93,7 +93,7 @@ impl Files {
     ) -> Vec<Sight> {
         let mut sights = Vec::new();
         let mut lost: Vec<RepoPath> = gone.iter().flat_map(|it| self.in_folder(it, true)).collect();
-        // Of a look that was cut short, nobody knows what is missing.
+        // After a look that was cut short, it is not known which files are missing.
         if whole {
             lost.extend(self.in_folder(folder, all));
         }
@@ -135,7 +135,7 @@ impl Index {
         let sights = files.take_over(folder, all, gone, found, whole);
         drop(files);
         if !is_first && !sights.is_empty() {
-            // Nobody may be looking.
+            // There may be no receiver.
             let _ = self.0.seen.send(sights.into());
         }
     }

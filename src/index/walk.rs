@@ -13,7 +13,7 @@ use crate::base::{IgnoreRules, RepoPath};
 use crate::graph::is_settings;
 use crate::syntax::language_of;
 
-/// Never of interest, also where nobody ignores them.
+/// Folders that are never of interest, even where no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 
 /// What there is, at or below a folder.
@@ -37,11 +37,11 @@ pub(super) fn is_of_interest(path: &str) -> bool {
 pub(super) enum Depth {
     /// What is directly in a folder, and all of folders that are new.
     One,
-    /// Everything below it.
+    /// Everything below the folder.
     All,
 }
 
-/// A look around.
+/// A look around, from one folder down.
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Dir,
     /// How many files may be found.
