@@ -1,6 +1,7 @@
-//! The doors, one row each: what a protocol is called, where its clients find it, and what a name without proof may do there.
+//! The table of doors: for each protocol its name, the place where its clients find it, and the rights of
+//! a name without proof.
 //!
-//! From a row come the door's settings, its port and what is remembered of it, the environment variables of
+//! From a row come the door's settings, its port and the record of that, the environment variables of
 //! `provost env`, the words of rules' `when.door`, the rights of names, and the page `docs/doors.md`.
 
 use serde::{Deserialize, Serialize};

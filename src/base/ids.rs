@@ -163,7 +163,7 @@ macro_rules! number_id {
 number_id! {
     /// Position in the event log. Dense: no gaps, no repeats.
     EventSeq;
-    /// A command that waits for someone's word.
+    /// A command that waits for an approver.
     ApprovalId;
     /// Files written together, that can be undone together.
     ApplyId;

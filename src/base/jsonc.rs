@@ -1,7 +1,7 @@
 //! JSON with comments, as people write their settings: read with the place of each part in the text.
 //!
-//! `jsonc-parser` reads it. Before that, one pass over its tokens refuses what JSON does not have and the parser would take all
-//! the same, and bounds the nesting: the parser takes stack for each level.
+//! `jsonc-parser` reads it. Before that, one pass over the tokens refuses forms that JSON does not have and
+//! that the parser would accept, and bounds the nesting, since the parser takes stack for each level.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::tokens::Token;

@@ -68,8 +68,8 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Size of a status answer, in bytes, but for the unfinished tasks in brief, of which none is left out. DevIt's client
-/// waits one second for the line.
+/// Size of a status answer, in bytes, without the short rows of unfinished tasks, which are always complete.
+/// DevIt's client waits one second for the line.
 pub const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// Notes kept per task: the first and the newest.
@@ -369,7 +369,7 @@ pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
 /// most of the ten mebibytes that the matcher takes. More are tried when they come.
 pub const WATCH_PATTERNS_EASY_BYTES: usize = 8 << 10;
 
-/// Matching files of one task that are remembered, at some 150 bytes each; more is no list that anybody reads.
+/// Matching files of one task that are remembered, at some 150 bytes each; no person reads a longer list.
 pub const WATCH_FILES_MAX: usize = 10_000;
 
 /// Directories of one task about which the kernel is asked for hints; its own bound counts all of a user's programs
@@ -394,7 +394,7 @@ pub const GIT_LIST_BYTES_MAX: u64 = 1 << 29;
 /// One entry of it, in bytes.
 pub const GIT_ENTRY_BYTES_MAX: u64 = 1 << 16;
 
-/// Places in one index where other repositories belong, each of which is held by a mount.
+/// Places in one index where other repositories belong. Each is held by a mount.
 pub const GIT_LINKS_MAX: usize = 4_096;
 
 /// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
@@ -500,13 +500,13 @@ pub const WIT_BODY_MS_MAX: u64 = 30_000;
 /// Longest id of a request at the wit door, in bytes, since it is sent back. wit's are UUIDs.
 pub const WIT_ID_LEN_MAX: usize = 4_096;
 
-/// Work trees of one repository that have a wit socket; more are no place where anybody works.
+/// Work trees of one repository that have a wit socket; no agent works in more at once.
 pub const WIT_WORKTREES_MAX: usize = 64;
 
 /// Files that are parsed at once; more only wait for the same cores.
 pub const CODE_READERS_MAX: usize = 4;
 
-/// Files of which is remembered what they said when they were last asked for.
+/// Files whose content at the last request is remembered.
 pub const CODE_STAMPS_MAX: usize = 20_000;
 
 /// Files of one check of contracts; a commit that touches more is a rewrite.
@@ -566,7 +566,7 @@ pub const WATCH_EVENTS_MAX: usize = 4_096;
 /// How long it has to be quiet before changed files are looked at, in milliseconds: a checkout writes many.
 pub const WATCH_QUIET_MS: u64 = 30;
 
-/// Files of any kind of which it is remembered when they were written, at some 150 bytes each.
+/// Files of any kind whose time of writing is remembered, at some 150 bytes each.
 pub const SEEN_FILES_MAX: usize = 50_000;
 
 /// How long changes wait at most for quiet, in milliseconds.

@@ -18,9 +18,9 @@ pub enum Scope {
     Work = 16,
     /// Allow or deny commands that wait for an approver.
     Approve = 32,
-    /// Look after the daemon: keys, policy, anybody's tasks.
+    /// Look after the daemon: keys, policy, and the tasks of all agents.
     Operate = 64,
-    /// What only the daemon's own hands may say.
+    /// Verbs of the daemon itself, by which its effects report; no client has this right.
     Host = 128,
 }
 

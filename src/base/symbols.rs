@@ -1,4 +1,4 @@
-//! Names of symbols: a file of the repository, and what in it.
+//! Names of symbols: a file of the repository, and the name of a symbol in it.
 
 use std::fmt;
 

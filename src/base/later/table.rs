@@ -1,4 +1,5 @@
-//! The rows. Each names where its tool says that it reads the file; a tool that is not here is not known.
+//! The rows of the table of settings that run later. Each names the page on which its tool says that it reads
+//! the file. Files of tools without a row are not known.
 
 use super::Whose::{Agents, Editors, Hooks, Instructions, Interpreters, Shells, VersionControl};
 use super::{Held, Row, Whose};

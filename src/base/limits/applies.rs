@@ -34,7 +34,7 @@ pub const APPLY_LINE_BYTES_MAX: usize = 64 << 10;
 /// for the last one.
 pub const APPLIED_TOLD_AT_ONCE: usize = 32;
 
-/// Files of which is remembered that an apply wrote them, until the watch has seen them.
+/// Files that are remembered because an apply wrote them, until the watch has seen them.
 pub const APPLIED_REMEMBERED_MAX: usize = 2_000;
 
 /// Bytes of the differences that an approver is shown about an apply. A person reads no more,

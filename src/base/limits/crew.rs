@@ -81,7 +81,7 @@ pub const TIMELINE_WAIT_S_MAX: u64 = 25;
 /// takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;
 
-/// Size of a claimed file of which versions are kept, in bytes. Larger ones are generated, or data.
+/// Largest claimed file whose versions are kept, in bytes. Larger ones are generated, or data.
 pub const VERSION_BYTES_MAX: usize = 1 << 20;
 
 /// Versions of claimed files that are kept; the one that was longest not asked for gives way.

@@ -1,5 +1,6 @@
-//! Bounds of what the hooks of hosts work out of a tool call. A host gives a hook half a minute, and some let the write through when
-//! that has passed, so all of it ends earlier; what is beyond a bound counts as writing everything.
+//! Bounds of the hooks of hosts, which find out the files that a tool call writes. A host gives a hook half a
+//! minute, and some hosts let the write through after that, so a hook ends earlier. A call beyond a bound
+//! counts as one that writes every file.
 
 /// Obstacles that a refusal names; a model reads it, and that costs.
 pub const HOOK_OBSTACLES_NAMED_MAX: usize = 8;

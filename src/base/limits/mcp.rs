@@ -22,7 +22,7 @@ pub const MY_TASKS_SCANNED_MAX: usize = 1_000;
 /// How often a host is asked to look at a task, in milliseconds.
 pub const MCP_POLL_MS: u64 = 2_000;
 
-/// Tasks on which one server process keeps an eye for its host, so as to tell it of changes; a host polls besides.
+/// Tasks that one server process watches for its host, to report changes. A host polls as well.
 pub const MCP_WATCHED_MAX: usize = 64;
 
 /// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and what
@@ -54,7 +54,7 @@ pub const INBOX_PAGE_MAX: usize = 100;
 /// one, since JSON may stand in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
 
-/// An id of a request that is told of a fault in it, in bytes.
+/// Longest id of a request that an answer about a faulty request repeats, in bytes.
 pub const MCP_ID_BYTES_MAX: usize = 256;
 
 /// What is said of why a message is none, in characters: it may quote the message.
@@ -96,7 +96,8 @@ pub const PARKED_OF_ONE_MAX: usize = 64;
 /// The processes above one that are looked at; no real chain is a tenth as long.
 pub const ANCESTORS_MAX: usize = 1_000;
 
-/// Processes of which is known that agents speak from them, before those that have ended are forgotten; each is a few bytes.
+/// Processes that are remembered because an agent has spoken from them. Beyond that, ended ones are
+/// forgotten; each takes a few bytes.
 pub const SPEAKERS_MAX: usize = 10_000;
 
 /// How long a host hears nothing of a call that waits, in milliseconds: some lose patience after twenty seconds.

@@ -11,7 +11,7 @@ pub const POST_AGENTS_OF_ONE_MAX: usize = POST_AGENTS_MAX / 4;
 /// compared with nothing.
 pub const POST_FILES_MAX: usize = 1_000;
 
-/// Folders and patterns among these: each is compared with every file that anybody works on.
+/// Folders and patterns among these: each is compared with every file that an agent works on.
 pub const POST_WIDE_MAX: usize = 32;
 
 /// Regions of one file in an intent; with more, all of the file is meant.
