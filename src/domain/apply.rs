@@ -137,7 +137,7 @@ impl Written {
     pub(super) fn apply(&mut self, change: &ApplyChange) {
         match change {
             ApplyChange::Wrote(file, content) => {
-                // Which one gives way does not matter: it is told of twice at worst.
+                // Which one gives way does not matter: at worst, the change is reported twice.
                 if self.0.len() >= APPLIED_REMEMBERED_MAX {
                     self.0.pop_first();
                 }

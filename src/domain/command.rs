@@ -114,7 +114,7 @@ pub struct Tool {
     pub timeout_s: Option<u64>,
 }
 
-/// Work to be done by someone else. DevIt DELEGATE.
+/// Hand work to a worker. DevIt DELEGATE.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Delegate {
     /// Chosen by the caller; repeats of the same request are answered alike.

@@ -1,4 +1,5 @@
-//! Delegations on their way past policy.
+//! Delegations as a judged verb: the facts that policy gets, and the task that a permission, an approval
+//! or a denial makes.
 
 use super::command::Command;
 use super::judged::{Judged, Permit, QuestionKind, Runs};

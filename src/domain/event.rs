@@ -274,7 +274,7 @@ pub enum EventKind {
         intent: IntentId,
         /// The files that will change; the first few.
         files: Vec<RepoPath>,
-        /// How many conflicts its owner was told of.
+        /// How many conflicts its owner was told about.
         conflicts: u32,
     },
     /// An intent goes on, or has ended.

@@ -257,8 +257,8 @@ impl State {
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// The run of a task has ended that was over before: taken back, or out of time. What it had changed by then is
-    /// kept all the same, and those who had the task's last word hear where.
+    /// The run of a task has ended that was over before: taken back, or out of time. Its changes until then
+    /// are kept nevertheless, and the agents that had the task's last word hear where.
     pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &Report, out: &mut Outbox) {
         let TaskState::Finished { status, .. } = task.state else { return };
         let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {

@@ -1,7 +1,8 @@
 //! A jailed worker's reports about its task while it runs.
 //!
-//! It moves nothing: the task is under way because its process runs, and ends with that process. Its reports are
-//! progress, even a report that it is done; that report is kept, and the task ends when the process ends.
+//! Such a report does not move the task: the task is under way because its process runs, and ends with that
+//! process. All reports count as progress. One that says that the work is done is kept, and the task still
+//! ends with the process.
 
 use std::sync::Arc;
 

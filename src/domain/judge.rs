@@ -201,7 +201,7 @@ pub enum Decision {
         /// Limits, intersected over all rules that allow.
         terms: Terms,
     },
-    /// Wait for someone's word.
+    /// The request waits for an approver.
     NeedApproval {
         /// The rule that asks.
         rule: RuleId,

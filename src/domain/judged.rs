@@ -1,4 +1,4 @@
-//! The hooks of judged verbs in the one path that all of them take; see [`super::decide`].
+//! The traits of judged verbs. All of these take one path ([`super::decide`]), which calls their methods.
 
 use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,

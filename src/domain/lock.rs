@@ -273,8 +273,8 @@ impl State {
         }
     }
 
-    /// The other names of a symbol, without those under which others have it: what a file says may have changed since a
-    /// lock was granted, and its refresh takes nothing from anybody.
+    /// The other names of a symbol, without those under which others have it: what a file says may have
+    /// changed since a lock was granted, and its refresh takes nothing from another agent.
     fn names_left(&self, who: &AgentId, verb: &AcquireLock) -> Vec<Box<str>> {
         let free =
             |name: &str| self.locks.rivals(who, verb.at.file(), std::iter::once(name)).next().is_none();
@@ -390,7 +390,7 @@ impl State {
         found
     }
 
-    /// wit `lock.release`. A lapsed lock is as good as gone for everybody but its holder.
+    /// wit `lock.release`. For all agents but its holder, a lapsed lock does not exist.
     pub(super) fn release(
         &self,
         now: Timestamp,

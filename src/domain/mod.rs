@@ -120,7 +120,7 @@ pub fn provost() -> AgentId {
 pub enum Answer<R> {
     /// The command was carried out, with this reply.
     Done(R),
-    /// Waits for someone's word.
+    /// The command waits for an approver, under this number.
     Parked(ApprovalId),
     /// Policy said no, and that is on record: the task it would have made has failed, its asker has mail.
     Denied(Denial),

@@ -122,7 +122,7 @@ impl State {
         let claim = self.claims.get(&seen.file);
         let says = seen.after.unwrap_or(Content::Missing);
         match self.written.of(&seen.file) {
-            // Told already, with the name of whom it was written for.
+            // The timeline has it already, with the agent for which it was written.
             Some(written) if written == says => return,
             Some(_) => out.put(ApplyChange::Forget(seen.file.clone()).into()),
             None => {}

@@ -1,4 +1,5 @@
-//! Messages that agents publish, each kind with what it carries. The broker door speaks of them in its own words.
+//! Messages that agents publish, each kind with what it carries. The broker door translates them
+//! into its own words.
 //!
 //! ```text
 //!                     +--> the inboxes of those whom it concerns

@@ -154,7 +154,7 @@ impl Principal {
         self.proof == Proof::HostDialog
     }
 
-    /// Whether the caller goes by a name that it has proved in no way, and that is not the user's.
+    /// Whether the caller's name is without proof, and is not the user's.
     pub fn has_free_name(&self) -> bool {
         matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }

@@ -54,7 +54,7 @@ pub(super) fn clip(text: &str) -> Box<str> {
 }
 
 impl State {
-    /// Moves a task to its end, tells everybody who waits for it, and clears what it left in queues.
+    /// Moves a task to its end, tells all agents that wait for it, and clears its messages from queues.
     pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
         let Ending { status, said, from, mut report, failure, message } = ending;
         report.metadata = task.with_files(report.metadata);
@@ -173,7 +173,7 @@ impl State {
         state
     }
 
-    /// Puts progress on record and tells everybody who waits for it.
+    /// Puts progress on record, and tells all agents that wait for the task.
     pub(super) fn announce_progress(
         &self,
         now: Timestamp,

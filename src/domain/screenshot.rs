@@ -104,7 +104,7 @@ impl Runs for TakeScreenshot {
         Ok(facts)
     }
 
-    /// The picture is taken at once, and kept for its asker besides, who asks again.
+    /// The picture is taken at once, and is also kept for its asker, who asks again.
     fn run_granted(
         &self,
         state: &State,

@@ -8,7 +8,7 @@ use crate::base::{AgentId, Ttl};
 /// The core's share of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Versions one of which REGISTER must announce; empty means that any will do.
+    /// The accepted versions, one of which REGISTER must announce; empty accepts any.
     ///
     /// DevIt, `[daemon].expected_worker_version`.
     pub expected_versions: Vec<Box<str>>,

@@ -48,8 +48,8 @@ pub struct Switched {
     pub to: Switch,
     /// The agent or person that has switched it.
     pub by: AgentId,
-    /// With whom that one shares, since a name alone can be anybody's; `None` for a person, who is at no other place
-    /// tomorrow.
+    /// The share of that agent, since any agent can take a free name; `None` for a person, who may come
+    /// from another place tomorrow.
     pub from: Option<Share>,
 }
 

@@ -108,10 +108,10 @@ impl TaskState {
     }
 }
 
-/// A task that was handed over and of which nothing was heard for so long is handed over once more.
+/// A task that was handed over is handed over once more after this long without word of it.
 pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
 
-/// What someone had to say about a task.
+/// What a worker, or the daemon, reports about a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {

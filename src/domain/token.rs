@@ -51,7 +51,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// What it goes by where it must not be shown.
+    /// The token's public id, for places where the token must not be shown.
     pub fn id(&self) -> String {
         self.digest.short()
     }

@@ -416,7 +416,7 @@ pub struct ContractsFollowed {
     pub count: usize,
 }
 
-/// A lock in the way of a request, or an agent that waits for it already.
+/// The lock that a request meets, or an agent that waits for it already.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rival {
     /// The agent that has the lock, or waits for it already.

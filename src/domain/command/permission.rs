@@ -1,4 +1,4 @@
-//! The verb about tools of a host's own.
+//! Verbs about a host's own tools: one asks for a use, one takes the question back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;

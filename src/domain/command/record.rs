@@ -1,4 +1,4 @@
-//! Verbs that record events outside of the core.
+//! The verb that puts an event outside of the core on record.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Events of a crew, and their rows.
+//! Events of a crew, and the rows that they change.
 
 use std::sync::Arc;
 

@@ -175,7 +175,7 @@ impl Locks {
         self.waiters.len()
     }
 
-    /// Locks of which something is due: to lapse, or to be forgotten.
+    /// Locks that are due to lapse, or to be forgotten.
     pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Lock>> {
         self.due.iter().take_while(move |(at, _)| *at <= now).filter_map(|(_, at)| self.get(at))
     }

@@ -1,4 +1,4 @@
-//! The changes of a post besides its event.
+//! The changes that a post makes in addition to its event.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The state of posts besides their content: inboxes, agents' work, and open questions.
+//! The state that posts leave, without their content: inboxes, agents' work, and open questions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use crate::base::limits::STANDOFFS_MAX;
 use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::{Change, Outbox, Refusal, State};
 
-/// What the daemon says begins with this, so that everybody can tell.
+/// Every finding of the daemon begins with this, so that agents can tell it from a reviewer's.
 const TAG: &str = "[conflict-detector]";
 
 const ACROSS_KINDS: &str = "Note: one side declared named regions and the other declared line ranges; these always \
@@ -105,7 +105,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Files that others change, too. Returns those of which both were told just now.
+    /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
     fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, Place, Box<str>)> = BTreeMap::new();
@@ -204,8 +204,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Whose a file is besides `mine`: their names, a mark by which one finding is told from the next, and where that is
-    /// written if it is not their intent.
+    /// The owners of a file other than `mine`: their names, a mark by which one finding is told from the
+    /// next, and the place that says so if it is not their intent.
     fn owners(
         &self,
         mine: &Slug,

@@ -343,7 +343,7 @@ impl State {
             out.put(Change::Post(PostChange::DropQuestion(n)));
         }
         for slug in self.desk.silent_too_long(now) {
-            // The supervisor's inbox is where everybody's questions are.
+            // All agents' questions are in the supervisor's inbox.
             if slug != supervisor() {
                 out.put(Change::Post(PostChange::DropCorrespondent(slug)));
             }

@@ -29,7 +29,8 @@ pub struct Correspondent {
     pub row: Option<Row>,
     /// When the daemon came to know the agent.
     pub since: Timestamp,
-    /// Among whose it is counted: those with whom it shared when it became known; `None` for those whom the daemon names.
+    /// The share that its inbox counts for: the one that the agent had when it became known; `None` for
+    /// agents that the daemon names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }

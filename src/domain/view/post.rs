@@ -1,4 +1,4 @@
-//! Questions about the broker's messages.
+//! Queries about messages between agents.
 
 use std::sync::Arc;
 
