@@ -4,7 +4,7 @@
 //! `policy/README.md`. From the rows come the normal form of rules, the known keys, the compiled test, what an explanation
 //! prints, and the sentence. `naive.rs` has the twin of each row, by an exhaustive match.
 //!
-//! Cheap ones come first, so that a rule for other requests costs almost nothing.
+//! Cheap conditions come first, so that a rule for other requests costs almost nothing.
 
 use std::fmt::Debug;
 use std::sync::Arc;

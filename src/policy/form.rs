@@ -129,7 +129,7 @@ fn texts(
     Some(listed)
 }
 
-/// Patterns over a name, one of which matches.
+/// Patterns over a name. The condition holds when one of them matches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Names(pub(super) Vec<Box<str>>);
 
@@ -158,7 +158,8 @@ impl Form for Names {
     }
 }
 
-/// Patterns over a working directory, one of which matches its path below the root or its absolute path.
+/// Patterns over a working directory. The condition holds when one of them matches its path below the root,
+/// or its absolute path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Folders(pub(super) Vec<Box<str>>);
 
@@ -216,7 +217,7 @@ impl<const INSIDE: bool> Form for Paths<INSIDE> {
     }
 }
 
-/// Phrases, one of which occurs in a command as whole words.
+/// Phrases. The condition holds when one of them occurs in a command as whole words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Phrases(pub(super) Vec<Box<str>>);
 
