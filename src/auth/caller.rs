@@ -1,4 +1,4 @@
-//! Callers over loopback HTTP: processes of this user, each request of which may speak as an agent.
+//! Callers over loopback HTTP: processes of this user. Each of their requests may speak as an agent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Caller {
         self.token.as_ref()
     }
 
-    /// The caller under the name that it gives itself: that of its token in any spelling, or one that is free for anyone to
-    /// take.
+    /// The caller under the name that it gives itself: that of its token in any spelling, or one that is free
+    /// for any agent to take.
     ///
     /// # Errors
     /// [`Rejected::OtherName`], [`Rejected::Reserved`], [`Rejected::Taken`].
@@ -83,7 +83,7 @@ impl Caller {
         self.names.is_good(self.token.as_ref().map(|it| &it.digest))
     }
 
-    /// Whether the caller may still go by the name under which it spoke.
+    /// Whether the caller may still use the name under which it spoke.
     ///
     /// # Errors
     /// What [`Names::still`] says.

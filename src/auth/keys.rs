@@ -80,7 +80,7 @@ pub enum KeyError {
     /// Too many rotations within one overlap.
     #[error("`{0}` has {KEYS_PER_IDENT_MAX} valid keys; revoke it, or wait until older ones have expired")]
     TooMany(AgentId),
-    /// A secret that anybody could know or guess.
+    /// A secret that another user could know or guess.
     #[error("the secret {0}; make one with `openssl rand -hex 32`, or leave it out to have one made")]
     Weak(&'static str),
     /// The system has no randomness to give.
@@ -252,7 +252,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Alike`], and what the folder says.
     pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
-        // Names without an ASCII letter or digit have one inbox, and can be told apart all the same.
+        // Names without an ASCII letter or digit share one inbox, and yet people can tell them apart.
         let plain = |it: &AgentId| it.as_str().chars().any(|c| c.is_ascii_alphanumeric() || c == '_');
         let same = |it: &AgentId| plain(it) && owned_slug(it.as_str()) == owned_slug(ident.as_str());
         let alike = |it: &&AgentId| *it != ident && plain(ident) && same(it);

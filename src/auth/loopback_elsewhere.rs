@@ -1,4 +1,4 @@
-//! The peer of a TCP connection within this machine, on systems that do not tell it.
+//! The peer of a TCP connection within this machine, on systems that do not name it. Every check refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

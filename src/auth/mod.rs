@@ -65,7 +65,8 @@ pub enum Rejected {
     Gone,
     /// The processes above the peer cannot all be seen, so that it may be below an agent.
     Unseen,
-    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It may be anybody.
+    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It
+    /// may be any process.
     Busy,
     /// The name belongs to an agent that proves it in another way.
     Reserved,
@@ -75,7 +76,7 @@ pub enum Rejected {
     OtherName,
     /// The request was not made to this door, or not by a program of this machine.
     Foreign,
-    /// The token is not one of ours, or has expired, or belongs to someone else.
+    /// The token is not one of ours, or has expired, or belongs to another agent.
     BadToken,
 }
 

@@ -24,7 +24,7 @@ pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 /// Says whether the token of this digest is good at this moment.
 pub type GoodTokens = Box<dyn Fn(&Digest) -> bool + Send + Sync>;
 
-/// All names, and who may go by them.
+/// All names, and the check of who may use them.
 pub struct Names {
     keys: Arc<KeyRing>,
     user: Option<AgentId>,
@@ -63,7 +63,7 @@ impl Names {
         &self.keys
     }
 
-    /// Whether anyone who proves no more than this may go by a name.
+    /// Whether a caller with no more than this proof may use a name.
     ///
     /// # Errors
     /// [`Rejected::Reserved`], [`Rejected::Taken`].
@@ -76,8 +76,8 @@ impl Names {
         if (self.holders)(agent, proof) { Err(Rejected::Taken) } else { Ok(()) }
     }
 
-    /// A process of this user at a door, under the name that it gives itself: that of its token in any spelling, or one
-    /// that is free for anyone to take.
+    /// A process of this user at a door, under the name that it gives itself: that of its token in any
+    /// spelling, or one that is free for any agent to take.
     ///
     /// # Errors
     /// [`Rejected::OtherName`], and what [`Names::is_free`] says.
@@ -148,7 +148,7 @@ impl Names {
         if token.is_none_or(|it| (self.tokens)(it)) { Ok(()) } else { Err(Rejected::BadToken) }
     }
 
-    /// Whether an agent that was let in before, with this token if with one, may still go by that name.
+    /// Whether an agent that was let in before, with this token if with one, may still use that name.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.

@@ -1,8 +1,8 @@
 //! Turns proof into rights.
 //!
-//! The only functions that make a [`Principal`]. Each names the proof that it needs; a call without that proof would
-//! be the bug that this module makes visible. Only [`super::names`] calls those that need little proof, for which a
-//! name has to be free.
+//! These are the only functions that make a [`Principal`]. Each has the proof that it needs in its name or
+//! its arguments, so that a review can see a call without that proof. Only [`super::names`] calls those that
+//! need little proof, for which a name has to be free.
 
 use crate::base::{AGENT, AgentId, SessionId, TaskId, look_of};
 use crate::domain::post::slug_of_branch;
