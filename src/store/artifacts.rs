@@ -150,7 +150,7 @@ impl Artifacts {
         }
     }
 
-    /// Removes what is too old, or too much. How old something is goes by time that was seen to pass.
+    /// Removes artifacts that are too old, or too many. Their age is the time that the daemon has seen pass.
     pub fn remove_old(&self) {
         let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
         let written = |folder: PathBuf| {

@@ -1,4 +1,4 @@
-//! Between the domain's types and columns.
+//! Conversions between the domain's types and the columns of the database.
 
 use std::time::Duration;
 

@@ -342,7 +342,7 @@ mod private {
         Some(Stamp { file: (meta.dev(), meta.ino()), wrote })
     }
 
-    /// Opens without following a link, and without waiting should someone have put a pipe there.
+    /// Opens without following a link, and without waiting where another program has put a pipe there.
     pub(super) fn open(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)

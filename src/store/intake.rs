@@ -5,9 +5,9 @@
 //!   frame = length of text || seal || text
 //!   seal  = HMAC(key, label || what is before || text)
 //! ```
-//! Before the first frame is the journal's head, and before each later one the seal of the frame before. So frames continue one
-//! head alone: the commit that brings their messages into the journal moves it, and with it all of them are void, without a
-//! write. The next frame then begins at the start of the file again.
+//! The first frame is sealed after the journal's head, and each later one after the seal of the frame before.
+//! So frames continue one head alone. The commit that brings their messages into the journal moves that head,
+//! which makes all of them void without a write. The next frame then begins at the start of the file again.
 //!
 //! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the machine's power.
 

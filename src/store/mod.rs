@@ -118,7 +118,8 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// What a person should know of a store that takes everything all the same; none where all is well.
+    /// A problem that a person should know though the store still takes every write; `None`
+    /// where all is well.
     fn note(&self) -> Option<Box<str>> {
         None
     }
@@ -359,7 +360,7 @@ impl StoredEvent {
 pub struct Options {
     /// Whether every commit waits for the disk, whatever its batch asks.
     pub always_durable: bool,
-    /// Where the journal's head is written down besides the store.
+    /// The places outside of the store in which the journal's head is recorded.
     pub anchors: Vec<Box<dyn AnchorSink>>,
     /// A file outside of the state folder, in which a start finds how far the journal had come.
     pub outside: Option<std::path::PathBuf>,

@@ -36,7 +36,7 @@ pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use read::{look, open_reader};
 
-/// How long signs of life of the crew can be asked for. They happened all the same, and stay in the journal.
+/// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store in a state folder.
@@ -197,7 +197,7 @@ impl SqliteStore {
         self.settle();
     }
 
-    /// Checks the journal from the last checkpoint on, and takes up where it ends.
+    /// Checks the journal from the last checkpoint on, and continues at its end.
     fn take_up(&mut self) -> Result<Written, StoreError> {
         let read::Tail { last, head, counters } = read::tail(&self.db, &self.key)?;
         if let Some(last) = &last {

@@ -191,7 +191,7 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
 pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -> Result<(), StoreError> {
     for ((name, value), (_, stored)) in named(now).into_iter().zip(named(before)) {
         if value != stored {
-            // A row is changed in its place, so that one page is written, and not that of an index besides.
+            // A row is changed in its place, so that only its page is written, and no page of an index.
             let sql =
                 "INSERT INTO counter VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
             put(db, sql, params![name, int(value)?])?;
