@@ -1,7 +1,7 @@
 //! Events as one encoder writes them: each is written once and handed to all readers of a door.
 //!
-//! A fan-out listens to the engine once, from its first reader on. Readers that fall behind find what they have missed in the store, so
-//! none of them waits for another, and none misses an event.
+//! A fan-out listens to the engine once, from its first reader on. Readers that fall behind read the events
+//! that they have missed from the store, so no reader waits for another, and none misses an event.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,8 @@
-//! Events as they are committed, for those who listen now; bounded for those who do not keep up.
+//! Events as they are committed, for the listeners of this moment.
 //!
-//! A listener may be so many events behind, and large ones among them may have so many bytes together. A listener that is further
-//! behind has missed something, is told so, and finds it in the store.
+//! The number of events that a listener may be behind has a bound, and so have the bytes of the large
+//! ones among them. A listener that is further behind gets an error, and reads the events that it has
+//! missed from the store.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ type Passing = Held<Event>;
 #[derive(Clone)]
 pub(super) struct Live {
     all: broadcast::Sender<Passing>,
-    /// The same without messages between agents. These may be thousands a second, and each wakes all who listen to it.
+    /// The same without messages between agents. These may be thousands a second, and each
+    /// wakes all its listeners.
     beside_posts: broadcast::Sender<Passing>,
 }
 
@@ -41,7 +43,7 @@ impl Live {
         Listener(self.beside_posts.subscribe())
     }
 
-    /// The one who tells, of whom there is one.
+    /// The sender of the events. The engine has the only one.
     pub(super) fn teller(&self) -> Teller {
         Teller { to: self.clone(), large: Large::default() }
     }

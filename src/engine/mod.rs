@@ -105,7 +105,7 @@ type Trouble = Arc<std::sync::Mutex<OfTheStore>>;
 struct OfTheStore {
     /// Why it takes nothing, while it does not.
     trouble: Option<Box<str>>,
-    /// What a person should know though it takes everything.
+    /// A problem that a person should know though the store still takes every write.
     note: Option<Box<str>>,
 }
 

@@ -167,7 +167,8 @@ impl Worker {
             self.receiving.answer();
             let mut gave_back = false;
             for Waiting { who, reply, answer } in waiting.drain(..) {
-                // The peer may have hung up; its command stands all the same, but for what it was given.
+                // The peer may have hung up. Its command stands nevertheless; only what it was
+                // given is taken back.
                 if let Err(answer) = reply.send(answer)
                     && let Some(given) = Given::by(&answer)
                 {

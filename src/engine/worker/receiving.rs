@@ -81,7 +81,7 @@ impl Receiving {
     /// Tells what has become of the messages of this step.
     pub(super) fn answer(&mut self) {
         for (publisher, told) in self.asked.drain(..) {
-            // The peer may have hung up; its message stands all the same.
+            // The peer may have hung up. Its message stands nevertheless.
             let _ = publisher.send(told);
         }
     }
