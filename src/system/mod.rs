@@ -136,7 +136,7 @@ fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     ends.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
 }
 
-/// What someone outside wants of a daemon.
+/// What a process outside wants of a daemon, as a signal says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// To end in order.

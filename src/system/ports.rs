@@ -17,7 +17,7 @@ pub struct Listener {
     pub process: Option<(u32, String)>,
 }
 
-/// Who listens at a TCP port, if anybody does and the system tells.
+/// The process that listens at a TCP port, if one does and the system tells.
 pub fn listener_at(port: u16) -> Option<Listener> {
     let (uid, inode) = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].iter().find_map(|table| {
         let text = fs::read_to_string(table).ok()?;

@@ -334,7 +334,7 @@ impl Process {
     }
 }
 
-/// Lets everybody run a file whom its folder lets in.
+/// Lets every user run a file who can reach its folder.
 ///
 /// # Errors
 /// What the system says.
@@ -343,7 +343,7 @@ pub fn make_executable(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(0o755))
 }
 
-/// Whether anybody may execute a file.
+/// Whether any user may execute a file.
 pub fn is_executable(meta: &cap_std::fs::Metadata) -> bool {
     use cap_std::fs::PermissionsExt as _;
     meta.permissions().mode() & 0o111 != 0

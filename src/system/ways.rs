@@ -44,7 +44,7 @@ impl Ways {
         None
     }
 
-    /// Where a folder leads, of which those above it are without links in `real`.
+    /// Where a folder leads. The folders above it are already resolved in `real`.
     fn leads(&mut self, spelt: &Path, real: PathBuf) -> Option<PathBuf> {
         if let Some(known) = self.seen.get(spelt) {
             return known.clone();

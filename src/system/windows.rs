@@ -416,7 +416,7 @@ pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Lets everybody run a file; here every file may be run.
+/// Lets every user run a file; on this system every file may be run.
 ///
 /// # Errors
 /// None, since it changes nothing.
