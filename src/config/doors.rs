@@ -67,8 +67,8 @@ impl Doors {
     }
 }
 
-/// All sections: those of the table, with what a door's section has besides, and those of doors that have no settings of their
-/// own.
+/// All sections: those of the table, with the settings that every door's section has, and those of doors
+/// without settings of their own.
 pub(super) fn beside(table: Vec<Section>) -> Vec<Section> {
     let rows = |path: &str| {
         let defaults = Door::at_loopback_named(path).and_then(DoorSettings::by_default);

@@ -159,7 +159,7 @@ pub struct Environment {
     texts: Vec<(&'static str, String)>,
 }
 
-/// Variables that stand in for settings, besides the ports of doors: variable, section and key.
+/// Variables that stand in for settings other than the ports of doors: variable, section and key.
 const SETTINGS: [Setting; 4] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
@@ -230,7 +230,8 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
         }),
         "DEVIT_EXPECTED_WORKER_VERSION" if text.contains(',') => {
             let mut list = toml::de::DeArray::new();
-            // A blank entry stays in, so that a list of nothing is an error and not everybody.
+            // A blank entry stays in, so that a list of nothing is an error and does
+            // not accept every version.
             let versions = text.split(',').map(|version| DeValue::String(version.trim().into()));
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
@@ -242,7 +243,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
     }
 }
 
-/// Why a secret given by someone must not be used; `None` when nothing speaks against it.
+/// Why a secret that a person or program gave must not be used; `None` when nothing speaks against it.
 pub fn weak_secret(secret: &Secret) -> Option<&'static str> {
     let bytes = secret.expose().trim_ascii();
     if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! An existing `.git-paw/config.toml`, read as far as it is about the broker and its conflicts.
+//! Reads the settings of the broker and its conflicts from an existing `.git-paw/config.toml`.
 //!
 //! Everything else in it is git-paw's own, and ignored. If it asks for an address beyond loopback, the daemon reports
 //! that no door has one.

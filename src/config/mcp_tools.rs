@@ -1,4 +1,4 @@
-//! Sets of tools that hosts of models are offered.
+//! The sets of MCP tools that a host can be offered.
 
 use toml::de::DeValue;
 

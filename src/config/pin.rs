@@ -21,7 +21,7 @@ pub const GIT_PAW: &str = ".git-paw/config.toml";
 /// The files that are looked for: ours, DevIt's, the broker's and Agent Protocol's.
 pub const FILES: [&str; 4] = [PROVOST, DEVIT, GIT_PAW, ".agent-protocol/config.json"];
 
-/// The folder of a repository's own workflows; every `.toml` file in it is looked for besides.
+/// The folder of a repository's own workflows; every `.toml` file in it counts as such a file, too.
 pub const WORKFLOWS: &str = ".provost/workflows";
 
 /// Largest file that can be allowed, in bytes: a person has to read it.

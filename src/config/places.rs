@@ -104,7 +104,8 @@ impl Places {
             },
             None => state.join("run"),
         };
-        // One that runs already says itself where it is: not everybody has its environment.
+        // The record of a running daemon says where its sockets are, since not every client
+        // has the daemon's environment.
         let runtime = sockets::of_running(&state).map_or(runtime, |it| it.runtime);
         let Repository { root, worktree, identity } = repository;
         Ok(Self { root, worktree, identity, hash, state, runtime, config, notes })
@@ -113,7 +114,7 @@ impl Places {
     /// Makes the state and runtime folders, mode 0700, or checks the ones that are there.
     ///
     /// # Errors
-    /// [`PlacesError::Unusable`] when one is a link, belongs to someone else, is open to others, or leaves no
+    /// [`PlacesError::Unusable`] when one is a link, belongs to another user, is open to others, or leaves no
     /// room for a socket's name.
     pub fn create(&self) -> Result<(), PlacesError> {
         for folder in [&self.state, &self.runtime] {

@@ -117,7 +117,7 @@ macro_rules! settings {
             /// Workers whose entry is invalid, by the name in the file: a request for one is answered with the
             /// reason.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
-            /// Agents in the order of the files; each is a worker of the same name besides.
+            /// Agents in the order of the files; each is also a worker of the same name.
             pub agents: Vec<Agent>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,

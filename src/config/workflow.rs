@@ -16,7 +16,7 @@ use crate::base::limits::{
 };
 use crate::base::nearest;
 
-/// Those that are there before anybody has written one.
+/// The workflows that come with the program.
 const BUILT_IN: &str = include_str!("workflows.toml");
 
 /// What the built-in ones are said to be in, where others have a file.
