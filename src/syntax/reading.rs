@@ -117,7 +117,7 @@ fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, T
     tree.ok_or(trouble.unwrap_or(Trouble::TooHard))
 }
 
-/// When reading stops: by everybody's limit, or by a caller's patience.
+/// When reading stops: at the limit for all files, or at the end of the caller's patience.
 pub(super) struct Limit<'a> {
     end: Instant,
     patience: &'a Patience<'a>,

@@ -1,7 +1,8 @@
 //! The walk over a parsed file: once through all nodes, with a cursor and without recursion.
 //!
-//! The walk knows what surrounds a node: which symbol contains it, to which function its calls belong. What a node is
-//! gets decided by a [`Dialect`](super::lang::Dialect), which calls back to record symbols, calls and imports.
+//! The walk knows what surrounds a node: which symbol contains it, to which function its calls
+//! belong. A [`Dialect`](super::lang::Dialect) decides what a node means, and calls back to record
+//! symbols, calls and imports.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -112,7 +113,7 @@ pub(super) struct Walk<'a> {
     pub(super) scope: Scope,
     /// Scopes that end with a node at that depth, and what surrounds them.
     scopes: Vec<(usize, Scope)>,
-    /// Functions, classes and calls that have been told of along with what they are the value of.
+    /// Functions, classes and calls that were recorded together with the name whose value they are.
     claimed: HashSet<usize>,
     decorators: Option<Decorators>,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
@@ -201,12 +202,12 @@ impl<'a> Walk<'a> {
         self.scope.owner.map(|owner| self.facts.symbols[owner as usize].kind)
     }
 
-    /// Says that a node was told of already, as part of what is around it.
+    /// Notes that a node was recorded already, as part of a node above it.
     pub(super) fn claim(&mut self, node: Node<'_>) {
         self.claimed.insert(node.id());
     }
 
-    /// Whether a node was told of already.
+    /// Whether a node was recorded already.
     pub(super) fn is_claimed(&mut self, node: Node<'_>) -> bool {
         self.claimed.remove(&node.id())
     }

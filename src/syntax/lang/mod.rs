@@ -1,4 +1,5 @@
-//! What nodes mean, language by language. The rest of `syntax` asks a [`Dialect`] and knows no grammar.
+//! The meaning of nodes, one module for each language. The rest of `syntax` asks a [`Dialect`]
+//! and knows no grammar.
 #![forbid(unsafe_code)]
 
 pub(super) mod ecma;
