@@ -57,7 +57,7 @@ impl Graph {
             let Some(file) = self.files.get(*number).filter(|it| it.outline.unread != Gap::Nothing) else {
                 return false;
             };
-            // Of what is imported, a call may go by another name.
+            // A call may use another name for an imported symbol.
             let imports = || file.links.iter().flatten().any(|it| asked.contains(it));
             asked.contains(number) || file.outline.may_lack(names) || imports()
         };
@@ -246,7 +246,7 @@ impl Graph {
 fn are_near(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let most = 2.min(a.len().max(b.len()) / 3);
-    // The classic table, of which one row is kept.
+    // The classic table of edit distances; only its current row is kept.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

@@ -103,7 +103,7 @@ pub(super) enum Way {
     Here(u32),
     /// A bare name that this file does not define.
     Bare,
-    /// A name behind others of which the first is not defined here.
+    /// A name behind others, the first of which is not defined here.
     Path { path: Word, guess: Option<u32> },
     /// A member of a class of this file, which has it from a class elsewhere if at all.
     Member { of: u32, guess: Option<u32> },

@@ -7,7 +7,7 @@ use super::{Edge, Files, Target};
 use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
 use crate::syntax::Kind;
 
-/// Imports of one name of which each may be the one that counts, which are looked at.
+/// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
 
 /// What a name stands for.
@@ -36,7 +36,8 @@ pub(super) struct Resolver<'g> {
     /// Other files that were looked at.
     deps: BTreeSet<u32>,
     steps_left: u32,
-    /// Of imports of which each may be the one that counts, which is taken, and how many there were.
+    /// Where several imports of a name may be the one that counts: the number of the one that is tried, and
+    /// how many there are.
     which: usize,
     alternatives: usize,
     /// Modules whose stars were gone through for one name, with the names that were looked for in each.
