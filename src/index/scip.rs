@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "index.scip";
 /// Where things are defined, by their names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
 
-/// A file of which the index can be believed.
+/// A file that has not changed since the index was made, so that the index is right about it.
 struct Believed<'a> {
     path: RepoPath,
     bytes: Vec<u8>,

@@ -23,7 +23,7 @@ pub enum Way {
     Deleted,
 }
 
-/// A file of which something has become.
+/// A file that was made, changed or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sight {
     /// The file, relative to the root.

@@ -150,6 +150,6 @@ fn note(news: &mut News, root: &Path, path: &Path) {
         news.rules.insert(folder.clone());
     }
     news.folders.insert(folder);
-    // It may be a folder itself, of which something was told that does not concern the one around it.
+    // It may be a folder itself, with a change that does not concern the folder around it.
     news.folders.insert(path);
 }
