@@ -95,7 +95,7 @@ impl Outlets {
         let upstreams = grants.keyed.iter().filter_map(upstream_of).collect();
         let dialer = Arc::new(Dialer::new(&grants.hosts, upstreams, resolver));
         let mut roles: BTreeMap<u16, Role> = grants.ports.iter().map(|port| (*port, Role::Forward)).collect();
-        // A program that is told to leave the proxy alone for local addresses finds a granted one all the same.
+        // A program that does not use the proxy for local addresses still reaches a granted one.
         let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
         let local = local.filter(|it| !dialer.is_for_a_key(&it.authority));
         roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
