@@ -44,7 +44,7 @@ pub enum BadAuthority {
 /// The host part of an address: a name that still has to be resolved, or an IP address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Host {
-    /// To be resolved; in lower case.
+    /// A name in lower case, which still has to be resolved.
     Name(Box<str>),
     /// An IPv4 or IPv6 address that is used as it is, without a resolver.
     Address(IpAddr),

@@ -11,10 +11,10 @@ use super::Scope;
 /// What a name may do that its caller has proved in no way, where it is known to take part and no more.
 const TAKES_PART: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate];
 
-/// The same, where it may also hand work to workers.
+/// The rights of a name at a door where it may also hand work to workers.
 const DELEGATES: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate];
 
-/// The same, where it may do whatever an agent may do.
+/// The rights of a name at a door where it may do whatever an agent may do.
 pub const AGENT: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
 /// One row of the table of doors: all facts about one protocol.
@@ -37,9 +37,9 @@ pub struct DoorRow {
 pub enum At {
     /// At a socket of the repository's daemon, or on Windows a named pipe, that is called after the door.
     Socket,
-    /// At sockets in the work trees.
+    /// The door has sockets in the work trees.
     WorkTrees,
-    /// At a port of the loopback addresses.
+    /// The door has a port of the loopback addresses.
     Loopback(LoopbackAt),
     /// At a socket that the daemon makes for one run of a jailed worker.
     Run,
@@ -83,7 +83,7 @@ macro_rules! doors {
             /// Every one.
             pub const ALL: &'static [Door] = &[$(Door::$Door,)+];
 
-            /// Its row.
+            /// The row of this door in the table.
             pub const fn row(self) -> &'static DoorRow {
                 match self {
                     $(Door::$Door => const { &$row },)+
@@ -218,7 +218,7 @@ impl Door {
         }
     }
 
-    /// Those that a caller can come in through, by name.
+    /// The doors that a caller can come in through, by name.
     pub const ENTRANCES: &[(&str, Door)] = &{
         let mut all = [("", Door::Devit); Door::ALL.len() - 1];
         let (mut from, mut to) = (0, 0);
@@ -234,7 +234,7 @@ impl Door {
         all
     };
 
-    /// Those over loopback, each with its port.
+    /// The doors over loopback, each with its port.
     pub fn over_loopback() -> impl Iterator<Item = (Door, &'static LoopbackAt)> {
         Door::ALL.iter().filter_map(|door| Some((*door, door.loopback()?)))
     }

@@ -95,7 +95,7 @@ macro_rules! text_id {
 text_id! {
     /// Who acts: the name an agent goes by on every door (DevIt: `from`, the ident).
     AgentId: check;
-    /// One client's presence, stable across reconnects.
+    /// The presence of one client, stable across reconnects.
     SessionId;
     /// A piece of delegated work (DevIt: the `msg_id` of its DELEGATE).
     TaskId;

@@ -12,7 +12,7 @@ use super::limits::JSONC_DEPTH_MAX;
 /// What a text says.
 #[derive(Debug)]
 pub struct Tree<'a> {
-    /// Its value; each part knows its place.
+    /// The value of the whole text; each part knows its place.
     pub value: Value<'a>,
     /// Where the commas between its parts are, in order.
     pub commas: Vec<usize>,

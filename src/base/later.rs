@@ -15,20 +15,20 @@ use std::sync::LazyLock;
 
 pub use table::ROWS;
 
-/// Whose settings they are.
+/// The kind of tool that reads the settings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Whose {
-    /// Of agents: tools, servers, hooks, permissions.
+    /// Agents: their tools, servers, hooks and permissions.
     Agents,
-    /// Of editors and development environments.
+    /// Editors and development environments.
     Editors,
-    /// Of shells and what loads variables into them.
+    /// Shells, and tools that load variables into them.
     Shells,
-    /// Of what manages hooks of version control.
+    /// Tools that manage hooks of version control.
     Hooks,
-    /// Of version control beside git.
+    /// Version control other than git.
     VersionControl,
-    /// Of debuggers and interactive interpreters.
+    /// Debuggers and interactive interpreters.
     Interpreters,
     /// What agents are told in words.
     Instructions,
@@ -79,7 +79,7 @@ impl Held {
     }
 }
 
-/// One kind of file.
+/// A pattern of files that a tool reads, with what becomes of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The last names of its path; `*` stands for any part of a name.
@@ -117,7 +117,7 @@ pub fn stood_in_for(hooks: GitHooks) -> impl Iterator<Item = &'static str> {
 /// Whether git runs hooks where a worker works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GitHooks {
-    /// It does, or that is not known.
+    /// git runs hooks there, or that is not known.
     #[default]
     Installed,
     /// git runs no hooks there.
@@ -178,7 +178,7 @@ pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bo
 /// The rows as they are looked for.
 #[derive(Default)]
 struct Index {
-    /// Those whose last name is plain, by that name.
+    /// Rows whose last name has no `*`, by that name in lower case.
     plain: BTreeMap<String, Vec<&'static Row>>,
     /// Rows whose last name has a `*`, which are compared one by one.
     open: Vec<&'static Row>,

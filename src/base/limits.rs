@@ -391,7 +391,7 @@ pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Git's list of an index, in bytes: a hundred for an entry, so some five million of them.
 pub const GIT_LIST_BYTES_MAX: u64 = 1 << 29;
 
-/// One entry of it, in bytes.
+/// One entry of git's index, in bytes.
 pub const GIT_ENTRY_BYTES_MAX: u64 = 1 << 16;
 
 /// Places in one index where other repositories belong. Each is held by a mount.

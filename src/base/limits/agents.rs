@@ -43,7 +43,7 @@ pub const LEFT_OUT_MAX: usize = 50;
 /// Runs whose artifacts are kept; the oldest go first.
 pub const HARVESTS_KEPT_MAX: usize = 500;
 
-/// For how long they are kept, in days.
+/// How long artifacts are kept, in days.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
 /// What the time between two starts of the machine counts for at most, in seconds, when something that is kept grows old: the

@@ -12,7 +12,7 @@ pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
 /// Agents that wait for a lock at once.
 pub const WAITERS_MAX: usize = 1_000;
 
-/// Those of them that share a tree of processes.
+/// Of these, so many may share a tree of processes.
 pub const WAITERS_OF_ONE_MAX: usize = WAITERS_MAX / 4;
 
 /// Intents that are declared or active at once.
