@@ -329,7 +329,7 @@ fn digest_of(parked: &Parked) -> Digest {
     Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
 }
 
-/// Who may answer, in words.
+/// The approvers of a rule, in words for people.
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {
         Approver::Human => "human".to_owned(),

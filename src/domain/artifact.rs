@@ -45,7 +45,7 @@ impl Artifact {
 pub struct Gathered {
     /// What it will be shown as.
     pub artifact: Artifact,
-    /// Its bytes, where they are no text.
+    /// The content as bytes, where it is no text; `None` where `content` has it.
     pub bytes: Option<Vec<u8>>,
     /// What was there when the run began, as far as that is small enough to be kept.
     pub base: Option<Vec<u8>>,
@@ -54,7 +54,7 @@ pub struct Gathered {
 /// Everything that one run has left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Harvest {
-    /// In the order of their paths.
+    /// The artifacts of the run, in the order of their paths.
     pub gathered: Vec<Gathered>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
@@ -65,7 +65,7 @@ pub struct Harvest {
 /// What is kept of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// In the order of their paths.
+    /// The artifacts of the run, in the order of their paths.
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,

@@ -59,9 +59,9 @@ pub struct Assignment {
     pub started_at: Option<Timestamp>,
     /// When it was last done.
     pub completed_at: Option<Timestamp>,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }

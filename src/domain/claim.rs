@@ -35,12 +35,12 @@ pub enum Content {
     Missing,
     /// It is no regular file, or cannot be read.
     Unreadable,
-    /// It is larger than files are read.
+    /// The file is larger than files that are read.
     TooLarge,
 }
 
 impl Content {
-    /// Of a file whose whole content has this digest.
+    /// The content of a file whose digest is this.
     pub fn of(digest: &Digest) -> Self {
         let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
         Content::Sha(*first)
@@ -108,7 +108,7 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// Whose it is, or was.
+    /// The agent that has the file, or had it before a conflict.
     pub fn owner(&self) -> Option<&AgentId> {
         match self {
             Hold::Free => None,
@@ -132,7 +132,7 @@ impl Hold {
 /// A file that an agent has asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// Which, in its one spelling.
+    /// The file, in its one spelling.
     pub file: RepoPath,
     /// The agent that has it, and in which way.
     pub held: Hold,
@@ -142,7 +142,7 @@ pub struct Claim {
     pub last: Option<AgentId>,
     /// The file's content, as it was last seen.
     pub content: Content,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
     /// The grant: rises each time.
     pub fence: Fence,
@@ -152,7 +152,7 @@ pub struct Claim {
     /// While it is in conflict: what is known of both sides, the owner's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Version>,
-    /// With whom its owner shares.
+    /// The share of its owner, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }

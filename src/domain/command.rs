@@ -88,7 +88,7 @@ pub struct Collected {
 /// How the delivery of a message went.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleMail {
-    /// Which message of the caller's own queue.
+    /// The number of the message in the caller's own queue.
     pub seq: MailSeq,
     /// Whether it arrived; otherwise it waits for the next collection.
     pub delivered: bool,
@@ -121,9 +121,9 @@ pub struct Delegate {
     pub task: TaskId,
     /// What is to be done, in words; a command line for the built-in `shell` worker.
     pub goal: Box<str>,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: AgentId,
-    /// Who hears of it, when not the caller.
+    /// The agent that gets the word about it; `None` for the caller.
     pub return_to: Option<AgentId>,
     /// The tool that policy is asked about.
     pub tool: Tool,
@@ -153,7 +153,7 @@ pub struct Errand {
     pub job: Box<str>,
     /// What the job is about, as its protocol calls it: `code.review`.
     pub method: Box<str>,
-    /// Which of the job's phases: `generate`.
+    /// The job's phase: `generate`.
     pub phase: Box<str>,
     /// The JSON Schema that the worker's answer has to satisfy.
     pub schema: Option<Json>,
@@ -252,7 +252,7 @@ pub struct Reported {
 /// DevIt NOTIFY with `status = "ack"`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AckTask {
-    /// Which task's notification was seen.
+    /// The task whose notification was seen.
     pub task: TaskId,
 }
 
@@ -324,7 +324,7 @@ pub struct BeginRun {
     pub effect: EffectId,
     /// The task that it works on.
     pub task: TaskId,
-    /// Until when it may run.
+    /// The end of the time in which it may run.
     pub until: Timestamp,
 }
 
@@ -335,7 +335,7 @@ pub struct Begun;
 /// What a run has left, or what became of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteFiles {
-    /// Its task, which may be over.
+    /// The task of the run, which may be over.
     pub task: TaskId,
     /// What a run has left that runs later.
     pub handoff: Option<Handoff>,

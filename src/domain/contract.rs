@@ -63,7 +63,7 @@ pub struct Contract {
     pub id: ContractId,
     /// The symbol, in the file's one spelling and under its full name.
     pub at: SymbolPath,
-    /// The same as its proposer wrote it.
+    /// The symbol, as the proposer wrote it.
     pub asked: Box<str>,
     /// Files to which that symbol was moved with its signature unchanged; it binds there, too.
     pub also: Vec<RepoPath>,
@@ -81,9 +81,9 @@ pub struct Contract {
     pub proposed_at: Timestamp,
     /// When it was answered.
     pub responded_at: Option<Timestamp>,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// With whom its proposer shares.
+    /// The share of its proposer, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -142,7 +142,7 @@ impl Contracts {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 
-    /// Those in force on symbols of a file, oldest first.
+    /// The contracts in force on symbols of a file, oldest first.
     pub fn in_force_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Contract>> {
         let places = self.in_force.get(file).into_iter().flatten();
         places.filter_map(|place| self.all.get(self.places.get(place)?))

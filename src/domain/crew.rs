@@ -74,19 +74,19 @@ pub struct Member {
     pub capabilities: Vec<Box<str>>,
     /// When it last announced itself.
     pub joined_at: Timestamp,
-    /// Its last sign of life.
+    /// When the member gave its last sign of life.
     pub seen_at: Timestamp,
     /// Whether its silence was noticed already.
     pub gone: bool,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Member {
-    /// Its part: of those who asked to lead, one does.
+    /// The part that it plays: of the members that asked to lead, only the lead has that part.
     pub fn role(&self) -> Role {
         match self.asked {
             _ if self.leads => Role::Lead,

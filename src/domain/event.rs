@@ -16,10 +16,10 @@ use crate::base::{
     RepoPath, RuleId, Slug, SymbolPath, TaskId, Ticket, Timestamp,
 };
 
-/// One entry of the log: who did what, when.
+/// One entry of the log: the agent, the time and the change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place; dense.
+    /// Its number in the log. Numbers are dense.
     pub seq: EventSeq,
     /// When the engine decided it.
     pub at: Timestamp,

@@ -129,7 +129,7 @@ pub struct WatchedFile {
     pub path: Box<str>,
     /// What became of it since the task began.
     pub change: FileChange,
-    /// Its earlier name, if it had one.
+    /// The earlier name of the file, if it was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<str>>,
 }

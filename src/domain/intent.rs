@@ -94,20 +94,20 @@ pub struct Intent {
     pub updated_at: Timestamp,
     /// When it lapses by itself.
     pub expires_at: Timestamp,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
     /// The grants of locks that were taken for it, which its owner gives back at its end.
     #[serde(default)]
     pub grants: Vec<Fence>,
-    /// With whom its agent shares.
+    /// The share of its agent, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
-/// One file of an intent.
+/// A file of an intent, with the places of its symbols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntentFile {
-    /// In its one spelling.
+    /// The path, in its one spelling.
     pub path: RepoPath,
     /// As its owner wrote it.
     pub asked: Box<str>,
@@ -202,7 +202,7 @@ impl Intents {
         self.at(self.places.keys())
     }
 
-    /// Those that live, for a file.
+    /// The intents on a file that are declared or active.
     pub fn live_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Intent>> {
         self.at(self.live_by_file.get(file).into_iter().flatten())
     }

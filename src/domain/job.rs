@@ -96,7 +96,7 @@ impl JobState {
     }
 }
 
-/// Which step of which workflow a job is.
+/// The step of a workflow that a job carries out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StepOf {
     /// The job of the whole workflow.
@@ -125,7 +125,7 @@ pub struct Job {
     pub worker: AgentId,
     /// The principal that opened the job.
     pub who: Principal,
-    /// By what the same question is recognised.
+    /// The digest by which the same question is recognised; `None` for questions that may be asked twice.
     pub key: Option<Digest>,
     /// The workflow and step that it carries out; `None` for a job of its own.
     #[serde(default)]

@@ -178,7 +178,7 @@ impl Terms {
     }
 }
 
-/// Who may answer an approval.
+/// A kind of approver that a rule can name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
@@ -209,7 +209,7 @@ pub enum Decision {
         reason: Box<str>,
         /// Limits of the command once granted.
         terms: Terms,
-        /// Until when an answer counts.
+        /// How long an answer counts.
         wait: Ttl,
         /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,
@@ -243,7 +243,7 @@ pub struct Directory {
 pub struct Facts {
     /// When the command came in.
     pub now: Timestamp,
-    /// Its working directory; `None` where it has none.
+    /// The worker's working directory; `None` where it has none.
     pub directory: Option<Directory>,
     /// Why the working directory was refused, when it was.
     pub directory_refused: Option<Box<str>>,

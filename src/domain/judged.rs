@@ -95,7 +95,7 @@ pub(super) trait Judged: HasTurn {
         Json::null()
     }
 
-    /// Which room among the questions that wait it takes.
+    /// The kind of question, which decides whose room it takes among those that wait.
     fn kind(&self) -> QuestionKind {
         QuestionKind::Work
     }
@@ -142,7 +142,7 @@ pub(super) trait Runs {
 
 /// A judged verb that its asker asks again.
 pub(super) trait Redeemed {
-    /// By what the same question is recognised.
+    /// The digest by which a repeat of the question is recognised.
     fn question(&self) -> Digest;
 
     /// Answers an asker who asks again.

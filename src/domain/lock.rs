@@ -53,7 +53,7 @@ pub struct ProcessMark {
 pub struct Lock {
     /// The symbol that the lock is on.
     pub at: SymbolPath,
-    /// The same as the holder wrote it.
+    /// The symbol, as the holder wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
@@ -61,7 +61,7 @@ pub struct Lock {
     pub holder: AgentId,
     /// The task for which a jailed worker has it; it ends with that.
     pub run: Option<TaskId>,
-    /// Since the grant, or the last refresh.
+    /// When the lock was granted or last refreshed.
     pub acquired_at: Timestamp,
     /// Live until just before this moment.
     pub expires_at: Timestamp,
@@ -75,7 +75,7 @@ pub struct Lock {
     pub process: Option<ProcessMark>,
     /// The purpose, for others to read.
     pub reason: Option<Box<str>>,
-    /// With whom its holder shares.
+    /// The share of its holder, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -125,7 +125,7 @@ pub struct Waiter {
     pub ticket: Ticket,
     /// The symbol that it waits for.
     pub at: SymbolPath,
-    /// The same as the waiter wrote it.
+    /// The symbol, as the waiter wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
@@ -135,7 +135,7 @@ pub struct Waiter {
     pub since: Timestamp,
     /// When it gives up, unless it asks again before.
     pub until: Timestamp,
-    /// With whom it shares.
+    /// The share that it counts for.
     pub share: Share,
 }
 

@@ -28,7 +28,7 @@ const RECURRING_PID_KEEP: Ttl = Ttl::minutes(10);
 /// A message in an agent's queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mail {
-    /// Its number, over all queues, in commit order.
+    /// The message's number, over all queues, in commit order.
     pub seq: MailSeq,
     /// The agent in whose queue it is.
     pub to: AgentId,
@@ -67,7 +67,7 @@ pub enum MailKind {
         report: Report,
         /// Why it failed, when the daemon says so.
         failure: Option<Failure>,
-        /// Who was to hear of it.
+        /// The agent that was to get the word; `None` where that was the asker.
         return_to: Option<AgentId>,
     },
     /// A request that waits for the recipient's answer.
@@ -86,7 +86,7 @@ pub enum MailKind {
         details: Json,
         /// Digest that the answer is bound to.
         shown: Digest,
-        /// Until when an answer counts.
+        /// The end of the time in which an answer counts.
         expires_at: Timestamp,
     },
     /// An agent has a place through another door that the recipient has, too.

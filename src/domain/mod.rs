@@ -133,9 +133,9 @@ pub struct Denial {
     pub task: Option<TaskId>,
     /// The rule; `sandbox` when the working directory was the reason.
     pub rule: RuleId,
-    /// Its reason, for the caller.
+    /// The reason, in words for the caller.
     pub reason: Box<str>,
-    /// The same, for programs.
+    /// The reason, for programs.
     pub failure: Failure,
 }
 
@@ -296,7 +296,7 @@ impl State {
     }
 }
 
-/// One command on its way in.
+/// A command on its way in, with its caller, facts and time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call<'a> {
     /// When, by the time that everything is measured in.

@@ -246,7 +246,7 @@ impl Post {
     }
 }
 
-/// Whom a post is for.
+/// The agents that a post is for.
 enum Audience {
     Nobody,
     /// Every agent with an inbox except this one.

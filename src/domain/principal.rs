@@ -65,7 +65,7 @@ pub enum Share {
 }
 
 impl fmt::Display for Share {
-    /// One text for each, to be kept by.
+    /// A text by which tables keep a share; different shares have different texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Share::Name(name) => write!(f, "name {name}"),
@@ -88,7 +88,7 @@ impl Principal {
         Self { agent, session, door, scopes, proof, origin: None, share: None }
     }
 
-    /// The same, spoken from there.
+    /// The same principal, with the place that it speaks from.
     pub(crate) fn coming_from(self, origin: Option<CallOrigin>) -> Self {
         Self { origin: origin.map(Box::new), ..self }
     }
@@ -103,7 +103,7 @@ impl Principal {
         self.origin.as_deref()
     }
 
-    /// With whom it shares.
+    /// The share that the caller counts for.
     pub fn share(&self) -> Share {
         if let Some(share) = &self.share {
             return Share::clone(share);

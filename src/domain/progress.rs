@@ -22,7 +22,7 @@ const RUN_GRACE: Ttl = Ttl::minutes(1);
 pub(super) struct Ending {
     pub(super) status: Status,
     pub(super) said: Box<str>,
-    /// Who says so; `None` is the daemon.
+    /// The agent that says so; `None` is the daemon.
     pub(super) from: Option<AgentId>,
     pub(super) report: Report,
     pub(super) failure: Option<Failure>,

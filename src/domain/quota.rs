@@ -13,7 +13,7 @@ use crate::base::{RuleId, Timestamp};
 pub struct Uses {
     /// The rule that limits the uses.
     pub rule: RuleId,
-    /// With whom the client shares.
+    /// The share that the uses count for.
     pub who: Share,
     /// The times of the uses, oldest first. Without any, the row is forgotten.
     pub at: Vec<Timestamp>,

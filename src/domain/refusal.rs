@@ -411,7 +411,7 @@ pub enum Failure {
     Lost,
     /// The jail could not be set up.
     JailRefused {
-        /// Which layer, and what to do.
+        /// The layer that is missing, and what to do.
         why: Box<str>,
     },
     /// The worker process ended badly.

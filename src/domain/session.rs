@@ -44,7 +44,7 @@ pub struct Agent {
     /// What people call it, where it said so.
     #[serde(default)]
     pub nick: Option<Nick>,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -224,7 +224,7 @@ impl Agents {
         self.known.values()
     }
 
-    /// Of all, or of those who share.
+    /// The agent that has been away for longest, of all or of those with one share.
     fn longest_away(&self, now: Timestamp, of: Option<&Share>) -> Option<AgentId> {
         self.known
             .values()

@@ -51,7 +51,7 @@ pub struct CrewSetting {
     pub heartbeat_interval: Option<Ttl>,
     /// Whether signs of life are told on the timeline.
     pub beats: bool,
-    /// Who leads whenever it is there.
+    /// The agent that leads whenever it is at work.
     pub lead: Option<AgentId>,
     /// Whether an assignment waits for those that it depends on.
     pub honour_dependencies: bool,

@@ -115,7 +115,7 @@ pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// For people; bounded.
+    /// The result in words for people; its length is bounded.
     pub summary: Box<str>,
     /// Results in a form that programs read.
     pub details: Option<Json>,
@@ -225,7 +225,7 @@ impl Task {
         &self.order.task
     }
 
-    /// With whom its asker shares.
+    /// The share of the agent that asked for it.
     pub(super) fn share(&self) -> Share {
         let by_name = || Share::Name(owned_slug(self.asked_by.as_str()));
         self.asked_from.clone().unwrap_or_else(by_name)
@@ -246,7 +246,7 @@ impl Task {
         self.terms.timeout.is_some_and(|most| since.after(most) <= now)
     }
 
-    /// Who hears of its progress, and who of its end.
+    /// The agents that hear of its progress, or (with `last`) of its end.
     pub(super) fn listeners(&self, last: bool) -> Vec<AgentId> {
         let asker = (self.asked_via == Door::Devit).then_some(&self.asked_by);
         let mut listeners: Vec<AgentId> = self.order.return_to.iter().cloned().collect();
@@ -281,7 +281,7 @@ pub struct Tasks {
 pub(super) enum Repeat {
     /// The id is free.
     New,
-    /// The same request again: it gets the same answer.
+    /// The request came before, and gets the same answer.
     Same(Arc<Task>),
 }
 

@@ -37,7 +37,7 @@ impl Event {
         }
     }
 
-    /// Its place on the timeline, if it has one.
+    /// How the event is found on the timeline; `None` if it is not on it.
     pub fn topic(&self) -> Option<Topic<'_>> {
         let actor = self.actor.as_str();
         let daemon = "provost";

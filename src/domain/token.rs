@@ -36,7 +36,7 @@ pub struct Token {
     pub agent: AgentId,
     /// What it is good for.
     pub scopes: Scopes,
-    /// Until when, exclusively.
+    /// The moment from which the token is good no more.
     pub expires_at: Timestamp,
     /// When the token was made.
     pub minted_at: Timestamp,

@@ -56,9 +56,9 @@ pub struct Transfer {
     pub blockers: Vec<Box<str>>,
     /// When it was offered.
     pub created_at: Timestamp,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }

@@ -54,7 +54,7 @@ impl Claim {
         self.earlier.filter(|it| it.at.after(window) >= now).map_or(self.content, |it| it.content)
     }
 
-    /// The same, after one more change was seen.
+    /// The earlier content of the file, after one more change was seen.
     pub(super) fn earlier_after(&self, now: Timestamp, window: Ttl) -> Option<Earlier> {
         let running = self.earlier.filter(|it| it.at.after(window) >= now);
         running.or(Some(Earlier { content: self.content, at: now }))

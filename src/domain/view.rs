@@ -100,7 +100,7 @@ impl View for HooksOwed {
     }
 }
 
-/// One command that waits.
+/// The waiting command of this number, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingOne(pub ApprovalId);
 

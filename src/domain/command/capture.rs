@@ -12,7 +12,7 @@ pub struct BeginCapture {
     pub effect: EffectId,
     /// The task that the picture is the result of.
     pub task: TaskId,
-    /// Who asked, as the effect says.
+    /// The principal that asked, as the effect has it.
     pub asker: Principal,
 }
 

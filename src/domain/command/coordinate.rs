@@ -26,7 +26,7 @@ pub struct AgentNamed {
 pub struct AcquireLock {
     /// The symbol to lock, in the file's one spelling.
     pub at: SymbolPath,
-    /// The same as the caller wrote it.
+    /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
     /// How long the lock is held without a refresh, from now.
     pub ttl: Ttl,
@@ -253,7 +253,7 @@ pub struct DeclareIntent {
 /// One file of an intent, as found before it was declared.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntendedFile {
-    /// In its one spelling.
+    /// The path, in its one spelling.
     pub path: RepoPath,
     /// As the caller wrote it.
     pub asked: Box<str>,
@@ -356,7 +356,7 @@ pub struct ProposeContract {
     pub id: ContractId,
     /// The symbol that it is about, in the file's one spelling and under its full name.
     pub at: SymbolPath,
-    /// The same as the caller wrote it.
+    /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
     /// The signature, for people.
     pub signature: Box<str>,
@@ -423,9 +423,9 @@ pub struct Rival {
     pub by: AgentId,
     /// The symbol, as that agent wrote it.
     pub asked: Box<str>,
-    /// Until when the lock is held, or waited for.
+    /// When the lock, or the wait for it, ends.
     pub until: Timestamp,
-    /// Since when the lock is held, or waited for.
+    /// When the lock, or the wait for it, began.
     pub since: Timestamp,
     /// The grant; `None` for one who waits, with the next grant coming to them.
     pub fence: Option<Fence>,

@@ -30,7 +30,7 @@ pub struct TokenMinted {
 /// End tokens before their time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RevokeTokens {
-    /// One by its id, or all of an agent.
+    /// The tokens to end: one by its id, or all of an agent.
     pub which: WhichTokens,
 }
 

@@ -16,7 +16,7 @@ pub enum Title {
     Lock(SymbolPath),
     /// The intent of this id.
     Intent(IntentId),
-    /// This agent's plan; it has one.
+    /// The plan of this agent, which has at most one.
     Plan(Slug),
 }
 

@@ -111,7 +111,7 @@ pub enum CrewEvent {
         id: AssignmentId,
         /// Its title, for people.
         title: Box<str>,
-        /// Who is to do it; any name.
+        /// The agent that is to do it; any name.
         to: Option<Box<str>>,
     },
     /// An assignment goes on.

@@ -21,7 +21,7 @@ pub enum CrewRefusal {
         /// The lead that has locked it.
         by: AgentId,
     },
-    /// This file is in conflict.
+    /// The file is in conflict, and waits for a decision.
     #[error("Resource is in conflict state — resolve conflict first")]
     FileConflicted,
     /// A file that an assignment is not about, or an assignment that is not known.
@@ -48,7 +48,7 @@ pub enum CrewRefusal {
         /// The assignment that has to be done first.
         on: Box<str>,
     },
-    /// It is not where the caller believes it to be.
+    /// The assignment is not in the state that the caller expects.
     #[error("this task has moved on")]
     AssignmentElsewhere {
         /// The state that the assignment has.

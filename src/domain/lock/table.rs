@@ -180,7 +180,7 @@ impl Locks {
         self.due.iter().take_while(move |(at, _)| *at <= now).filter_map(|(_, at)| self.get(at))
     }
 
-    /// Those who have waited long enough.
+    /// Agents whose time to wait is over.
     pub(super) fn tired(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Waiter>> {
         let late = self.waits_due.iter().take_while(move |(at, _)| *at <= now);
         late.filter_map(|(_, ticket)| self.waiters.get(ticket))
@@ -277,7 +277,7 @@ impl Locks {
         None
     }
 
-    /// Whom one who waits for this has to wait for.
+    /// The agents for which a waiter on this symbol has to wait.
     fn blockers(
         &self,
         who: &AgentId,

@@ -38,13 +38,13 @@ pub struct Question {
 }
 
 impl Question {
-    /// Among whose it is counted.
+    /// The share that the question counts for.
     fn counts_for(&self) -> Share {
         self.share.clone().unwrap_or_else(|| Share::Name(slug(self.agent.as_str())))
     }
 }
 
-/// Who means which files.
+/// The files and places that agents have announced or changed, with the agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Reach {
     files: BTreeMap<Box<str>, BTreeSet<Slug>>,
@@ -224,7 +224,7 @@ impl Desk {
         self.newest.iter().map(|(slug, n)| (slug, *n))
     }
 
-    /// Which files an agent works on.
+    /// The footprint of an agent, if it works on files.
     pub fn print(&self, slug: &Slug) -> Option<&Arc<Footprint>> {
         self.prints.get(slug)
     }

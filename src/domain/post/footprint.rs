@@ -68,7 +68,7 @@ impl Footprint {
         }
     }
 
-    /// Its intent, if that is in force.
+    /// The announcement, if it is in force now.
     pub fn live(&self, now: Timestamp) -> Option<&Announced> {
         self.intent.as_ref().filter(|it| now < it.until)
     }
@@ -79,7 +79,7 @@ impl Footprint {
         all.map(|it| (Place::of(it), it.trim())).collect()
     }
 
-    /// After one of its own posts.
+    /// The footprint after one of the agent's own posts.
     pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
         let mut next = self.clone();
         match post {

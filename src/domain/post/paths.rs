@@ -6,7 +6,7 @@
 use crate::base::RepoPath;
 use crate::base::limits::POST_PATTERN_LEN_MAX;
 
-/// Which files are meant.
+/// The files that a path in a message means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
     /// The file of this path.

@@ -28,9 +28,9 @@ pub(in crate::domain) struct Round<'a> {
     pub(in crate::domain) now: Timestamp,
     pub(in crate::domain) state: &'a State,
     pub(in crate::domain) out: &'a mut Outbox,
-    /// Who has got an inbox in this step.
+    /// Agents that have got an inbox in this step.
     fresh: BTreeSet<Slug>,
-    /// Who was forgotten in this step.
+    /// Agents that were forgotten in this step.
     gone: BTreeSet<Slug>,
     /// With whom those share who speak in this step; `None` for the daemon itself.
     share: Option<Share>,

@@ -72,7 +72,7 @@ impl Correspondent {
         Self { slug, name, cli: None, row: None, since: now, share: None }
     }
 
-    /// After one of its posts that is for the roster.
+    /// The row after one of the agent's posts that changes the roster.
     pub(super) fn after(&self, now: Timestamp, post: &Post, source: Source, settle_s: u64) -> Self {
         let (label, phase): (&str, Option<&Box<str>>) = match post {
             Post::Status { status, phase, .. } => (status, phase.as_ref()),

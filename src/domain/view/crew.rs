@@ -82,21 +82,21 @@ pub struct CrewCounts;
 pub struct CrewCountsOut {
     /// How many members there are.
     pub members: usize,
-    /// Those of them that are there.
+    /// How many members are there.
     pub there: usize,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// Files that are remembered.
     pub files: usize,
-    /// Those of them that are claimed.
+    /// How many remembered files are claimed.
     pub claimed: usize,
-    /// Those of them that are in conflict.
+    /// How many remembered files are in conflict.
     pub conflicted: usize,
     /// How many assignments there are.
     pub assignments: usize,
-    /// Those of them that are under way.
+    /// How many assignments are under way.
     pub in_progress: usize,
-    /// Those of them that are done.
+    /// How many assignments are done.
     pub done: usize,
     /// How many events were ever on the timeline.
     pub events: u64,
@@ -170,9 +170,9 @@ pub struct ClaimsOf(pub AgentId);
 /// Claims on these files, each file with that of others, if there is one.
 #[derive(Clone, Debug)]
 pub struct ClaimsOn {
-    /// Which files, in their one spelling.
+    /// The files, in their one spelling.
     pub files: Vec<RepoPath>,
-    /// Whose claims do not count.
+    /// The agent whose own claims do not count.
     pub others_than: AgentId,
 }
 
@@ -263,7 +263,7 @@ impl View for HeldFiles {
 pub struct SomeTransfers {
     /// The agent that the transfers concern.
     pub of: AgentId,
-    /// Those that were answered, too.
+    /// Whether answered transfers are listed, too.
     pub answered: bool,
 }
 

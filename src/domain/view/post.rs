@@ -12,7 +12,7 @@ use crate::domain::{Overlap, State};
 pub struct Roster;
 
 impl View for Roster {
-    /// They, and the moment at which it was so.
+    /// The agents with a row in the roster, and the moment of the look.
     type Out = (Vec<Arc<Correspondent>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
