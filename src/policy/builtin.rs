@@ -31,7 +31,7 @@ impl Builtin {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its text, to print or to begin one's own from.
+    /// The text of the file, to print, or to start a file of one's own from.
     pub fn text(self) -> &'static str {
         match self {
             Builtin::Default => include_str!("../../policy/default.toml"),

@@ -130,7 +130,7 @@ pub fn run_cases(rules: &RuleSet, cases: &[Case]) -> Vec<Failed> {
 /// A request that two policies answer differently.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// Which, counted from zero.
+    /// The place of the request in the list, counted from zero.
     pub index: usize,
     /// The answer of the old policy.
     pub before: Outcome,

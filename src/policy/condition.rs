@@ -22,7 +22,7 @@ use crate::domain::{Action, Door, Git, Proof, Tier, WorkerKind};
 /// A stated condition, ready to be asked.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
-    /// Its key in the file, without `when.`.
+    /// The key in the file, without `when.`.
     pub(super) key: &'static str,
     /// Its value in the file, for people and for comparison.
     pub(super) wants: Box<str>,

@@ -48,7 +48,7 @@ pub struct RuleTrace {
 /// A condition that did not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Unmet {
-    /// Its key in the file.
+    /// The key in the file, with `when.`.
     pub key: Box<str>,
     /// What the rule wants.
     pub wants: Box<str>,

@@ -113,7 +113,7 @@ pub struct Limit {
     pub credentials: Option<Credentials>,
 }
 
-/// Who is asked, and for how long.
+/// The approvers that a rule asks, and for how long.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Ask {
     /// The kinds of approvers whose answer counts.
@@ -125,7 +125,7 @@ pub struct Ask {
 /// One rule, with its conditions and limits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rule {
-    /// Its name in decisions and in the log.
+    /// The rule's name in decisions and in the log.
     pub id: RuleId,
     /// The ruling for requests that match.
     pub decision: Ruling,
@@ -135,7 +135,7 @@ pub struct Rule {
     pub(super) when: When,
     /// What it insists on.
     pub limit: Limit,
-    /// Whom it asks; there for `approve` and only there.
+    /// The approvers that it asks; `Some` for `approve`, and only there.
     pub ask: Option<Ask>,
     /// Where it stands in its file.
     #[serde(skip)]
@@ -158,6 +158,6 @@ pub struct File {
     /// As it was named, for messages.
     #[serde(skip)]
     pub name: Box<str>,
-    /// In the order of the file.
+    /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
 }

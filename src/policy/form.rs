@@ -79,7 +79,7 @@ fn names<T: Word>(values: &[T]) -> String {
     values.iter().filter_map(known).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the listed words.
+/// A list of words. The condition holds when the property is one of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct OneOf<T>(pub(super) Vec<T>);
 

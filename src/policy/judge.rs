@@ -122,7 +122,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// One file's rules and nothing over them.
+    /// A rule set of one file, with no layer over it.
     pub fn new(base: Layer) -> Self {
         Self::layered(base, Vec::new())
     }

@@ -56,7 +56,7 @@ pub struct Request {
     pub door: Door,
     /// How the caller was recognised.
     pub proof: Proof,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: Box<str>,
     /// How that worker gets its tasks; unknown when absent.
     pub worker_kind: Option<WorkerKind>,
@@ -64,7 +64,7 @@ pub struct Request {
     pub tier: Option<Tier>,
     /// What it wants of the network.
     pub network: Net,
-    /// Which hosts, when it is hosts.
+    /// The hosts that the worker wants to reach, if its network is `hosts`.
     pub hosts: Vec<Box<str>>,
     /// What it may do with the repository.
     pub git: Git,
@@ -263,7 +263,7 @@ pub struct Case {
     pub request: Request,
     /// What must be answered.
     pub expect: Ruling,
-    /// By which rule, when that matters.
+    /// The rule that must decide; `None` if any may.
     pub rule: Option<RuleId>,
 }
 

@@ -49,7 +49,7 @@ pub enum LoadError {
     /// There is no shipped file of this name.
     #[error("there are no shipped rules named `{0}`; known are default, strict and open")]
     NoSuchBuiltin(Box<str>),
-    /// Its text is wrong.
+    /// The text of the file has mistakes.
     #[error(transparent)]
     Wrong(#[from] Problems),
 }
