@@ -50,7 +50,7 @@ impl Caller {
         self.line.in_session().next()
     }
 
-    /// The same with a token that is good.
+    /// The same caller, with a token that is good.
     #[must_use]
     pub fn with(self, token: Option<Arc<Token>>) -> Self {
         Self { token, ..self }

@@ -88,10 +88,10 @@ pub enum KeyError {
     Random(#[from] getrandom::Error),
 }
 
-/// Which secrets speak for an ident.
+/// The secrets that speak for an ident.
 #[derive(Clone)]
 pub enum Keys {
-    /// Its own alone; never empty.
+    /// The ident's own secrets alone; never empty.
     Own {
         /// What it was made for.
         role: Role,
@@ -100,14 +100,14 @@ pub enum Keys {
     },
     /// The one that all idents without their own share.
     Shared(Secret),
-    /// None: its keys are revoked or have expired.
+    /// No secret: the ident's keys are revoked or have expired.
     None,
 }
 
 /// An ident with an own key, for lists. Nothing secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KeyInfo {
-    /// Whom the key speaks for.
+    /// The ident that the key speaks for.
     pub ident: AgentId,
     /// What it was made for.
     pub role: Role,
@@ -124,7 +124,7 @@ pub struct KeyDates {
     pub id: String,
     /// When it was made.
     pub created: Timestamp,
-    /// From when on it is not valid any more.
+    /// The moment from which it is not valid any more.
     pub expires: Option<Timestamp>,
 }
 
@@ -211,7 +211,7 @@ impl KeyRing {
         Secret::new(digits.into_bytes())
     }
 
-    /// Which secrets speak for this ident now.
+    /// The secrets that speak for this ident now.
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {

@@ -68,7 +68,7 @@ impl Line {
         self.processes.iter().any(|it| i32::try_from(it.0.pid).is_ok_and(|pid| pids.contains(&pid)))
     }
 
-    /// Its sessions, innermost first.
+    /// The sessions of the line, innermost first.
     pub(super) fn sessions(&self) -> &[ProcessSession] {
         &self.sessions
     }

@@ -45,7 +45,7 @@ const CARRIERS: [&str; 8] =
 /// A peer's end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The socket's number, by which those who hold it can be found.
     pub inode: u32,

@@ -11,7 +11,7 @@ pub const KNOWS_PEERS: bool = false;
 /// A peer's end of a connection; there is none that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The socket's number.
     pub inode: u32,

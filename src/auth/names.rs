@@ -31,7 +31,7 @@ pub struct Names {
     holders: Holders,
     tokens: GoodTokens,
     speakers: Speakers,
-    /// Those that speak MCP to us over HTTP.
+    /// Processes that speak MCP to the daemon over HTTP.
     hosts: Speakers,
 }
 

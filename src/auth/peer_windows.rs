@@ -95,12 +95,12 @@ impl PeerId {
     }
 }
 
-/// None, for the same reason.
+/// An empty line, for the same reason.
 pub fn line_of(_pid: i32) -> Line {
     Line::new()
 }
 
-/// None: nothing here ends with a process.
+/// Always `None`: on this system, nothing ends with a process.
 pub fn process_of_ours(_pid: u32) -> Option<crate::domain::ProcessMark> {
     None
 }

@@ -34,7 +34,7 @@ pub struct ReplayGuard {
 
 #[derive(Default)]
 struct Seen {
-    /// By `ts`; never empty sets.
+    /// Marks by the second of their frames; no set is empty.
     buckets: BTreeMap<u64, HashSet<u128, BuildHasherDefault<Itself>>>,
     count: usize,
     /// Frames with a smaller `ts` are refused: some of them may have been forgotten.
@@ -207,7 +207,7 @@ struct Book {
 /// Lines beyond those that are still of use before the file is written afresh.
 const AHEAD_LINES_OVER: usize = 1_024;
 
-/// In the place of a digest.
+/// Stands in the place of a digest, in the line with the newest second.
 const NEWEST: &str = "-";
 
 impl Ahead {
