@@ -40,7 +40,7 @@ struct List {
 }
 
 impl Artifacts {
-    /// Those of a state folder, which need not be there.
+    /// The artifacts of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
         Self(state.join(FOLDER).into())
     }

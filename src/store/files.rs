@@ -80,7 +80,7 @@ fn companions(dir: &Path) -> [PathBuf; 3] {
 /// Which file lies at a path; none where the system does not tell.
 pub(super) type Identity = private::Stamp;
 
-/// Which file lies at a path now.
+/// The file that lies at a path now; `None` if there is none.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     private::stamp(path).map(private::Stamp::identity)
 }
@@ -330,7 +330,7 @@ mod private {
     }
 
     impl Stamp {
-        /// Which file it is alone.
+        /// The same stamp with the file's identity alone.
         pub(in crate::store) fn identity(self) -> Self {
             Self { wrote: None, ..self }
         }

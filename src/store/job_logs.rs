@@ -32,7 +32,7 @@ pub struct LogPart {
 }
 
 impl JobLogs {
-    /// Those of a state folder, which need not be there.
+    /// The logs of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
         Self(state.join(FOLDER).into())
     }

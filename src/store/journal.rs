@@ -68,7 +68,7 @@ pub enum Verdict {
         /// What the restore has passed over.
         leap: Leap,
     },
-    /// It could not be checked.
+    /// The journal could not be checked, for this reason.
     CannotCheck(Box<str>),
 }
 

@@ -28,9 +28,9 @@ const PLACE: usize = 1_024;
 /// The place of a mark in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum As {
-    /// It is on the disk.
+    /// The mark is on the disk.
     Durable,
-    /// It is as safe as the kernel.
+    /// The mark is as safe as the kernel.
     Written,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum As {
 pub(super) struct Mark {
     pub(super) head: Anchor,
     pub(super) counters: Counters,
-    /// Which start of the machine it was.
+    /// The start of the machine in which it was written.
     boot: Box<str>,
     seal: Digest,
 }
@@ -55,7 +55,7 @@ pub(super) struct Marks {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    /// None while it cannot be had.
+    /// `None` while the file cannot be opened.
     file: Option<File>,
     /// Why the last mark is not there, for a person.
     wrong: Option<Box<str>>,

@@ -212,7 +212,7 @@ pub trait Reader: Send {
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
 }
 
-/// Which messages between agents.
+/// A choice of messages between agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Letters {
     /// The messages in an agent's inbox after a number.
@@ -277,7 +277,7 @@ pub struct TimelineQuery {
     pub word: Option<Box<str>>,
     /// Only events about this file, in its one spelling.
     pub file: Option<Box<str>>,
-    /// From this moment on.
+    /// Only events from this moment on.
     pub since: Option<Timestamp>,
     /// Only events with a larger number.
     pub after: Option<EventSeq>,
@@ -293,7 +293,7 @@ pub struct TimelineQuery {
     pub bytes_max: usize,
 }
 
-/// In which order the timeline is read.
+/// The order in which the timeline is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimelineOrder {
     /// By time, and by number where times are the same.
@@ -341,7 +341,7 @@ pub struct StoredEvent {
     pub body: Option<Box<str>>,
     /// SHA-256 of the body, also where that is gone.
     pub hash: Digest,
-    /// Its link of the chain.
+    /// The event's link of the chain.
     pub mac: Digest,
 }
 

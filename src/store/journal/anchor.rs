@@ -13,7 +13,7 @@ use crate::base::{Digest, EventSeq};
 pub struct Anchor {
     /// The number of the last event that it covers.
     pub seq: EventSeq,
-    /// Its link of the chain.
+    /// The event's link of the chain.
     pub mac: Digest,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), Stor
     Ok(())
 }
 
-/// Which of these were imported.
+/// The ids among these whose events were imported.
 pub(super) fn imported(db: &Connection, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT 1 FROM imported WHERE id = ?1")?;
     let mut found = BTreeSet::new();

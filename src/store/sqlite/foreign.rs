@@ -16,7 +16,7 @@ use crate::store::StoreError;
 /// One row of its table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignEvent {
-    /// Its place in the table.
+    /// Its row id in the table, by which pages continue.
     pub row: i64,
     /// The event's id at that server.
     pub id: String,

@@ -14,7 +14,7 @@ use crate::domain::{Change, PostChange, State};
 use crate::store::codec::{int, nat, parse, text};
 use crate::store::{Letter, Letters, StoreError};
 
-/// After which number the audit log begins.
+/// The key of the number after which the audit log begins.
 const LOG_FROM: &str = "post_log_from";
 
 /// Up to which number messages were pruned.

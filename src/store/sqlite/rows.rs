@@ -233,7 +233,7 @@ pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), Sto
     put(db, "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2, ?3, ?4, ?5)", row)
 }
 
-/// One of the store's own few facts.
+/// The value of one of the store's own few facts.
 pub(super) fn meta(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     Ok(select.query_row([name], |row| row.get(0)).optional()?)
