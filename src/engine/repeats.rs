@@ -29,7 +29,7 @@ pub(super) struct Said {
 /// The result of taking in a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// It is news, or there is no room.
+    /// The status is news, or there is no room.
     No,
     /// It is the same again, and waits to be recorded.
     Yes,
@@ -141,7 +141,7 @@ pub(super) fn last_ones(said: &[Arc<Said>]) -> Vec<bool> {
     last
 }
 
-/// About what a status takes in memory.
+/// About how many bytes a status takes in memory.
 fn bytes(post: &Post) -> usize {
     let Post::Status { agent, status, files, message, cli, phase, detail } = post else { return usize::MAX };
     let texts = [message, cli, phase].into_iter().flatten().map(|it| it.len()).sum::<usize>();

@@ -67,7 +67,7 @@ pub(super) struct Worker {
     repeats: Arc<Repeats>,
     /// When those that wait have to be put on record.
     repeats_due: Option<Instant>,
-    /// Those that this batch puts on record.
+    /// Repeated statuses that this batch puts on record.
     repeated: Vec<Arc<Said>>,
     /// Messages that are answered before their commit.
     receiving: Receiving,

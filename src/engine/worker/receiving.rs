@@ -32,9 +32,9 @@ pub(in crate::engine) type Publisher = oneshot::Sender<Result<(), Refusal>>;
 /// Messages that are not on record yet.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Those that are acknowledged, in their order.
+    /// Messages that are acknowledged and not committed yet, in their order.
     kept: Vec<Received>,
-    /// Those of this step.
+    /// Messages of this step.
     new: Vec<Received>,
     asked: Vec<(Publisher, Result<(), Refusal>)>,
     /// When those that are acknowledged have to be committed.
