@@ -19,7 +19,7 @@ use crate::base::limits::AGE_OVER_A_START_S_MAX;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Seen {
     passed: u64,
-    /// Which start of the machine, and time since then.
+    /// The start of the machine, and the time since then.
     boot: Box<str>,
     since_boot: u64,
     wall: u64,

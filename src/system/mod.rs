@@ -139,7 +139,7 @@ fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
 /// What a process outside wants of a daemon, as a signal says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// To end in order.
+    /// The daemon is to end in order.
     Stop,
     /// To read configuration, policy and keys again. Windows has no such signal.
     Reload,

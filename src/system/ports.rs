@@ -11,7 +11,7 @@ const COMMAND_LEN_MAX: usize = 120;
 /// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The process that has it, and its command line; none when we may not see whose descriptors it is among.
     pub process: Option<(u32, String)>,

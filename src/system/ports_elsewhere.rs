@@ -3,7 +3,7 @@
 /// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The process that has it, and its command line.
     pub process: Option<(u32, String)>,

@@ -19,9 +19,9 @@ use super::Signal;
 pub const HOME: &[&str] = &["HOME"];
 /// Those that name the folder of the user's configuration, the first that is set counting.
 pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME"];
-/// Those that name the folder of programs' state.
+/// Variables that name the folder of programs' state; the first that is set counts.
 pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME"];
-/// Those that have the user's name.
+/// Variables that have the user's name; the first that is set counts.
 pub const USER_NAME: &[&str] = &["USER", "LOGNAME"];
 /// The folder of configuration and rules that an administrator has made.
 pub const SYSTEM_CONFIG: &str = "/etc/provost";

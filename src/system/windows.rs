@@ -44,9 +44,9 @@ pub use token::Token;
 pub const HOME: &[&str] = &["HOME", "USERPROFILE"];
 /// Those that name the folder of the user's configuration, the first that is set counting.
 pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME", "APPDATA"];
-/// Those that name the folder of programs' state.
+/// Variables that name the folder of programs' state; the first that is set counts.
 pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
-/// Those that have the user's name.
+/// Variables that have the user's name; the first that is set counts.
 pub const USER_NAME: &[&str] = &["USERNAME", "USER"];
 /// The folder of configuration and rules that an administrator has made; no other user can write there.
 pub const SYSTEM_CONFIG: &str = r"C:\Program Files\Provost";

@@ -40,7 +40,7 @@ impl Token {
         Self::of(unsafe { GetCurrentProcess() })
     }
 
-    /// That of another process.
+    /// The token of another process.
     ///
     /// # Errors
     /// What the system says; `PermissionDenied` for most processes of others.
