@@ -33,7 +33,7 @@ pub const METHODS: [&str; 9] = [
 words! {
     /// How an agent is given its prompt.
     PromptBy {
-        /// On its standard input.
+        /// The prompt is on the agent's standard input.
         Stdin = "stdin",
         /// As one of its arguments.
         Argument = "argument",

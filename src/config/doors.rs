@@ -26,7 +26,7 @@ section! {
 }
 
 impl DoorSettings {
-    /// Those of a door where no file sets any.
+    /// The settings of a door where no file sets any.
     fn by_default(door: Door) -> Option<Self> {
         let at = door.loopback()?;
         Some(Self { enabled: at.is_open, port: at.port, ..Self::default() })

@@ -37,7 +37,7 @@ pub fn variables() -> Vec<Variable> {
     VARIABLES.iter().cloned().chain(addresses).chain(ports).collect()
 }
 
-/// Those that belong to no door's address or port.
+/// Variables that belong to no door's address or port.
 const VARIABLES: &[Variable] = &[
     variable(
         "DEVIT_SECRET",

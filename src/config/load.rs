@@ -24,7 +24,7 @@ const WORKFLOWS: &str = "workflows";
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
 const FILE_LEN_MAX: u64 = 256 << 10;
 
-/// Which files make up the configuration.
+/// The files that make up the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The system's file; absent is fine.
@@ -111,7 +111,7 @@ pub struct Loaded {
 pub struct Note {
     /// The file, or the environment variable.
     pub file: String,
-    /// Its line, from 1, where there is one.
+    /// The line, from 1; `None` where there is none.
     pub line: Option<usize>,
     /// The key, dotted; empty when the note is about the whole file.
     pub key: String,

@@ -7,7 +7,7 @@ use super::value::{Context, Value, quoted, words};
 words! {
     /// Tools that hosts of models are offered together.
     McpTools {
-        /// About fifteen with which agents work side by side.
+        /// About fifteen tools with which agents work side by side.
         Default = "default",
         /// All but DevIt's names.
         All = "all",

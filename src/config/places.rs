@@ -20,7 +20,7 @@ const ANCESTORS_MAX: usize = 128;
 /// A work tree of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkTree {
-    /// Its folder, without links in its path.
+    /// The folder of the work tree, without links in its path.
     pub top: PathBuf,
     /// Where git keeps what is its own: which commit is checked out, and its index.
     pub git_dir: PathBuf,

@@ -33,7 +33,7 @@ pub struct Row {
 pub enum Mark {
     /// It enforces something: a wrong value or a misspelt key is an error instead of a default.
     Strict,
-    /// It must be given.
+    /// The key must be given.
     Required,
     /// Files that a repository brings may not set it.
     Owner,
@@ -450,7 +450,7 @@ words! {
         /// Details for those who work on Provost.
         Debug = "debug",
     }
-    /// Which ends of tasks are told on the desktop.
+    /// The ends of tasks that are shown on the desktop.
     DesktopTasks {
         /// All but those that were taken back.
         All = "all",
@@ -470,14 +470,14 @@ words! {
     }
     /// What becomes of a request for a place that another agent has through another door.
     AcrossDoors {
-        /// It is granted, and both are told.
+        /// The request is granted, and both agents are told.
         Advise = "advise",
         /// It is refused, in the words of its own protocol.
         Deny = "deny",
     }
     /// What becomes of a commit that could not be checked.
     Unchecked {
-        /// It goes on, with a warning.
+        /// The commit goes on, with a warning.
         Pass = "pass",
         /// The commit is refused.
         Block = "block",
@@ -486,7 +486,7 @@ words! {
     WitOpen {
         /// In all work trees, once one of them has a folder `.wit`.
         Found = "found",
-        /// In all work trees.
+        /// The door has sockets in all work trees.
         Always = "always",
         /// The door has no sockets.
         Never = "never",
@@ -495,7 +495,7 @@ words! {
     ImportFound {
         /// It is told of, once, with the command that imports it.
         Ask = "ask",
-        /// Its events are put on the timeline.
+        /// The daemon puts its events on the timeline.
         Auto = "auto",
         /// The database is ignored.
         Never = "never",

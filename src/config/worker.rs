@@ -16,9 +16,9 @@ use crate::base::{AgentId, Destination};
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Copies {
-    /// In the directory itself.
+    /// The worker works in the directory itself.
     No,
-    /// In a copy, which is thrown away.
+    /// The worker works in a copy, which is thrown away.
     Thrown,
     /// In a private copy, whose changes are kept until a person applies them.
     Kept,

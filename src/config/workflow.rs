@@ -23,7 +23,7 @@ const BUILT_IN: &str = include_str!("workflows.toml");
 pub const BUILT_IN_FILE: &str = "built in";
 
 words! {
-    /// In what order a workflow's steps are taken.
+    /// The order in which a workflow's steps are taken.
     Pattern {
         /// One after another, in one copy of the workspace; the first that fails ends it.
         Sequential = "sequential",
@@ -34,7 +34,7 @@ words! {
         /// The first step makes, the others check, and it goes round until all of them approve.
         MakerChecker = "maker_checker",
     }
-    /// Which phase of an execution a step belongs to.
+    /// The phase of an execution that a step belongs to.
     StepPhase {
         /// What there is to know is gathered.
         Research = "research",
@@ -118,7 +118,7 @@ impl Value for Prompt {
 pub struct Workflow {
     /// What it says of itself.
     pub head: WorkflowHead,
-    /// In the order of the file.
+    /// The steps, in the order of the file.
     pub steps: Vec<Step>,
     /// The file with the entry.
     pub file: String,
@@ -132,7 +132,7 @@ impl Workflow {
         self.head.id.split(':').next().unwrap_or_default()
     }
 
-    /// Its name for people.
+    /// The workflow's name for people.
     pub fn name(&self) -> &str {
         let last = self.head.id.split(':').next_back().unwrap_or_default();
         self.head.name.as_deref().unwrap_or(last)
@@ -142,7 +142,7 @@ impl Workflow {
 /// What is wrong, and at which byte of the file.
 type Wrong = (usize, String);
 
-/// Those that are built in.
+/// The workflows that are built in.
 fn built_in() -> Vec<Workflow> {
     let mut loading = Loading::new(&Environment::default());
     loading.workflow_file(BUILT_IN_FILE, BUILT_IN, false);
