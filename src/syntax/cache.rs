@@ -40,7 +40,7 @@ enum Slot {
     Reading,
     Kept {
         reading: Arc<Reading>,
-        /// Until when it is good, if not for ever.
+        /// The moment until which it is good; `None` if it is good for ever.
         until: Option<Instant>,
         bytes: usize,
         used: u64,

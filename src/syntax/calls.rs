@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Kind, Reading};
 use crate::base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
-/// One place from which something is called.
+/// A place in a file from which a function or method is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of the module.
@@ -70,7 +70,7 @@ pub enum Form {
 /// That one symbol of a file calls another, or something that is not in the file. One per caller and callee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge<'a> {
-    /// Who calls, as a number in [`Reading::symbols`].
+    /// The calling symbol, as a number in [`Reading::symbols`].
     pub caller: u32,
     /// The symbol that is called, or what stands for it outside of the file.
     pub target: Target<'a>,
@@ -78,7 +78,7 @@ pub struct Edge<'a> {
     pub call: &'a Call,
 }
 
-/// To what a call leads.
+/// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Target<'a> {
     /// A symbol of the same file: its number in [`Reading::symbols`], the first of its path.

@@ -33,7 +33,7 @@ pub enum ImportForm {
     Dynamic,
 }
 
-/// One name that is taken.
+/// A name that an import takes from a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportedName {
     /// What it is called there.

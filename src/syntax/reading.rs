@@ -31,7 +31,7 @@ pub struct Reading {
     pub trouble: Vec<Trouble>,
     /// Numbers of symbols, by path and then by place.
     by_path: Vec<u32>,
-    /// The same, by name.
+    /// The symbols' numbers, in the order of their names.
     by_name: Vec<u32>,
     /// Other names by which symbols are known: the inner name of `f = function g() {}`.
     aliases: Vec<(Box<str>, u32)>,
@@ -53,14 +53,14 @@ pub enum Unread<'a> {
     Anything,
 }
 
-/// For whom a reading is good.
+/// The callers for which a reading is good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holds {
     /// The bytes alone made it so.
     Always,
     /// A less busy machine might have got further.
     ForAWhile,
-    /// Its caller had no patience.
+    /// The caller's patience was over: the reading is good for that caller alone.
     ForNobodyElse,
 }
 
