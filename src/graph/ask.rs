@@ -18,7 +18,7 @@ pub struct Size {
     pub edges: usize,
     /// Files that could not be read whole.
     pub broken: usize,
-    /// About how many bytes all of it takes.
+    /// About how many bytes the whole graph takes.
     pub bytes: usize,
 }
 

@@ -69,12 +69,12 @@ struct File {
     deps: Vec<u32>,
 }
 
-/// That a symbol calls something.
+/// A call of one symbol by another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Edge {
     caller: u32,
     target: Target,
-    /// By its name alone.
+    /// Whether the target was found by its name alone.
     guess: bool,
 }
 
@@ -94,7 +94,7 @@ pub enum Full {
     /// There are [`GRAPH_FILES_MAX`] already.
     #[error("more than {GRAPH_FILES_MAX} source files")]
     Files,
-    /// They take [`GRAPH_BYTES_MAX`] already.
+    /// The files take [`GRAPH_BYTES_MAX`] already.
     #[error("more than {} MiB of names and calls", GRAPH_BYTES_MAX >> 20)]
     Bytes,
 }

@@ -71,7 +71,7 @@ pub(super) struct Binding {
     pub(super) within: Option<u32>,
     /// Whether another one of the same name may be the one that counts.
     pub(super) either: bool,
-    /// Its place among the imports of the file.
+    /// The place of the import among those of the file.
     pub(super) at: u32,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Use {
 /// How to find what is called. A guess is the only member of this file that has the name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Way {
-    /// It is this one.
+    /// The symbol of this number in the file.
     Here(u32),
     /// A bare name that this file does not define.
     Bare,
@@ -243,7 +243,7 @@ impl Outline {
             && self.words.agree(&other.words, self.shown_words)
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes the outline takes.
     pub fn weight(&self) -> usize {
         let bases: usize = self.nodes.iter().map(|node| size_of_val(&*node.bases)).sum();
         size_of::<Self>()
@@ -265,16 +265,16 @@ struct Maker<'a> {
     reading: &'a Reading,
     words: Writer,
     nodes: Vec<Node>,
-    /// Of the nodes, in order.
+    /// The paths of the nodes, in their order.
     paths: Vec<&'a str>,
-    /// From the reading's symbols to nodes.
+    /// The node of each of the reading's symbols.
     node_of: Vec<u32>,
     specs: Vec<Word>,
     spec_of: BTreeMap<Box<str>, u32>,
     bindings: Vec<(Box<str>, Binding)>,
     stars: Vec<(u32, u32)>,
     exports: Vec<Offer>,
-    /// By import of the reading: its module.
+    /// The module of each import of the reading.
     modules: Vec<u32>,
 }
 

@@ -17,9 +17,9 @@ pub struct Index<'a> {
 /// One file of an index, with the names in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Document<'a> {
-    /// From the root of what was indexed.
+    /// The path, from the root of the indexed project.
     pub path: &'a str,
-    /// In what characters are counted.
+    /// The unit in which characters are counted.
     pub unit: Unit,
     /// The names in it.
     pub occurrences: Vec<Occurrence<'a>>,
@@ -40,7 +40,7 @@ pub enum Unit {
 /// A name in a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Occurrence<'a> {
-    /// Its line, from 0.
+    /// The line of the name, from 0.
     pub line: u32,
     /// Where it begins in its line.
     pub start: u32,
@@ -55,7 +55,7 @@ pub struct Occurrence<'a> {
 /// Why bytes are no index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoIndex {
-    /// They end, or go on, where they must not.
+    /// A field ends, or goes on, where it must not.
     #[error("it is not a SCIP index, or cut off")]
     Malformed,
     /// More than [`SCIP_OCCURRENCES_MAX`] names.

@@ -19,7 +19,7 @@ pub(super) struct Settings {
 /// Names with at most one `*`, and what they stand for.
 type Patterns = Vec<(Box<str>, Vec<Box<str>>)>;
 
-/// One `tsconfig.json`, as written.
+/// The paths of modules in one `tsconfig.json`, as written.
 #[derive(PartialEq, Default, Debug)]
 struct Config {
     extends: Vec<Box<str>>,
@@ -28,7 +28,7 @@ struct Config {
     paths: Option<Patterns>,
 }
 
-/// One `package.json`.
+/// The name, entries, exports and imports of one `package.json`.
 #[derive(PartialEq, Default, Debug)]
 struct Package {
     name: Box<str>,
@@ -196,7 +196,7 @@ impl Settings {
 /// What holds, with everything that was extended.
 #[derive(Default)]
 struct Options<'a> {
-    /// Of the file that was asked for.
+    /// The folder of the file that was asked for.
     folder: String,
     base_url: Option<String>,
     paths: &'a [(Box<str>, Vec<Box<str>>)],
