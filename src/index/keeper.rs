@@ -42,7 +42,7 @@ impl Keeper {
         Self { index, root, files_max, watch: None, scip: None }
     }
 
-    /// Until the index is stopped.
+    /// Reads until the index is stopped.
     pub(super) fn run(mut self, woken: &Receiver<()>) {
         system::lower_priority();
         match Watch::begin(&self.root, &self.index.0.bell) {

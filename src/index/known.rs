@@ -19,13 +19,13 @@ pub(super) struct Known {
     /// Folders that are looked at.
     pub(super) folders: BTreeSet<RepoPath>,
     tickets: u64,
-    /// Who has last found a file gone.
+    /// The ticket of the thread that has last found a file gone.
     last_gone: u64,
     /// Why the last file did not fit.
     pub(super) full: Option<Full>,
 }
 
-/// Which content of a file it has.
+/// The content of a file that the index has.
 #[derive(Clone, Debug)]
 struct Version {
     /// `None` if the thread of a request has read the file, or if it was too young to tell.
@@ -245,6 +245,6 @@ pub(super) enum Put {
     Changed,
     /// The graph had it already, or something newer.
     Same,
-    /// Some file was found gone since, maybe this one.
+    /// A file was found gone since, maybe this one.
     TooLate,
 }
