@@ -35,7 +35,7 @@ pub struct Used {
     pub refused_names: Vec<Box<str>>,
 }
 
-/// One destination's counts.
+/// The counts of one destination.
 #[derive(Default)]
 pub(super) struct Traffic {
     connections: AtomicU64,
@@ -52,7 +52,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// One more connection to a granted destination.
+    /// Counts one more connection to a granted destination.
     pub(super) fn connection(&self, to: &str) -> Arc<Traffic> {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let traffic = reached.entry(to.into()).or_default().clone();

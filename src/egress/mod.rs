@@ -68,7 +68,7 @@ pub struct Grants {
     pub keyed: Vec<Credential>,
 }
 
-/// Who answers at a port inside.
+/// The service that answers at a port inside of the jail.
 #[derive(Clone)]
 enum Role {
     /// The host's own loopback, at the same port.
@@ -111,7 +111,7 @@ impl Outlets {
         Ok(outlets)
     }
 
-    /// One more port, at which a secret is added.
+    /// Adds a port at which a secret is added to requests.
     fn add_key(&mut self, credential: &Credential) -> Result<(), String> {
         let Delivery::Proxy(by) = &credential.delivery else {
             return Err(format!("the secret `{}` is not for the proxy", credential.name));
@@ -214,7 +214,7 @@ struct Way {
     tasks: TaskTracker,
 }
 
-/// One connection of a worker.
+/// A connection of a worker, with the permit that counts it.
 struct Caller {
     stream: TcpStream,
     place: Arc<OwnedSemaphorePermit>,
