@@ -36,7 +36,7 @@ pub enum BadAuthority {
     /// An IPv6 address that stands for an IPv4 one.
     #[error("is an IPv4 address in another spelling; write the IPv4 address")]
     Mapped,
-    /// What follows `=` in a destination.
+    /// The part after `=` in a destination is no address, or the part before it no name.
     #[error("must name one address after \"=\", and a name before it")]
     Pin,
 }
@@ -159,7 +159,7 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Destination {
-    /// What a worker asks for.
+    /// The host and port that a worker asks for.
     pub authority: Authority,
     /// The address to connect to for this host; `None` lets the proxy resolve the name.
     pub at: Option<IpAddr>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Scope;
 
-/// What a name may do that its caller has proved in no way, where it is known to take part and no more.
+/// The rights of a name without proof, at a door where such names take part and do no more.
 const TAKES_PART: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate];
 
 /// The rights of a name at a door where it may also hand work to workers.
@@ -28,7 +28,7 @@ pub struct DoorRow {
     pub at: At,
     /// The environment variables that tell clients where it is, each with a sentence for the documents.
     pub variables: &'static [(&'static str, &'static str)],
-    /// What a process of this user may do under a name that it has not proved; `None` where a name needs a proof.
+    /// The rights of a process of this user under a name without proof; `None` where a name needs a proof.
     pub unproved: Option<&'static [Scope]>,
 }
 
@@ -90,7 +90,7 @@ macro_rules! doors {
                 }
             }
 
-            /// What it is, in a sentence.
+            /// The sentence about the door in `docs/doors.md`.
             pub const fn about(self) -> &'static str {
                 match self {
                     $(Door::$Door => concat!($($about),+).trim_ascii(),)+

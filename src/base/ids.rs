@@ -93,7 +93,7 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// Who acts: the name an agent goes by on every door (DevIt: `from`, the ident).
+    /// The name of an agent, the same at every door (DevIt: `from`, the ident).
     AgentId: check;
     /// The presence of one client, stable across reconnects.
     SessionId;
@@ -105,13 +105,13 @@ text_id! {
     IntentId;
     /// An agreement on a signature. wit: a UUID.
     ContractId;
-    /// What the broker door files an agent's messages under: one for all spellings of its name there.
+    /// The name of an agent's inbox at the broker door: one for all spellings of the agent's name.
     Slug;
     /// Work that one agent wants another one to do. Agent Protocol: `task_` and eight characters.
     AssignmentId;
     /// Work that one agent hands over to another one. Agent Protocol: `hoff_` and eight characters.
     TransferId;
-    /// What an editor has asked for. A6s: what follows `exec_`, `task_` or `job_`.
+    /// A request of an editor. A6s: the part after `exec_`, `task_` or `job_`.
     JobId;
 }
 

@@ -9,7 +9,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_
 
 use super::limits::JSONC_DEPTH_MAX;
 
-/// What a text says.
+/// The value of a text, with the places of its parts.
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// The value of the whole text; each part knows its place.

@@ -30,7 +30,7 @@ pub enum Whose {
     VersionControl,
     /// Debuggers and interactive interpreters.
     Interpreters,
-    /// What agents are told in words.
+    /// Files with instructions for agents, in words.
     Instructions,
 }
 
@@ -84,7 +84,8 @@ impl Held {
 pub struct Row {
     /// The last names of its path; `*` stands for any part of a name.
     pub pattern: &'static str,
-    /// What it is spelled like, where the pattern leaves that open: stood in for at the top, and tried by tests.
+    /// Known spellings, where the pattern leaves that open. A jail puts stand-ins for them at the top,
+    /// and tests try them.
     pub spellings: &'static [&'static str],
     /// The tool that reads such files.
     pub whose: Whose,

@@ -272,7 +272,8 @@ fn one_script(name: &str) -> Result<(), Unclear> {
     Ok(())
 }
 
-/// What a letter in another dress stands for, as far as that follows from its place; else a question mark.
+/// The ASCII character that a letter of another form stands for, as far as that follows from its place;
+/// else a question mark.
 fn plain_of(c: char) -> char {
     let number = c as u32;
     match number {

@@ -58,7 +58,7 @@ impl Scope {
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// What the listed scopes add up to.
+    /// The set of the listed scopes.
     pub fn of(scopes: &[Scope]) -> Self {
         Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
     }

@@ -16,7 +16,7 @@ pub enum BadSymbol {
     /// There is nothing before the colon.
     #[error("names no file before its colon")]
     NoFile,
-    /// What comes before the colon is not a path in the repository.
+    /// The part before the colon is no path in the repository.
     #[error("names a file whose path {0}")]
     File(BadName),
     /// More than [`SYMBOL_LEN_MAX`] bytes after the colon.
@@ -69,7 +69,7 @@ impl SymbolPath {
         &self.file
     }
 
-    /// What in that file: `Session.renew`; empty for the whole file.
+    /// The name within that file: `Session.renew`; empty for the whole file.
     pub fn symbol(&self) -> &str {
         &self.symbol
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::number::{Reading, is_integer, push_fraction};
 use super::{BadJson, JSON_DEPTH_MAX};
 
-/// What [`canonical`] found.
+/// The result of [`canonical`].
 pub(super) struct Canonical {
     /// The canonical text of the whole value.
     pub(super) text: String,

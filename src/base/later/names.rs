@@ -142,7 +142,8 @@ const LOCKS: [&str; 19] = [
 /// Files of a work tree that say what git shows of it, and how.
 const HIDING: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
 
-/// What is added to the name of a pipe that a worker has made where a program of the host would wait at it.
+/// The suffix that is added to the name of a pipe which a worker has made where a program of the host
+/// would wait at it.
 pub const PIPE_ASIDE: &str = ".pipe-set-aside-by-provost";
 
 /// Whether build servers run the file or folder of this name at the top of a workspace.

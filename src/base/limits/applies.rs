@@ -24,7 +24,7 @@ pub const APPLIERS_MAX: usize = 4;
 /// Applies that can be undone; the oldest give way.
 pub const APPLIES_MAX: usize = 200;
 
-/// What they keep of old contents, in bytes; the oldest give way.
+/// Old contents that all applies together keep, in bytes; the oldest give way.
 pub const APPLIES_BYTES_MAX: u64 = 256 << 20;
 
 /// Longest line of an apply's record, in bytes: paths, digests, and folders that were made on the way.

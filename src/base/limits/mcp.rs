@@ -12,7 +12,7 @@ pub const MCP_TEXT_BYTES_MAX: usize = 24 << 10;
 /// Finished tasks in one answer.
 pub const MCP_TASKS_MAX: usize = 100;
 
-/// What a caller has asked for, on one page.
+/// Tasks that a caller has asked for, on one page.
 pub const MY_TASKS_MAX: usize = 50;
 
 /// Finished tasks that are looked through for one page of a caller's own; a page may be short, and then says where to go
@@ -57,7 +57,7 @@ pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest id of a request that an answer about a faulty request repeats, in bytes.
 pub const MCP_ID_BYTES_MAX: usize = 256;
 
-/// What is said of why a message is none, in characters: it may quote the message.
+/// The reason why a message is refused, in characters: it may quote the message.
 pub const MCP_WHY_CHARS_MAX: usize = 300;
 
 /// Answers that a host has not read yet, in lines; then it is waited for.
@@ -106,7 +106,7 @@ pub const MCP_BEAT_MS: u64 = 10_000;
 /// Pages of a worker's output that are passed over before a host is told of new lines.
 pub const MCP_CATCH_UP_PAGES: usize = 256;
 
-/// What an asker says in a form that asks for approval, in characters; about a longer request no form asks.
+/// The request that a form for approval shows, in characters; no form asks about a longer one.
 pub const MCP_FORM_CHARS_MAX: usize = 4_000;
 
 /// How long a dialog at a host can be answered, in milliseconds.
