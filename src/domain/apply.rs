@@ -114,7 +114,7 @@ impl From<ApplyEvent> for EventKind {
     }
 }
 
-/// What memory alone knows of applies.
+/// Changes of the memory of recent applies, which the store does not have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApplyChange {
     /// A file was written, and says this now.
@@ -147,7 +147,7 @@ impl Written {
         }
     }
 
-    /// What an apply has lately written to a file.
+    /// The content that an apply has lately written to a file.
     pub(super) fn of(&self, file: &RepoPath) -> Option<Content> {
         self.0.get(file).copied()
     }

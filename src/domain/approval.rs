@@ -69,18 +69,18 @@ impl Parked {
         self.command.judged()?.task()
     }
 
-    /// What policy was asked about: DevIt's tool, or the verb.
+    /// The subject of the question to policy: DevIt's tool, or the verb.
     pub fn tool(&self) -> Box<str> {
         self.command.judged().map_or_else(|| self.command.name().into(), |verb| verb.tool())
     }
 
-    /// What an approver is shown of it, beside why and what for.
+    /// The details that an approver is shown, in addition to the reason and the tool.
     pub fn details(&self) -> Json {
         self.command.judged().map_or_else(Json::null, |verb| verb.shown())
     }
 }
 
-/// What policy asked for when it asked for approval, and about what.
+/// The demand of policy for an approval, and the command that it is about.
 pub(super) struct Question<'a> {
     pub(super) command: &'a Command,
     pub(super) verb: &'a dyn Judged,

@@ -39,9 +39,9 @@ pub enum AssignmentState {
 pub struct Assignment {
     /// The id that the door has chosen.
     pub id: AssignmentId,
-    /// What it is called.
+    /// The title, for lists.
     pub title: Box<str>,
-    /// What is to be done.
+    /// The work, in words.
     pub description: Box<str>,
     /// The agent that is to do it; any name. `None` leaves it to any member.
     pub to: Option<Box<str>>,

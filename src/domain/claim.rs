@@ -25,7 +25,7 @@ use super::{
 use crate::base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
 use crate::base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 
-/// What a file says, as far as that was found out.
+/// The content of a file, as far as the daemon knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Content {
@@ -146,7 +146,7 @@ pub struct Claim {
     pub place: Fence,
     /// The grant: rises each time.
     pub fence: Fence,
-    /// What it said before changes that its owner may not have made.
+    /// The content before changes that its owner may not have made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Earlier>,
     /// While it is in conflict: what is known of both sides, the owner's first.
@@ -158,7 +158,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What its owner has by it, to be compared with what others have through other doors.
+    /// The owner's stake in the file, for the comparison with stakes of other doors.
     pub(super) fn stake(&self) -> Option<Stake> {
         Some(Stake {
             agent: self.held.owner()?.clone(),

@@ -98,7 +98,7 @@ pub struct SettleMail {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settled;
 
-/// What DevIt's own policy looks at in `payload.task`.
+/// The members of `payload.task` that DevIt's own policy examines.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tool {
@@ -119,7 +119,7 @@ pub struct Tool {
 pub struct Delegate {
     /// Chosen by the caller; repeats of the same request are answered alike.
     pub task: TaskId,
-    /// What is to be done, in words; a command line for the built-in `shell` worker.
+    /// The work, in words; a command line for the built-in `shell` worker.
     pub goal: Box<str>,
     /// The worker that is to do it.
     pub worker: AgentId,
@@ -141,17 +141,17 @@ pub struct Delegate {
     pub format: Option<Box<str>>,
     /// The request as it came, relayed to a polling worker to the letter.
     pub payload: Json,
-    /// What it is a part of, where an editor's job asks for it.
+    /// The job that it is a part of, where an editor asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Box<Errand>>,
 }
 
-/// What a delegation is a part of. Its worker is told, and an approver approves it with the rest.
+/// The job that a delegation is a part of. Its worker is told, and an approver approves it with the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Errand {
     /// The id of the editor's job.
     pub job: Box<str>,
-    /// What the job is about, as its protocol calls it: `code.review`.
+    /// The method of the job, as its protocol calls it: `code.review`.
     pub method: Box<str>,
     /// The job's phase: `generate`.
     pub phase: Box<str>,
@@ -162,7 +162,8 @@ pub struct Errand {
     /// The job in whose private copy it works: one copy for all runs that name it, until that job is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<JobId>,
-    /// What is run instead of the worker's own command, in the same jail, but without network, secrets and goal.
+    /// A command that runs instead of the worker's own one, in the same jail, but without
+    /// network, secrets and goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<Box<str>>>,
 }
@@ -174,12 +175,12 @@ impl Delegate {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// What is run instead of the worker's own command.
+    /// The command that runs instead of the worker's own one, if there is one.
     pub fn command(&self) -> Option<&[Box<str>]> {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// What an approver is shown beside the goal: the request as it came, and what it is a part of.
+    /// The details that an approver is shown beside the goal: the request as it came, and the errand.
     pub fn shown(&self) -> Json {
         let Some(errand) = &self.errand else { return self.payload.clone() };
         let mut members = match self.payload.value() {
@@ -200,14 +201,14 @@ pub struct Delegated {
     pub state: TaskState,
 }
 
-/// What a worker says about its task. DevIt NOTIFY.
+/// Report on the caller's task. DevIt NOTIFY.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReportTask {
     /// The task that the report is about.
     pub task: TaskId,
     /// Where the worker sees it.
     pub status: Status,
-    /// What it has to say.
+    /// The report, in words and data.
     pub report: Report,
     /// The message this came in, so that a repeat is recognised.
     pub message: Option<Box<str>>,
@@ -332,12 +333,12 @@ pub struct BeginRun {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
 
-/// What a run has left, or what became of the files that a delegation wanted watched.
+/// Report the files that a run has left, or changes of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteFiles {
     /// The task of the run, which may be over.
     pub task: TaskId,
-    /// What a run has left that runs later.
+    /// Files of a run that run later; `None` where the command is about watched files.
     pub handoff: Option<Handoff>,
     /// Watched files that have changed since the task began.
     pub watched: Option<Watched>,

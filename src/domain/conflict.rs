@@ -62,7 +62,7 @@ impl StakeKind {
         }
     }
 
-    /// What its owner has done with the place, as part of a sentence.
+    /// The owner's action with the place, as the verb of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
             StakeKind::Claim => "is claimed by",
@@ -118,7 +118,7 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// What an agent has at one place.
+/// An agent's hold on one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stake {
     /// The agent whose stake it is.
@@ -183,7 +183,7 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
-/// What a new stake meets, across doors.
+/// A new stake and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
     /// The stake that an agent is about to have.

@@ -137,7 +137,7 @@ impl Command {
         self.judged()?.work()
     }
 
-    /// What it is to the rules; `None` where they have no say.
+    /// The action that rules name for it; `None` where they have no say.
     pub fn action(&self) -> Option<Action> {
         Some(self.judged()?.action())
     }

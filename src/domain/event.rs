@@ -146,7 +146,7 @@ pub enum EventKind {
         failure: Option<Failure>,
         /// Digest of the report.
         report: Digest,
-        /// What its worker says that it has used.
+        /// Tokens and cost, as the worker reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Box<Usage>>,
     },
@@ -489,9 +489,9 @@ pub enum Change {
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
     DropApproval(ApprovalId),
-    /// What came of a question, for an asker who has not come back yet, or has. Memory only.
+    /// The outcome of a question, kept or used. Memory only.
     Grant(GrantChange),
-    /// What memory alone knows of applies.
+    /// A change of the memory of recent applies. Memory only.
     Apply(ApplyChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
@@ -511,7 +511,7 @@ pub enum Change {
     PutContract(Arc<Contract>),
     /// A contract that is forgotten.
     DropContract(ContractId),
-    /// What a message between agents leaves behind.
+    /// A change that a message between agents makes.
     Post(PostChange),
     /// A row of what a crew works by.
     Crew(CrewChange),
@@ -578,14 +578,14 @@ pub enum Effect {
 pub struct Owed {
     /// The effect's number, by which it is settled.
     pub id: EffectId,
-    /// What is to be done.
+    /// The action outside of the daemon.
     pub effect: Effect,
     /// Whether a daemon had begun to carry it out.
     pub started: bool,
 }
 
 impl Owed {
-    /// What memory knows of it, for a start.
+    /// The change that brings it back to memory at a start; `None` where memory does not have it.
     pub fn in_memory(&self) -> Option<Change> {
         match &self.effect {
             Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),

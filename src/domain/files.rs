@@ -14,7 +14,7 @@ use super::hook::Words;
 use super::{Change, Effect, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
 use crate::base::{Json, Timestamp};
 
-/// What became of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
@@ -56,13 +56,13 @@ pub enum FindingKind {
     Socket,
     /// A symbolic link that leads out of the workspace.
     Link,
-    /// What agents are told in words.
+    /// Instructions for agents, in words.
     Instructions,
-    /// What a build server runs.
+    /// A file that a build server runs.
     Ci,
-    /// What a build runs.
+    /// A file that a build runs.
     Build,
-    /// What a build fetches.
+    /// A file that says which packages a build fetches.
     Lock,
     /// A file that may be executed.
     Executable,
@@ -98,11 +98,11 @@ pub struct Finding {
     pub change: FileChange,
 }
 
-/// What a run has left.
+/// The files of a run that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handoff {
-    /// What runs later, the gravest first; bounded.
+    /// Files that run later, the gravest first; bounded.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
     pub more: u32,
@@ -127,14 +127,14 @@ impl Handoff {
 pub struct WatchedFile {
     /// Relative to the task's working directory.
     pub path: Box<str>,
-    /// What became of it since the task began.
+    /// The kind of change since the task began.
     pub change: FileChange,
     /// The earlier name of the file, if it was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<str>>,
 }
 
-/// What became of the files that a delegation wanted watched.
+/// The changes of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {

@@ -10,7 +10,7 @@ use crate::base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 /// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
 const KEPT_FOR: Ttl = Ttl::minutes(5);
 
-/// What came of a question.
+/// The outcome of a question, kept for its asker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// The number under which the question waited.
@@ -70,7 +70,7 @@ impl Grants {
         }
     }
 
-    /// What came of this question of this asker.
+    /// The outcome of this question of this asker, if it is kept.
     pub(super) fn get(&self, now: Timestamp, asker: &AgentId, question: Digest) -> Option<&Grant> {
         let grant = self.0.get(&(asker.clone(), question))?;
         (now < grant.until).then_some(grant)

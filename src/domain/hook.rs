@@ -17,7 +17,7 @@ use super::{Change, Effect, EventKind, Failure, Outbox, Report, State, Task};
 use crate::base::limits::{HOOKS_OWED_BYTES_MAX, HOOKS_OWED_MAX};
 use crate::base::{AgentId, EffectId, TaskId, Timestamp};
 
-/// What a hook is told.
+/// The message of a notification hook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Notice {
     /// The task that the notice is about.
@@ -26,7 +26,7 @@ pub struct Notice {
     pub worker: AgentId,
     /// The agent that gets the word about the task.
     pub return_to: AgentId,
-    /// What was to be done.
+    /// The goal of the task.
     pub goal: Box<str>,
     /// Where, as the delegator wrote it.
     pub working_dir: Option<Box<str>>,
@@ -34,7 +34,7 @@ pub struct Notice {
     pub said: Box<str>,
     /// Whether nothing more will come.
     pub last: bool,
-    /// What there is to say; without the message as it came.
+    /// The report; without the message as it came.
     pub report: Report,
     /// Why the task failed, when the daemon says so.
     pub failure: Option<Failure>,
@@ -58,7 +58,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// What a hook is to be told; `None` when it is not owed any more.
+    /// The message of a hook; `None` when it is not owed any more.
     pub fn get(&self, id: EffectId) -> Option<&Arc<Notice>> {
         self.owed.get(&id)
     }
@@ -111,7 +111,7 @@ impl Hooks {
     }
 }
 
-/// What there is to say in a notification.
+/// The content of a notification.
 pub(super) struct Words<'a> {
     pub(super) said: &'a str,
     pub(super) last: bool,

@@ -80,7 +80,7 @@ pub struct Intent {
     pub id: IntentId,
     /// The agent that announces the change.
     pub agent: AgentId,
-    /// What is to be done.
+    /// The change, in words.
     pub description: Box<str>,
     /// The files that will change, each with the places of its symbols.
     pub files: Vec<IntentFile>,
@@ -278,7 +278,7 @@ impl State {
         Ok(Declared { intent, conflicts, more })
     }
 
-    /// What an announced change would collide with, were it announced now; with how many there are beyond those.
+    /// The conflicts that a change would have if it were announced now, and how many there are beyond these.
     pub(super) fn collisions_ahead(
         &self,
         now: Timestamp,

@@ -144,12 +144,12 @@ pub struct Job {
     pub error: Option<Box<str>>,
     /// The client's feedback, once it has sent some.
     pub feedback: Option<Box<str>>,
-    /// What its workers have done, as far as they tell: messages and calls of tools.
+    /// How many messages and calls of tools its workers have reported.
     #[serde(default)]
     pub steps: u64,
 }
 
-/// What a job has brought about.
+/// The result of a job.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobResult {
@@ -161,7 +161,7 @@ pub struct JobResult {
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why.
     pub left_out: Option<Box<str>>,
-    /// What its workers say that they have used.
+    /// Tokens and cost, as its workers report them.
     pub usage: Option<Usage>,
     /// Whether files are among them that were too many or too large, so that what is offered is a part.
     pub incomplete: bool,
@@ -174,7 +174,7 @@ impl JobResult {
     }
 }
 
-/// What happened to a job.
+/// An event of a job, as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobEvent {
@@ -435,7 +435,8 @@ impl State {
         Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
     }
 
-    /// What a job had brought about that was taken back, or that its daemon ended. What has ended by itself has said so.
+    /// Keeps the result of a job that was taken back, or that ended with its daemon. What has ended by
+    /// itself has said so.
     pub(super) fn keep_result(&self, verb: &KeepResult, out: &mut Outbox) -> Result<ResultKept, Refusal> {
         let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
         if !matches!(job.state, JobState::Failed | JobState::Cancelled) {
@@ -501,7 +502,7 @@ impl State {
         Ok(over(now, job, JobState::Cancelled, None, out))
     }
 
-    /// What the asker thinks of a job's outcome.
+    /// Keeps a client's feedback on the outcome of a job.
     pub(super) fn note_feedback(
         &self,
         verb: &NoteFeedback,

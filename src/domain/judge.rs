@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Command, Principal};
 use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
-/// What a caller wants to do, as far as policy has a say.
+/// The actions that policy has a say over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -49,7 +49,7 @@ impl Tier {
     }
 }
 
-/// What a worker may do with the repository whose files it changes.
+/// A worker's access to the repository whose files it changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Git {
@@ -60,7 +60,7 @@ pub enum Git {
     Write,
 }
 
-/// What a worker may reach over the network.
+/// A worker's access to the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -190,7 +190,7 @@ pub enum Approver {
     Agent(AgentId),
 }
 
-/// What policy says about one command.
+/// Policy's decision about one command.
 #[must_use]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -249,9 +249,9 @@ pub struct Facts {
     pub directory_refused: Option<Box<str>>,
     /// How the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
-    /// What the worker's profile wants of the network; filled by the core.
+    /// The network that the worker's profile asks for; filled by the core.
     pub network: Network,
-    /// What it may do with the repository; filled by the core.
+    /// The worker's access to the repository; filled by the core.
     pub git: Git,
     /// The secrets it would be given; filled by the core.
     pub secrets: Vec<SecretUse>,

@@ -38,7 +38,7 @@ pub struct Mail {
     pub kind: MailKind,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
@@ -57,13 +57,13 @@ pub enum MailKind {
         from: Option<AgentId>,
         /// The worker that was to do it.
         worker: AgentId,
-        /// What was to be done.
+        /// The goal of the task.
         goal: Box<str>,
         /// The status word, as its sender wrote it.
         said: Box<str>,
         /// Whether nothing more will come.
         last: bool,
-        /// What there is to say.
+        /// The report, in words and data.
         report: Report,
         /// Why it failed, when the daemon says so.
         failure: Option<Failure>,
@@ -76,7 +76,7 @@ pub enum MailKind {
         approval: ApprovalId,
         /// The task it would make.
         task: Option<TaskId>,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
         /// Why approval is needed.
         reason: Box<str>,
@@ -95,7 +95,7 @@ pub enum MailKind {
         file: RepoPath,
         /// How the recipient has it.
         mine: StakeKind,
-        /// What the other has.
+        /// The stake of the other agent.
         other: Box<Stake>,
     },
     /// An agent waits for a lock of the recipient's.

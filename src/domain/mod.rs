@@ -154,7 +154,7 @@ pub struct State {
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
-    /// What came of questions, until their askers come back.
+    /// Outcomes of questions, until their askers come back.
     pub grants: Grants,
     /// Files that applies have lately written.
     pub written: Written,
@@ -172,13 +172,13 @@ pub struct State {
     pub crew: Crew,
     /// Files that they work at.
     pub claims: Claims,
-    /// What they want of each other.
+    /// Work that members request from each other.
     pub assignments: Assignments,
-    /// What they hand over to each other.
+    /// Work that members hand over to each other.
     pub transfers: Transfers,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
-    /// What editors have asked for.
+    /// Requests of editors.
     pub jobs: Jobs,
     /// Workers that a command has switched off.
     pub switches: Switches,
@@ -301,11 +301,11 @@ impl State {
 pub struct Call<'a> {
     /// When, by the time that everything is measured in.
     pub now: Timestamp,
-    /// What the system's clock shows, which rules that name hours of the day are about.
+    /// The time of the system's clock, for rules that name hours of the day.
     pub wall: Timestamp,
     /// The principal that submits the command.
     pub who: &'a Principal,
-    /// What was found out beforehand.
+    /// The facts that the service found out before the submit.
     pub facts: Facts,
     /// The finished task of the id that the command names, if there is one; see [`Command::names_task`].
     pub past: Option<Arc<Task>>,

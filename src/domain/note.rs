@@ -40,7 +40,7 @@ impl State {
         Ok(NoteTaken { event })
     }
 
-    /// What another daemon has kept changes nothing here but the timeline.
+    /// Puts another daemon's events on the timeline; they change nothing else.
     pub(super) fn take_notes(&self, verb: &TakeNotes, out: &mut Outbox) -> Result<NotesTaken, Refusal> {
         verb.notes.iter().try_for_each(fits)?;
         for note in &verb.notes {
@@ -110,7 +110,8 @@ impl State {
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
     }
 
-    /// What was seen of files from outside. Whose change it was is not seen; an owner who is there gets the blame.
+    /// Records changes of files that the watch has seen. Whose change it was is not seen; an owner who is
+    /// there gets the blame.
     pub(super) fn see_files(&self, now: Timestamp, verb: &SeeFiles, out: &mut Outbox) -> FilesSeen {
         for seen in &verb.files {
             self.see(now, seen, out);

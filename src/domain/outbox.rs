@@ -19,7 +19,7 @@ pub struct Outbox {
     pub events: Vec<Event>,
     /// Effects owed from now on.
     pub effects: Vec<(EffectId, Effect)>,
-    /// What the batch's commit has to wait for.
+    /// The durability that the batch's commit has to wait for.
     pub durability: Durability,
     start: Mark,
     counters: Counters,

@@ -100,7 +100,7 @@ impl Redeemed for AskPermission {
         self.digest()
     }
 
-    /// What came of it is told once, "yes" or "no".
+    /// The outcome is told once, "yes" or "no".
     fn redeem(
         &self,
         _state: &State,

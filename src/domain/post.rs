@@ -60,7 +60,7 @@ pub enum Post {
         agent: AgentId,
         /// The state of the work in one word, which the agent chooses freely.
         status: Box<str>,
-        /// What others can use of it.
+        /// The parts of it that others can use.
         exports: Vec<Box<str>>,
         /// The files that the work has changed.
         files: Vec<Box<str>>,
@@ -312,9 +312,9 @@ pub struct PostSettings {
     pub nudge: bool,
     /// How long an agent's work stays finished although late signs of work still come; with zero, commits stay.
     pub settle_s: u64,
-    /// Who owns which files, whatever they announce, as the repository says it.
+    /// The owners of files by the repository's own list, whatever agents announce.
     pub code_owners: Vec<Owner>,
-    /// And as the configuration does, which has the word.
+    /// The owners of files by the configuration, which takes precedence.
     pub owners: Vec<Owner>,
 }
 

@@ -223,7 +223,8 @@ impl State {
         out.put(Change::PutTask(Arc::new(task)));
     }
 
-    /// Who a task concerns may acknowledge it; its worker may not, whose word the notification was.
+    /// Agents that a task concerns may acknowledge it. Its worker may not, since the notification
+    /// was the worker's word.
     pub(super) fn ack(
         &self,
         who: &Principal,
@@ -484,7 +485,7 @@ fn away(now: Timestamp, task: &Task) -> Ending {
     Ending::failed(summary, Failure::WorkerAway { kept_s, worker })
 }
 
-/// Whose result may hold traces of another task is told which one that was.
+/// Adds to a result the tasks that ran in the same directory, since it may have traces of them.
 fn with_neighbours(metadata: Option<Json>, beside: &[TaskId]) -> Option<Json> {
     if beside.is_empty() {
         return metadata;

@@ -290,7 +290,7 @@ fn asker_of(who: &Principal) -> AgentId {
     shared.then(|| family_of(who.agent())).flatten().unwrap_or_else(|| who.agent().clone())
 }
 
-/// What stands for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
+/// A name for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
 /// either, which may belong to an agent with a key of its own.
 fn family_of(agent: &AgentId) -> Option<AgentId> {
     const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";

@@ -41,7 +41,7 @@ pub struct Agent {
     /// Whether it has registered, and collects its mail.
     #[serde(default)]
     pub registered: bool,
-    /// What people call it, where it said so.
+    /// The name that people use for it, if it has one.
     #[serde(default)]
     pub nick: Option<Nick>,
     /// The share that it counts for.
@@ -315,7 +315,7 @@ fn check_version(settings: &Settings, version: Option<&str>) -> Result<(), Refus
     }
 }
 
-/// What all spellings of a name have in common that differ by case alone.
+/// The form that all spellings of a name share that differ by case alone.
 fn caseless(agent: &AgentId) -> Box<str> {
     agent.as_str().chars().map(small).collect::<String>().into()
 }

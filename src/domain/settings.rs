@@ -12,7 +12,7 @@ pub struct Settings {
     ///
     /// DevIt, `[daemon].expected_worker_version`.
     pub expected_versions: Vec<Box<str>>,
-    /// Who gets the mail about approvals. DevIt, `[daemon.approvals].default_target`.
+    /// The agent that gets the mail about approvals. DevIt, `[daemon.approvals].default_target`.
     pub approval_target: AgentId,
     /// Workers in the configuration; every other name is a polling worker.
     pub workers: BTreeMap<AgentId, WorkerSetting>,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub screenshots: bool,
     /// Whether there is a notification hook.
     pub hooks: bool,
-    /// What messages between agents lead to.
+    /// The settings of messages between agents.
     pub posts: PostSettings,
     /// How a crew works together.
     pub crew: CrewSetting,
@@ -81,9 +81,9 @@ impl Default for CrewSetting {
 pub struct WorkerSetting {
     /// How it gets its tasks.
     pub kind: WorkerKind,
-    /// What it wants of the network.
+    /// The network that it asks for.
     pub network: Network,
-    /// What it may do with the repository; for one that works in a copy, nothing.
+    /// Its access to the repository; a worker in a copy has none.
     pub git: Git,
     /// The secrets it would be given.
     pub secrets: Vec<SecretUse>,

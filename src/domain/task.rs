@@ -152,7 +152,7 @@ pub struct TaskNote {
     pub from: AgentId,
     /// The status word as said.
     pub said: Box<str>,
-    /// What was said; never with the relayed message.
+    /// The report; never with the relayed message.
     pub report: Report,
     /// Why the task failed, when the daemon says so.
     pub failure: Option<Failure>,
@@ -163,7 +163,7 @@ pub struct TaskNote {
 /// A piece of delegated work.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// What was asked for.
+    /// The delegation as it was requested.
     pub order: Delegate,
     /// The agent that asked for the work.
     pub asked_by: AgentId,
@@ -193,7 +193,7 @@ pub struct Task {
     pub directory: Option<Directory>,
     /// The worker's executable, as hashed when it was accepted.
     pub program: Option<Digest>,
-    /// What it may reach over the network.
+    /// The network that its worker has.
     pub network: Network,
     /// How many delegations lie above it.
     pub depth: u32,
@@ -207,15 +207,15 @@ pub struct Task {
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<TaskId>,
-    /// What its run has left that runs later; `None` when nothing was compared.
+    /// The files of its run that run later; `None` when no comparison was made.
     #[serde(default)]
     pub handoff: Option<Handoff>,
-    /// What became of the files that its asker wanted watched.
+    /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
-    /// What was said about it: the first word and the newest ones.
+    /// The reports about it: the first one and the newest ones.
     pub notes: Vec<TaskNote>,
 }
 
@@ -277,7 +277,7 @@ pub struct Tasks {
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
 }
 
-/// What an earlier request with the same id means for a new one.
+/// The effect of an earlier request with the same id on a new one.
 pub(super) enum Repeat {
     /// The id is free.
     New,

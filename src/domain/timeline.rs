@@ -154,7 +154,7 @@ impl Event {
     }
 }
 
-/// What is on record when a door opens that shows the timeline.
+/// The name of the event that is recorded when a door that shows the timeline opens.
 pub const DOOR_OPENED: &str = "agent_protocol.opened";
 
 /// The word for a message between agents, and the first file that it is about. The status of an agent is not on the

@@ -23,18 +23,19 @@ use super::{
 use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
 use crate::base::{AgentId, Digest, Slug, Timestamp};
 
-/// What a token may be good for. Approvals need a person or a key, and the daemon's own hands need no token.
+/// The rights that a token may have. Approvals need a person or a key, and the daemon's own
+/// hands need no token.
 pub const TOKEN_SCOPES: [Scope; 5] =
     [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
-/// What is kept of a token.
+/// The daemon's record of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
     /// Digest of the token, by which requests find this record.
     pub digest: Digest,
     /// The agent as which its bearer speaks.
     pub agent: AgentId,
-    /// What it is good for.
+    /// The rights of its bearer.
     pub scopes: Scopes,
     /// The moment from which the token is good no more.
     pub expires_at: Timestamp,

@@ -34,7 +34,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the metadata of a report says; `None` where that is nothing.
+    /// The usage in the metadata of a report; `None` where there is none.
     pub fn of_metadata(metadata: Option<&Json>) -> Option<Self> {
         let metadata = metadata?.value();
         let number = |name: &str| metadata.get(name).and_then(Value::as_u64);

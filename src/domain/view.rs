@@ -121,7 +121,7 @@ pub struct KnownAgents;
 pub struct KnownAgent {
     /// The name of the agent.
     pub id: AgentId,
-    /// What is remembered of it, if it has registered or goes by a name.
+    /// The record of the agent, if it has registered or has a name for people.
     pub agent: Option<Arc<Agent>>,
     /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
     pub doors: BTreeSet<Door>,

@@ -24,7 +24,7 @@ pub struct ApplyFiles {
 }
 
 impl ApplyFiles {
-    /// What an approver is shown.
+    /// The details that an approver is shown.
     pub fn shown(&self) -> Json {
         let one = |it: &ApplyFile| format!("{} {}", if it.gone { "delete" } else { "write" }, it.path);
         let files: Vec<String> = self.files.iter().map(one).collect();

@@ -38,18 +38,18 @@ pub struct AcquireLock {
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
-    /// What for, for others to read; a refresh without one keeps the lock's.
+    /// The purpose, for others to read; a refresh without one keeps the lock's.
     pub reason: Option<Box<str>>,
     /// The process with which it ends; a refresh without one keeps the lock's.
     pub process: Option<ProcessMark>,
     /// Whether the door ties it to a session instead, so that a refresh keeps no process.
     #[serde(default)]
     pub in_session: bool,
-    /// What the file says about it.
+    /// The facts that were read about the symbol before the submit.
     pub seen: SymbolFacts,
 }
 
-/// What was read of a symbol before a verb about it was submitted.
+/// Facts about a symbol that were read before the submit of a verb about it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SymbolFacts {
@@ -65,7 +65,7 @@ pub struct SymbolFacts {
     pub gaps: Vec<Box<str>>,
 }
 
-/// What a file says of a symbol.
+/// Whether a file defines a symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
@@ -227,7 +227,7 @@ pub struct LocksFollowed {
 pub struct DeclareIntent {
     /// The door chooses it, since the core knows no chance.
     pub id: IntentId,
-    /// What is to be done.
+    /// The change, in words.
     pub description: Box<str>,
     /// The files in which the agent will make the change.
     pub files: Vec<IntendedFile>,
@@ -306,7 +306,7 @@ pub enum Conflict {
         /// The lock on what it calls.
         lock: Arc<Lock>,
     },
-    /// What calls one of its symbols is locked by another.
+    /// Another agent has locked a symbol that calls one of its symbols.
     CallerLocked {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
@@ -315,7 +315,7 @@ pub enum Conflict {
     },
     /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.
     Within(Arc<Lock>),
-    /// What another has in one of its files through another door.
+    /// Another agent's hold on one of its files through another door.
     Elsewhere(Meeting),
 }
 

@@ -34,7 +34,7 @@ pub struct CrewJoined {
 pub struct LeaveCrew {
     /// Whether the caller stays after all if it holds a file: nothing is released then.
     pub only_if_idle: bool,
-    /// What the caller's files say now, as far as that is known.
+    /// The contents of the caller's files at this moment, as far as they are known.
     pub contents: BTreeMap<RepoPath, Content>,
 }
 
@@ -93,7 +93,7 @@ pub struct FileClaimed {
     pub claim: Arc<Claim>,
     /// Whether the caller did not have the file before.
     pub fresh: bool,
-    /// What others have there through other doors.
+    /// Other agents' holds on the file through other doors.
     pub met: Vec<Meeting>,
 }
 
@@ -136,11 +136,11 @@ pub struct FileLocked {
 pub struct MakeAssignment {
     /// The door chooses it, since the core knows no chance.
     pub id: AssignmentId,
-    /// What it is called.
+    /// The title, for lists.
     pub title: Box<str>,
-    /// What is to be done.
+    /// The work, in words.
     pub description: Box<str>,
-    /// Who is to do it, any name; `None` leaves it to any member.
+    /// The agent that is to do it, any name; `None` leaves it to any member.
     pub to: Option<Box<str>>,
     /// Files that it is about.
     pub files: Vec<Box<str>>,
@@ -247,7 +247,7 @@ pub struct ChangedFile {
 pub struct SettledFile {
     /// The file, in its one spelling.
     pub file: RepoPath,
-    /// The agent whose change counts; `None` if neither does.
+    /// The agent whose change counts; it gets the file if it is in the crew. `None` frees the file.
     pub pick: Option<AgentId>,
     /// The file's content by now, if one of its versions was brought back.
     pub content: Option<Content>,
@@ -283,7 +283,7 @@ pub struct SeeFiles {
 pub struct SeenFile {
     /// The file, in its one spelling.
     pub file: RepoPath,
-    /// What kind of change was seen.
+    /// The kind of change.
     pub how: Seen,
     /// The content that the file had when it was last looked at; `None` if that is not known.
     pub before: Option<Content>,

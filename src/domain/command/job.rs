@@ -13,7 +13,7 @@ use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, St
 pub struct OpenJob {
     /// The service chooses it.
     pub job: JobId,
-    /// What kind of job it is.
+    /// The kind of job.
     pub kind: JobKind,
     /// The method of the protocol that was called.
     pub method: Box<str>,
@@ -80,7 +80,7 @@ pub struct JobEnded {
     pub job: Arc<Job>,
 }
 
-/// What a job had brought about that was over before its last run was: taken back, or ended with its daemon.
+/// Keep the result of a job that was over before its last run was: taken back, or ended with its daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeepResult {
     /// The job whose result it is.

@@ -14,7 +14,7 @@ pub struct AskPermission {
     pub host: Box<str>,
     /// The name of the host's own tool.
     pub tool: Box<str>,
-    /// What the tool would be called with.
+    /// The arguments of the tool's call.
     pub arguments: Json,
     /// How long the host waits; no process would receive a later answer.
     pub wait: Ttl,
@@ -27,7 +27,7 @@ impl AskPermission {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// What an approver is shown.
+    /// The details that an approver is shown.
     pub fn shown(&self) -> Json {
         let Self { host, tool, .. } = self;
         Json::from_value(&json!({ "host": host, "tool": tool, "arguments": self.arguments.value() }))

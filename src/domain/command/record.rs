@@ -8,7 +8,7 @@ use crate::domain::{EventKind, Outbox};
 /// Something that happened outside the core and belongs in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// What kind of thing: `daemon.started`, `key.added`, `policy.loaded`, ...
+    /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
     pub what: Box<str>,
     /// An ident or a file that it is about.
     pub subject: Box<str>,

@@ -40,7 +40,7 @@ pub trait JudgedVerb: Into<Command> {
     type Reply: TryFrom<Reply>;
 }
 
-/// What a commit of a verb waits for.
+/// The durability that the commit of a verb waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Durability {
     /// Nothing: it only touches memory.
@@ -86,12 +86,12 @@ macro_rules! verbs {
                 match self { $(Command::$verb(_) => stringify!($verb),)* }
             }
 
-            /// What the answer must wait for.
+            /// The durability that the answer must wait for.
             pub fn durability(&self) -> Durability {
                 match self { $(Command::$verb(_) => Durability::$durability,)* }
             }
 
-            /// What it is to policy; `None` for verbs that policy has no say over.
+            /// The verb as policy sees it; `None` for verbs that policy has no say over.
             pub(in crate::domain) fn judged(&self) -> Option<&dyn Judged> {
                 match self { $(Command::$verb($it) => verbs!(@judged $it $($turn)?),)* }
             }
@@ -267,7 +267,7 @@ verbs! {
     RevokeTokens => TokensRevoked, needs Join, Durable, by state.revoke_tokens(call.who, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
-    /// What was found out about the files of a task.
+    /// Report on the files of a task.
     NoteFiles => FilesNoted, needs Host, Commit, by state.note_files(call.now, it, call.past.as_ref(), out);
     /// A picture of the screen is about to be taken.
     BeginCapture => CaptureBegun, needs Host, Commit, by state.begin_capture(call.now, judge, it, out);

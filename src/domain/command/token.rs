@@ -14,7 +14,7 @@ pub struct MintToken {
     pub digest: Digest,
     /// The agent as which its bearer speaks.
     pub agent: AgentId,
-    /// What it is good for; no more than its maker may do.
+    /// The rights of its bearer; no more than its maker has.
     pub scopes: Scopes,
     /// How long the token is good, from now.
     pub ttl: Ttl,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Stake;
 use crate::base::{IntentId, RepoPath, Slug, SymbolPath};
 
-/// What stakes come from.
+/// The source of stakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Title {
     /// A claim on this file.
@@ -47,7 +47,7 @@ impl Stakes {
         }
     }
 
-    /// What comes from something.
+    /// The stakes of a source.
     pub(super) fn of(&self, title: &Title) -> &[Arc<Stake>] {
         self.all.get(title).map(Vec::as_slice).unwrap_or_default()
     }

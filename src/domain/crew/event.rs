@@ -9,7 +9,7 @@ use crate::base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
 use crate::domain::event::{Change, EventKind};
 use crate::domain::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
 
-/// What happened. The actor of the event is the member that did it, unless it says otherwise.
+/// An event of a crew. Its actor is the member that did it, unless the variant says otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrewEvent {
@@ -75,7 +75,7 @@ pub enum CrewEvent {
     FileChanged {
         /// The file that has changed.
         file: RepoPath,
-        /// What kind of change was seen.
+        /// The kind of change.
         how: Seen,
         /// Whether it was claimed before.
         tracked: bool,
@@ -127,7 +127,7 @@ pub enum CrewEvent {
     TransferOffered {
         /// The id of the new transfer.
         id: TransferId,
-        /// Who is to take it; any name. `None` offers it to all.
+        /// The agent that is to take it; any name. `None` offers it to all.
         to: Option<Box<str>>,
         /// The assignment that the work is part of.
         assignment: Box<str>,
@@ -149,7 +149,7 @@ pub enum CrewEvent {
     Noted(Note),
 }
 
-/// What an agent wants on the timeline, in its own words.
+/// An entry that an agent puts on the timeline, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
     /// What happened, in one word of the agent's choice.

@@ -9,15 +9,15 @@ use crate::base::Timestamp;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseName {
-    /// What there is to know is gathered.
+    /// The facts are gathered.
     Research,
     /// Whether and with what it may be done is found out, and a place waited for.
     Inspect,
     /// The worker does the work.
     Generate,
-    /// What it left is tidied up.
+    /// The result is tidied up.
     Optimize,
-    /// What has changed is collected and checked.
+    /// The changes are collected and checked.
     Review,
 }
 

@@ -240,7 +240,7 @@ fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
-/// Who owns what, where that is an agent's at all: most lists name people, and are compared with nothing.
+/// The rules of ownership that name an agent; most lists name people, and are not compared.
 fn rules(state: &State) -> Vec<Rule<'_>> {
     let PostSettings { code_owners, owners, .. } = &state.settings.posts;
     let all = || code_owners.iter().chain(owners);
@@ -253,10 +253,10 @@ fn rules(state: &State) -> Vec<Rule<'_>> {
 /// A line of who owns what, ready to be compared with many files.
 struct Rule<'a> {
     owner: &'a Owner,
-    /// What it means from the top of the repository: this, or all below it.
+    /// The meaning from the top of the repository: this file, or all below this folder.
     whole: Place,
     below: Place,
-    /// What it means in any folder, if it names none.
+    /// The meaning in any folder, if the pattern names none.
     name: Option<Place>,
 }
 

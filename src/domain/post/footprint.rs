@@ -106,7 +106,7 @@ impl Footprint {
         next
     }
 
-    /// What is committed is not being changed any more, and no longer intended.
+    /// Committed files are no longer being changed, and no longer intended.
     fn commit(&mut self, files: &[Box<str>]) {
         let places: BTreeSet<Place> = files.iter().map(|it| Place::of(it)).collect();
         self.seen.retain(|it| !places.contains(&Place::of(it)));
@@ -136,7 +136,7 @@ impl Footprint {
         }
     }
 
-    /// What it has left is checked, or merged.
+    /// The footprint after the committed files were checked or merged.
     pub(super) fn settled(&self) -> Self {
         Self { left: Vec::new(), ..self.clone() }
     }
@@ -147,7 +147,8 @@ fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
     files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
 }
 
-/// What of a list is compared: no paths that can be no file's, and few that mean many files.
+/// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few
+/// that mean many files.
 #[derive(Default)]
 struct Bounds {
     wide: usize,
@@ -175,7 +176,7 @@ pub(super) struct Shared {
     pub(super) across_kinds: bool,
 }
 
-/// What two sets of regions of one file have in common; those of the first are shown.
+/// The regions of one file that two sets share, as the first set writes them.
 pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     let (mut regions, mut across_kinds) = (Vec::new(), false);
     let named = |of: &[Region]| -> Vec<String> { of.iter().map(plain_name).collect() };

@@ -4,7 +4,7 @@ use super::View;
 use crate::base::{AgentId, RepoPath, Timestamp};
 use crate::domain::{Stake, State};
 
-/// Who keeps an agent from writing to files; one answer for each file.
+/// The stake that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
     /// The agent that wants to write.

@@ -30,7 +30,7 @@ pub struct CrewSnapshot {
     pub events: u64,
     /// Others, where they are shown.
     pub foreign: Foreign,
-    /// What others have through other doors and is not over, by path.
+    /// Other agents' stakes through other doors that are not over, by path.
     pub stakes: Vec<Arc<Stake>>,
 }
 
@@ -52,7 +52,7 @@ impl View for WholeCrew {
 }
 
 impl State {
-    /// What agents have through other doors than the crew's, and is not over.
+    /// The stakes through doors other than the crew's that are not over.
     fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Stake>> {
         let live = move |it: &&Arc<Stake>| it.until.is_none_or(|until| until > now);
         self.stakes.iter().filter(|it| it.kind != StakeKind::Claim).filter(live)
@@ -217,7 +217,7 @@ impl View for OneTransfer {
     }
 }
 
-/// What a change would collide with, were it announced now. Nothing is announced.
+/// The conflicts that a change would have if it were announced now. The query announces nothing.
 #[derive(Clone, Debug)]
 pub struct Collisions {
     /// The agent that would announce it.

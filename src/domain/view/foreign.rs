@@ -18,7 +18,7 @@ pub struct Foreign {
 /// An agent of another door, with its work.
 #[derive(Clone, Debug)]
 pub struct ForeignAgent {
-    /// What is known of it.
+    /// The daemon's record of the agent.
     pub known: KnownAgent,
     /// The delegated task that it is at.
     pub at: Option<Arc<Task>>,
