@@ -76,7 +76,8 @@ pub const CODE_PLACES_MAX: usize = 4_000;
 /// Texts that one expression may be; parts that vary multiply.
 pub const CODE_TEXTS_MAX: usize = 512;
 
-/// What is looked at for what names are given, in words and signs, each as often as it is: a second at most.
+/// Words and signs that are examined to find the values of names, each as often as it is examined:
+/// a second at most.
 pub const CODE_WORK_MAX: usize = 1_000_000;
 
 /// Longest text in code that may be a path or a line for a shell, in bytes; no path is longer.
@@ -91,7 +92,8 @@ pub const SCRIPT_PLACES_MAX: usize = 2_000;
 /// Largest file of a project that is read for its scripts, in bytes.
 pub const PROJECT_FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What one script that a command starts may cost of [`SHELL_COST_MAX`]: of scripts that take more, what was found by then counts.
+/// The part of [`SHELL_COST_MAX`] that one script which a command starts may cost: of scripts that take more,
+/// what was found by then counts.
 pub const SHELL_SCRIPT_COST_MAX: usize = SHELL_COST_MAX / 4;
 
 /// Input of a host to a hook, in bytes: a whole file as an argument, with its escapes in JSON.
