@@ -9,7 +9,8 @@ pub enum Builtin {
     Default,
     /// Nearly everything is asked about; nothing unconfined runs.
     Strict,
-    /// What can be confined goes through; only the dangerous is asked about or denied.
+    /// Everything that a jail confines is allowed; approvers are asked about dangerous requests alone,
+    /// or these are denied.
     Open,
 }
 

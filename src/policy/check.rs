@@ -9,12 +9,12 @@ use super::request::{Case, Request};
 use crate::base::Digest;
 use crate::domain::{Judge, WorkerKind};
 
-/// What a look over a rule file brought up.
+/// The findings about a rule file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Mistakes; with any of them the file is refused.
     pub problems: Vec<Problem>,
-    /// What is allowed but hardly meant.
+    /// Rules that are valid, and hardly what their author means.
     pub warnings: Vec<Problem>,
     /// How many rules the file has; 0 if it does not load.
     pub rules: usize,

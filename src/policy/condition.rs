@@ -34,7 +34,7 @@ impl Clause {
         self.test.holds(subject)
     }
 
-    /// What the request has instead, for people.
+    /// The property that the request has instead, for people.
     pub(super) fn found(&self, subject: &Subject<'_>) -> String {
         self.test.found(subject)
     }

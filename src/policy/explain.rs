@@ -28,7 +28,7 @@ pub struct Outcome {
     pub by: Vec<Approver>,
 }
 
-/// What one rule had to say.
+/// One rule's part in a decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RuleTrace {
     /// The rule's name.
@@ -50,9 +50,9 @@ pub struct RuleTrace {
 pub struct Unmet {
     /// The key in the file, with `when.`.
     pub key: Box<str>,
-    /// What the rule wants.
+    /// The value that the rule names.
     pub wants: Box<str>,
-    /// What the request has.
+    /// The value that the request has.
     pub found: Box<str>,
 }
 

@@ -15,7 +15,7 @@ pub(super) use crate::domain::Action;
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 
-/// What a rule says about the requests it matches. Ordered: later is stricter, and the strictest wins.
+/// The ruling of a rule for the requests that it matches. Ordered: later is stricter, and the strictest wins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
@@ -51,7 +51,7 @@ pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
     }
 }
 
-/// What a worker wants of the network, without the particulars.
+/// The kind of network that a worker asks for, without the particulars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
@@ -91,7 +91,7 @@ pub(super) const CREDENTIALS: &[(&str, Credentials)] =
 pub(super) const GITS: &[(&str, Git)] = &[("read", Git::Read), ("write", Git::Write)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
-/// What a rule that lets something through insists on.
+/// The limits that come with a rule that permits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limit {
     /// Least confinement that the worker must have.
@@ -131,9 +131,9 @@ pub struct Rule {
     pub decision: Ruling,
     /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
-    /// What it is about.
+    /// The conditions under which it matches.
     pub(super) when: When,
-    /// What it insists on.
+    /// The limits of what it permits.
     pub limit: Limit,
     /// The approvers that it asks; `Some` for `approve`, and only there.
     pub ask: Option<Ask>,

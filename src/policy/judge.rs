@@ -234,7 +234,7 @@ fn names_git(rule: &super::file::Rule) -> bool {
     rule.when.git.as_ref().is_some_and(|may| may.contains(&Git::Write))
 }
 
-/// What the rules that let something through add up to.
+/// The sum of the rules that permit a request.
 #[derive(Default)]
 struct Found<'r> {
     allow: Option<&'r RuleId>,

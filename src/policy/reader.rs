@@ -16,7 +16,7 @@ pub struct Problem {
     pub file: Box<str>,
     /// Line, counted from one.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// The mistake, and the next step.
     pub what: Box<str>,
 }
 

@@ -62,11 +62,11 @@ pub struct Request {
     pub worker_kind: Option<WorkerKind>,
     /// The confinement it would get. `None`: `ns` for a worker that the daemon starts, nothing for others.
     pub tier: Option<Tier>,
-    /// What it wants of the network.
+    /// The network that the worker asks for.
     pub network: Net,
     /// The hosts that the worker wants to reach, if its network is `hosts`.
     pub hosts: Vec<Box<str>>,
-    /// What it may do with the repository.
+    /// The worker's access to the repository.
     pub git: Git,
     /// The furthest that any secret of the worker would go.
     pub credentials: Option<Credentials>,
@@ -157,7 +157,7 @@ impl Request {
         Some(request)
     }
 
-    /// What rules look at.
+    /// The request as the rules examine it.
     pub(super) fn subject(&self) -> Subject<'_> {
         let place = self.place();
         let refused = place.as_ref().err().map(|why| Cow::Owned(why.clone()));
@@ -255,13 +255,13 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 /// One line of a test table: a request and what is expected of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// What to call it in a report.
+    /// The name of the line in reports.
     pub name: Box<str>,
     /// Its line in the file, from 1.
     pub line: usize,
     /// The request that is judged.
     pub request: Request,
-    /// What must be answered.
+    /// The ruling that the rules must give.
     pub expect: Ruling,
     /// The rule that must decide; `None` if any may.
     pub rule: Option<RuleId>,

@@ -35,7 +35,7 @@ pub enum LoadError {
     Unreadable {
         /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: Box<str>,
     },
     /// Another user could have written it.
@@ -43,7 +43,7 @@ pub enum LoadError {
     Untrusted {
         /// The path of the file.
         path: PathBuf,
-        /// What makes it doubtful, and what to do.
+        /// The reason, and the next step.
         why: Box<str>,
     },
     /// There is no shipped file of this name.

@@ -21,7 +21,7 @@ pub(super) struct Subject<'a> {
     pub(super) work: Option<Work<'a>>,
 }
 
-/// What a delegation is about.
+/// The properties of a delegation that rules examine.
 #[derive(Clone, Debug)]
 pub(super) struct Work<'a> {
     pub(super) worker: &'a str,
