@@ -7,7 +7,7 @@ use super::Rejected;
 use crate::base::limits::TOKEN_LEN_MAX;
 use crate::base::{Digest, Secret};
 
-/// What every token begins with.
+/// The beginning of every token.
 pub const PREFIX: &str = "pvst_";
 
 /// A new random token.
@@ -22,7 +22,7 @@ pub fn fresh() -> Result<Secret, getrandom::Error> {
     Ok(Secret::new(token))
 }
 
-/// What is kept of a token.
+/// The digest of a token, which is all that the daemon keeps.
 pub fn digest(token: &[u8]) -> Digest {
     Digest::of_fields([b"provost token".as_slice(), token])
 }

@@ -56,7 +56,7 @@ impl Caller {
         Self { token, ..self }
     }
 
-    /// Whose token the request has shown, if it has shown one.
+    /// The agent of the token that the request has shown, if it has shown one.
     pub fn agent(&self) -> Option<&AgentId> {
         self.token.as_ref().map(|token| &token.agent)
     }

@@ -54,7 +54,7 @@ pub enum Fault {
     WrongType {
         /// The key as the sender spells it.
         field: &'static str,
-        /// What would have been right.
+        /// The form that is accepted.
         wanted: &'static str,
     },
     /// A key occurs more than once, so that two readers could see two messages.
@@ -74,7 +74,7 @@ pub struct Frame<'a> {
     pub msg_type: Cow<'a, str>,
     /// Chosen by the sender; of a DELEGATE it is the task's id.
     pub msg_id: Cow<'a, str>,
-    /// Who the sender says it is. True only after [`Frame::verify`] with a key of that name.
+    /// The name that the sender claims. It is proved only after [`Frame::verify`] with a key of that name.
     pub from: Cow<'a, str>,
     /// The recipient's ident.
     pub to: Cow<'a, str>,
@@ -242,7 +242,8 @@ enum Slot<'a> {
     Other,
 }
 
-/// What a line has under the keys of both forms; a line is read once, before it is known which form it has.
+/// The values of a line under the keys of both forms; a line is read once, before it is known
+/// which form it has.
 #[derive(Default)]
 struct Slots<'a> {
     standard: [Option<Slot<'a>>; 8],

@@ -27,7 +27,7 @@ const SHARED: &str = "shared.secret";
 /// Secrets that DevIt's programs fall back to; the whole world knows them.
 const WELL_KNOWN: [&[u8]; 2] = [b"change-me-in-production", b"change-me"];
 
-/// What the holder of an own key may be trusted with. Policy decides the rest.
+/// The trust in the holder of an own key. Policy decides the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -57,7 +57,7 @@ pub enum KeyError {
     Malformed {
         /// The file that is malformed.
         path: PathBuf,
-        /// What is wrong, without quoting the file.
+        /// The mistake, without a quotation of the file.
         what: String,
     },
     /// The system refused an operation on a file.
@@ -98,7 +98,7 @@ pub enum Keys {
         /// More than one while a rotation overlaps, the newest first.
         secrets: Vec<Secret>,
     },
-    /// The one that all idents without their own share.
+    /// The secret that all idents without a key of their own share.
     Shared(Secret),
     /// No secret: the ident's keys are revoked or have expired.
     None,
@@ -141,7 +141,7 @@ struct InForce {
     of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
-    /// What all spellings of each of them are one name of.
+    /// The slugs of these idents, each of which all spellings of an ident share.
     names: HashSet<Slug>,
 }
 

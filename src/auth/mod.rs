@@ -113,7 +113,8 @@ impl Rejected {
 pub const UNSEEN: &str = "the processes above the one that asks cannot all be seen: it has ended, or there are too many of them; \
                           have a running process ask, below fewer others";
 
-/// What a look at a peer that failed means: nothing about the peer, where it was the daemon that lacked something.
+/// The rejection for a failed look at a peer: [`Rejected::Busy`] where the daemon lacked something, since
+/// that says nothing about the peer.
 #[cfg(target_os = "linux")]
 fn unless_busy(error: &std::io::Error, otherwise: Rejected) -> Rejected {
     if crate::system::is_out_of_something(error) { Rejected::Busy } else { otherwise }

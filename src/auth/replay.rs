@@ -19,7 +19,7 @@ use crate::base::{Digest, Timestamp};
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
 const AHEAD_SHARE: usize = 8;
 
-/// What has been seen, and what is too old to tell.
+/// The nonces that were seen, and the age beyond which the guard cannot tell.
 pub struct ReplayGuard {
     /// Whole seconds since the epoch; DevIt's `ts` is no finer.
     started_at: u64,
@@ -28,7 +28,7 @@ pub struct ReplayGuard {
     /// Two keys that only this process knows, so that no sender can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
-    /// What the next start could take for its own.
+    /// Frames dated ahead, which the next start could otherwise accept a second time.
     ahead: Option<Ahead>,
 }
 
@@ -43,7 +43,7 @@ struct Seen {
     closed: BTreeSet<u64>,
 }
 
-/// What is remembered is the outcome of two keyed hashes already, so that one half of it serves as its hash.
+/// A mark is the outcome of two keyed hashes already, so one half of it serves as its hash.
 #[derive(Default)]
 struct Itself(u64);
 
@@ -184,8 +184,8 @@ impl ReplayGuard {
     }
 }
 
-/// What is kept over starts: a line for each frame dated ahead that was believed, with its second and a digest of the
-/// rest, and one, ending in `-`, for the newest second of the others.
+/// The record that is kept over starts: a line for each frame dated ahead that was believed, with its second
+/// and a digest of the rest, and one, ending in `-`, for the newest second of the others.
 struct Ahead {
     /// Frames of earlier starts. Those of this one are remembered with the others.
     before: BTreeSet<(u64, String)>,
@@ -265,7 +265,8 @@ impl Ahead {
     }
 }
 
-/// What a start has to know of a frame cannot be written: then the frame is not believed.
+/// The rejection of a frame whose line cannot be written: a start has to know the frame, so
+/// it is not believed.
 fn not_kept(err: &io::Error) -> Rejected {
     tracing::warn!(%err, "what a start has to know of DevIt's frames cannot be kept in mind");
     Rejected::TooMany

@@ -8,7 +8,7 @@ use crate::base::{AGENT, AgentId, SessionId, TaskId, look_of};
 use crate::domain::post::slug_of_branch;
 use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
-/// What an agent with a key of its own may do beyond delegating and working.
+/// The rights of an agent with a key of its own, beyond delegating and working.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// Proved by the secret that all clients share.
@@ -77,7 +77,7 @@ pub(super) fn by_name(agent: AgentId, door: Door) -> Option<Principal> {
     Some(Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid))
 }
 
-/// What a token is good for where its maker names no rights.
+/// The rights of a token whose maker names none.
 pub fn usual_token_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])
 }

@@ -54,8 +54,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Whose token this is, and the digest of the key that it was got with. The token is worth what that key is
-    /// worth now, which the caller finds out.
+    /// The agent of a token, and the digest of the key that it was got with. The token is worth what that key
+    /// is worth now, which the caller finds out.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] if it is not known, has expired, or was given to another user.
