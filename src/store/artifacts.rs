@@ -27,7 +27,7 @@ const UNFINISHED: &str = ".new-";
 /// Largest list, in bytes: every byte of its texts may be spelt out in six.
 const LIST_BYTES_MAX: u64 = 6 * (ARTIFACTS_BYTES_MAX + ANSWER_BYTES_MAX) as u64 + (4 << 20);
 
-/// What is kept of runs. Cheap to clone. Blocking.
+/// The kept results of runs. Cheap to clone. Blocking.
 #[derive(Clone, Debug)]
 pub struct Artifacts(Arc<Path>);
 
@@ -90,7 +90,7 @@ impl Artifacts {
         sync(&self.0)
     }
 
-    /// What is kept of a task; `None` when nothing is, or nothing any more.
+    /// The kept result of a task; `None` when there is none, or none any more.
     ///
     /// # Errors
     /// When it is there and cannot be read.
@@ -117,7 +117,8 @@ impl Artifacts {
         Ok(self.list(shelf)?.map(|list| list.kept))
     }
 
-    /// What an artifact's file held when its run began; `None` for a new file, and where that was not kept.
+    /// The content of an artifact's file when its run began; `None` for a new file, and where
+    /// that was not kept.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].

@@ -35,7 +35,7 @@ pub(super) struct Intake {
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
-    /// What the next frame continues, and where it begins.
+    /// The seal that the next frame continues; the frame begins at `at`, in bytes.
     before: Digest,
     at: u64,
     /// Where the system writes next, if that is known.

@@ -32,10 +32,10 @@ pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 /// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
 pub type JournalHead = Anchor;
 
-/// What the journal calls the event with which it goes on after a restore.
+/// The name of the event with which the journal continues after a restore.
 pub(super) const RESTORED: &str = "store.restored";
 
-/// What checking a journal found.
+/// The result of a check of the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The chain is whole.
@@ -65,7 +65,7 @@ pub enum Verdict {
     GivenUp {
         /// The point that the journal had reached.
         anchor: Anchor,
-        /// What the restore has passed over.
+        /// The numbers that the restore has passed over.
         leap: Leap,
     },
     /// The journal could not be checked, for this reason.
@@ -81,7 +81,7 @@ pub struct Leap {
     pub to: EventSeq,
     /// When the restore was; `None` if no event says it.
     pub at: Option<Timestamp>,
-    /// What it has gone on with, as its event says.
+    /// The store with which the journal has continued, as its event says.
     pub with: Option<Box<str>>,
 }
 
@@ -270,7 +270,7 @@ pub(super) struct Walk<'a> {
     anchor: Option<Anchor>,
     /// How many events were seen.
     seen: u64,
-    /// What was passed over, and whether the anchor is of that.
+    /// The numbers that were passed over, and whether the anchor is one of them.
     leaps: Vec<(Leap, bool)>,
 }
 

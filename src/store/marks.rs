@@ -34,7 +34,7 @@ pub(super) enum As {
     Written,
 }
 
-/// What is in a place.
+/// The content of a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) head: Anchor,
@@ -120,7 +120,7 @@ pub(super) fn exist(places: &[PathBuf]) -> bool {
     places.iter().any(|path| path.symlink_metadata().is_ok_and(|meta| meta.len() > 0))
 }
 
-/// What is written there, and sealed with this key. What cannot be read says nothing.
+/// The marks at these places that are sealed with this key. A place that cannot be read has none.
 pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
     let mut known = Known::default();
     for path in places {
@@ -149,7 +149,7 @@ impl Known {
         self.durable.iter().chain(same).max_by_key(|it| it.head.seq)
     }
 
-    /// What a store that has come to `head` alone is refused with.
+    /// The refusal of a store that ends at `head`, before this anchor.
     pub(super) fn behind(&self, anchor: Anchor, head: EventSeq) -> StoreError {
         let at = self.at.get(&anchor.seq).map(|it| it.display().to_string()).unwrap_or_default().into();
         StoreError::Behind { anchor, head, at }

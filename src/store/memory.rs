@@ -28,10 +28,10 @@ use crate::domain::{
 use crew::CrewRows;
 use posts::PostRows;
 
-/// What a commit consisted of.
+/// The sizes of one commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// What it waited for.
+    /// The durability that it had.
     pub durability: Durability,
     /// How many rows it wrote.
     pub changes: usize,
@@ -116,7 +116,7 @@ impl MemoryStore {
 }
 
 impl MemoryControl {
-    /// What a daemon finds that starts after the one that has the store now.
+    /// The store as the next daemon finds it.
     pub fn reopen(&self) -> MemoryStore {
         MemoryStore { disk: self.0.clone(), running: false, clean: false, head: JournalHead::default() }
     }

@@ -193,13 +193,13 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError>;
 
-    /// What was asked of a job that is not over.
+    /// The request of a job that is not over.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
     fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError>;
 
-    /// What a job has brought about.
+    /// The result of a job.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -243,12 +243,12 @@ impl Letter {
     }
 }
 
-/// What a start begins with.
+/// The state and the debts with which a start begins.
 #[derive(Debug)]
 pub struct Loaded {
     /// Everything that is not history.
     pub state: State,
-    /// What is owed to the outside world, oldest first.
+    /// Effects that are owed, oldest first.
     pub owed: Vec<Owed>,
     /// Whether the last daemon stopped cleanly. Also true for a store that is new.
     pub clean: bool,
@@ -309,11 +309,11 @@ pub struct Retention {
     pub tasks: Duration,
     /// How many finished tasks at most; the oldest go first.
     pub tasks_most: u32,
-    /// What events say. That they happened, and the chain over them, is kept for ever.
+    /// How long the bodies of events are kept. Their links of the chain are kept for ever.
     pub events: Duration,
 }
 
-/// What a bite of [`Store::prune`] took.
+/// The rows that one bite of [`Store::prune`] removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
     /// Finished tasks that were removed.
@@ -333,7 +333,7 @@ pub struct StoredEvent {
     pub at: Timestamp,
     /// The agent that caused it.
     pub actor: AgentId,
-    /// What kind, as in [`crate::domain::EventKind::name`].
+    /// The kind of event, as in [`crate::domain::EventKind::name`].
     pub kind: Box<str>,
     /// The task it is about.
     pub task: Option<TaskId>,
@@ -366,10 +366,10 @@ pub struct Options {
     pub outside: Option<std::path::PathBuf>,
 }
 
-/// What to do about a store whose newest history is missing.
+/// The next step for a store whose newest history is missing.
 const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` continues with the rest, and `provost restore --empty` with an empty store, both with numbers that were never issued";
 
-/// What to do about a store in which something is wrong, so that it cannot be gone on with as it is.
+/// The next step for a store with an error in it, which cannot be used as it is.
 const WAYS_BACK: &str = ". `provost restore FILE` brings a backup back; `provost restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
@@ -396,7 +396,7 @@ pub enum StoreError {
     Unsafe {
         /// The file that is unsafe.
         path: Box<str>,
-        /// What is wrong, and what to do.
+        /// The mistake, and the next step.
         why: Box<str>,
     },
     /// The journal's key is missing or another one.
@@ -466,7 +466,7 @@ pub enum StoreError {
         /// The file that was exchanged or written.
         path: Box<str>,
     },
-    /// What is stored makes no sense.
+    /// A stored value cannot be read.
     #[error("the store is damaged: {0}")]
     Damaged(Box<str>),
     /// The engine that owns the store has ended.
@@ -475,7 +475,7 @@ pub enum StoreError {
     /// A batch that does not follow the last one.
     #[error("the batch begins with event {got} where {expected} comes next")]
     OutOfStep {
-        /// What should have come.
+        /// The number that was expected.
         expected: EventSeq,
         /// The number that came instead.
         got: EventSeq,

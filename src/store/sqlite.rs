@@ -49,10 +49,10 @@ pub struct SqliteStore {
     clean: bool,
     written: Written,
     always_durable: bool,
-    /// What the connection waits for at the moment, if that is known.
+    /// The durability of the connection at the moment, if that is known.
     waits: Option<Waits>,
     anchors: Vec<Box<dyn AnchorSink>>,
-    /// What a start finds again, and what this one has found.
+    /// The marks that the next start finds, and those that this one has found.
     marks: Marks,
     known: Known,
     /// The files as this process has left them; no other process writes in them.
@@ -72,14 +72,14 @@ enum Stage {
     Closed,
 }
 
-/// What a commit waits for, as SQLite calls it.
+/// The durability of a commit, as SQLite calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waits {
     Normal,
     Full,
 }
 
-/// What the last successful commit left.
+/// The state after the last successful commit.
 #[derive(Clone, Debug, Default)]
 struct Written {
     head: JournalHead,

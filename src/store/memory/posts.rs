@@ -50,7 +50,7 @@ impl PostRows {
         }
     }
 
-    /// What brings a state to where these rows are.
+    /// The changes that bring an empty state to these rows.
     pub(super) fn changes(&self) -> Vec<Change> {
         let people = self.correspondents.values().cloned().map(PostChange::PutCorrespondent);
         let prints = self.footprints.values().cloned().map(PostChange::PutFootprint);

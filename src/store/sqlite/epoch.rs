@@ -23,18 +23,18 @@ use crate::store::{Options, StoreError, codec, migrations};
 /// How soon a store that is held by another program is tried again.
 const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// What to go on with.
+/// The store with which to continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore<'a> {
     /// A copy that [`backup`] has made.
     From(&'a Path),
-    /// What is there, without the newest history.
+    /// The store that is there, without its newest history.
     AsItIs,
     /// An empty store, without any history.
     Empty,
 }
 
-/// What has come of it.
+/// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
     /// Where the journal ends now.

@@ -85,7 +85,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
     Ok(())
 }
 
-/// What agents coordinate by.
+/// Writes a change of locks, intents or contracts.
 fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     match change {
         Change::PutLock(it) => {
@@ -119,7 +119,7 @@ fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Resul
     }
 }
 
-/// What editors have asked for.
+/// Writes a change of a job.
 fn put_job(db: &Connection, change: &JobChange) -> Result<(), StoreError> {
     match change {
         JobChange::Put(it) => {
