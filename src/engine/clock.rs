@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync {
     /// The time now. The engine never lets it run backwards.
     fn now(&self) -> Timestamp;
 
-    /// What the system's clock shows, which may be another time.
+    /// The time of the system's clock, which may be another one.
     fn wall(&self) -> Timestamp {
         self.now()
     }
@@ -49,7 +49,7 @@ pub struct SteadyClock(Arc<Mutex<Steady>>);
 struct Steady {
     /// Boot time when it was looked at last.
     boot: Duration,
-    /// What this clock showed then, in nanoseconds since the epoch.
+    /// The time that this clock showed then, in nanoseconds since the epoch.
     nanos: i128,
 }
 

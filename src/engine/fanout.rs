@@ -17,7 +17,7 @@ use crate::base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRA
 use crate::domain::Event;
 use crate::store::StoreError;
 
-/// What an encoder makes of an event.
+/// An encoder's form of an event.
 pub trait Frame: Send + Sync + 'static {
     /// How many bytes it takes.
     fn bytes(&self) -> usize;
@@ -31,7 +31,7 @@ pub struct Encoded<F> {
     pub frame: F,
 }
 
-/// What readers are handed: an event as it was written, or that some were missed.
+/// An event for readers as it was encoded; `None` where some were missed.
 type Passing<F> = Option<Held<Encoded<F>>>;
 
 /// Events from now on, for one reader.

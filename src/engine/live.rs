@@ -61,7 +61,7 @@ impl Live {
     }
 }
 
-/// What the engine tells listeners with.
+/// The engine's end, by which it sends events to listeners.
 pub(super) struct Teller {
     to: Live,
     large: Large<Event>,

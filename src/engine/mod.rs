@@ -52,7 +52,7 @@ use worker::receiving::{self, Publisher};
 type Answered = Result<Answer<Reply>, Refusal>;
 type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
 
-/// What the thread is handed.
+/// A request to the engine's thread.
 enum Envelope {
     Command {
         who: Principal,
@@ -98,7 +98,7 @@ pub struct Engine {
     over: CancellationToken,
 }
 
-/// What there is to say of the store.
+/// The present problem of the store, if there is one.
 type Trouble = Arc<std::sync::Mutex<OfTheStore>>;
 
 #[derive(Default)]
@@ -340,7 +340,8 @@ impl Engine {
         self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble.clone()
     }
 
-    /// What a person should know of the store though it takes everything; none where all is well.
+    /// A problem of the store that a person should know though it still takes every write; `None`
+    /// where all is well.
     pub fn note(&self) -> Option<Box<str>> {
         self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note.clone()
     }
@@ -366,7 +367,7 @@ impl Engine {
         Feed::new(self.clone(), after)
     }
 
-    /// What doors may look at without asking.
+    /// The board of empty queues, which doors read without asking the engine.
     pub fn board(&self) -> &Board {
         &self.board
     }

@@ -39,7 +39,7 @@ pub(super) enum Taken {
     Many,
 }
 
-/// What agents say again.
+/// Repeats of statuses that wait to be recorded.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     inner: Mutex<Inner>,

@@ -43,14 +43,14 @@ const PRUNE_BITE: u32 = 200;
 /// How long repeated statuses wait for more.
 const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
 
-/// What is owed to one caller once the batch is committed.
+/// An answer that one caller gets once the batch is committed.
 struct Waiting {
     who: Principal,
     reply: oneshot::Sender<Answered>,
     answer: Answered,
 }
 
-/// What doors may look at beside the thread.
+/// Facts that doors read without asking the thread.
 pub(super) type Boards =
     (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
 
