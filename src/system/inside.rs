@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, RenameFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-/// What every one of these is opened with.
+/// The flags with which each of these is opened.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
 /// A name that leads nowhere else.
@@ -79,7 +79,7 @@ fn rename_inside(dir: &Dir, from: &str, to: &str, flags: RenameFlags) -> io::Res
     }
 }
 
-/// Who may do what with a file; `None` where the system has no such number.
+/// The permissions of a file; `None` where the system has no such number.
 ///
 /// # Errors
 /// What the system says.

@@ -69,7 +69,7 @@ pub fn name_inside(_dir: &Dir, _from: &str, _to: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Who may do what with a file: this system has no such number.
+/// The permissions of a file: this system has no such number.
 ///
 /// # Errors
 /// None on this system, since it asks for nothing.

@@ -130,7 +130,7 @@ pub fn find_program_outside(name: &str, inside: &[&Path]) -> Option<PathBuf> {
     })
 }
 
-/// What a program of this name may be called in a folder.
+/// The file names that a program of this name may have in a folder.
 fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let ends: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
     ends.iter().map(|end| folder.join(format!("{name}{end}"))).collect()

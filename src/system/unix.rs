@@ -36,7 +36,7 @@ pub const NEEDED_VARIABLES: &[&str] = &[];
 pub const JAIL_VARIABLES: &[&str] = &[];
 /// Whether names of variables that differ in the size of their letters alone are the same.
 pub const VARIABLES_FOLD: bool = false;
-/// What stands between the folders of `PATH`.
+/// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ':';
 
 /// The folders with the system's programs, as `PATH` has them.
@@ -73,9 +73,9 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
 /// The name that users have for the account that may do everything.
 pub const SUPERUSER: &str = "root";
 
-/// What makes a folder its owner's alone.
+/// A command that takes all access to a folder from other users.
 pub const CLOSE: &str = "`chmod 700` on it";
-/// What takes the right to write from others.
+/// A command that takes the right to write from other users.
 pub const CLOSE_FOR_WRITING: &str = "`chmod go-w` on it";
 
 /// The user's number.
@@ -208,7 +208,7 @@ pub fn replaceable(meta: &cap_std::fs::Metadata) -> Result<(), String> {
     }
 }
 
-/// What tells one file from another, in one folder.
+/// A number that tells a file from all others in its folder.
 pub fn number_of(meta: &cap_std::fs::Metadata) -> u64 {
     cap_std::fs::MetadataExt::ino(meta)
 }
@@ -402,7 +402,7 @@ pub fn started_as(pid: u32, variables: &[&str]) -> Option<(String, bool)> {
     Some((name.trim_end().to_owned(), has))
 }
 
-/// What others tell this process to do.
+/// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {
     terminate: tokio::signal::unix::Signal,

@@ -55,9 +55,9 @@ pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
 /// The longest name of a pipe, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 
-/// What makes a folder its owner's alone.
+/// A command that takes all access to a folder from other users.
 pub const CLOSE: &str = "`icacls . /inheritance:r /grant:r \"%USERNAME%:(OI)(CI)F\"` in it";
-/// What takes the right to write from others.
+/// A command that takes the right to write from other users.
 pub const CLOSE_FOR_WRITING: &str = CLOSE;
 
 /// The first length that a plain path cannot have.
@@ -97,7 +97,7 @@ pub const JAIL_VARIABLES: &[&str] = &[
 ];
 /// Whether names of variables that differ in the size of their letters alone are the same.
 pub const VARIABLES_FOLD: bool = true;
-/// What stands between the folders of `PATH`.
+/// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ';';
 
 /// The system's own folder.
@@ -220,7 +220,7 @@ pub fn replaceable(_meta: &cap_std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// What tells one file from another, in one folder; here nothing does.
+/// A number that tells a file from all others in its folder: always 0, since this system has none.
 pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
     0
 }
@@ -452,7 +452,7 @@ pub fn started_as(_pid: u32, _variables: &[&str]) -> Option<(String, bool)> {
     None
 }
 
-/// What others tell this process to do.
+/// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: CtrlC,

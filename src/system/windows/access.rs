@@ -16,7 +16,7 @@ use windows_sys::Win32::Security::{
 use super::Token;
 use crate::system::descriptor;
 
-/// What decides who may do what here.
+/// The parts of a security descriptor that are read.
 const ASKED: u32 = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
 
 /// Whether only we, the system and its administrators can read or write it.

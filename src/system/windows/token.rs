@@ -18,7 +18,7 @@ use windows_sys::Win32::System::Threading::{
 /// Bytes of the largest answer about a token: a user's SID has at most 68.
 const ANSWER_BYTES_MAX: usize = 256;
 
-/// What ordinary processes have.
+/// The integrity level of ordinary processes.
 const MEDIUM_INTEGRITY: u32 = 0x2000;
 
 /// An answer, placed so that structures with pointers may lie at its beginning.
