@@ -38,7 +38,7 @@ words! {
         /// As one of its arguments.
         Argument = "argument",
     }
-    /// What an agent's work consists of.
+    /// The form of an agent's work.
     Output {
         /// It changes files in its copy.
         Edit = "edit",
@@ -338,7 +338,7 @@ impl Loading {
     }
 }
 
-/// What a key means that an agent's entry may spell in another way.
+/// The meaning of a key that an agent's entry may spell in another way.
 enum Meant {
     Timeout(Ttl),
     Tier(Tier),

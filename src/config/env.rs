@@ -310,7 +310,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     })
 }
 
-/// What the variables of a door say; `None` where it is not open, or clients do not look for it.
+/// The address that the variables of a door have; `None` where it is not open, or clients do not look for it.
 fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static str> {
     Ok(match door.row().at {
         At::Socket if door == Door::Devit => {

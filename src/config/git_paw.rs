@@ -19,7 +19,7 @@ const OURS: &[(&str, &str, &str)] = &[
     ("supervisor.conflict.escalate_on_violation", "supervisor.conflict", "escalate_on_violation"),
 ];
 
-/// What is git-paw's broker's and not ours, with the word that switches it off.
+/// Functions of git-paw's broker that Provost does not have, with the word that switches each off.
 const NOT_OFFERED: [(&str, &str); 2] = [("supervisor.learnings", "false"), ("opsx.role_gating", "off")];
 
 /// Addresses that are ours anyway.

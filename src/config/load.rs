@@ -98,7 +98,7 @@ impl Dialect {
 /// A configuration, and what there is to say about the files that it came from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
-    /// What is in force.
+    /// The configuration that is in force.
     pub config: Config,
     /// For the person who starts the daemon, in the order of the files.
     pub notes: Vec<Note>,
@@ -115,7 +115,7 @@ pub struct Note {
     pub line: Option<usize>,
     /// The key, dotted; empty when the note is about the whole file.
     pub key: String,
-    /// What is the matter and what to do.
+    /// The problem, and the next step.
     pub message: String,
     /// How much it matters.
     pub severity: Severity,

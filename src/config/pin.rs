@@ -89,7 +89,7 @@ struct Pin {
     sha256: Digest,
 }
 
-/// What a repository may bring, for people.
+/// The files of settings that a repository may bring, for people.
 pub fn known() -> String {
     format!("{}, {WORKFLOWS}/*.toml", FILES.join(", "))
 }

@@ -33,7 +33,7 @@ pub struct Places {
     pub root: PathBuf,
     /// The working copy that we are in: the root, or one of its `git worktree`s.
     pub worktree: PathBuf,
-    /// What identifies the repository: the git common dir, or the folder.
+    /// The path that identifies the repository: the git common dir, or the folder.
     pub identity: PathBuf,
     /// The name of its folders: 16 hexadecimal digits of the digest of `identity`.
     pub hash: String,
@@ -43,7 +43,7 @@ pub struct Places {
     pub runtime: PathBuf,
     /// The user's configuration, policy and keys, shared by all repositories.
     pub config: PathBuf,
-    /// What the user should know, such as an unusable `XDG_RUNTIME_DIR`.
+    /// Notes for the user, such as an unusable `XDG_RUNTIME_DIR`.
     pub notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub enum PlacesError {
     Unusable {
         /// The path of the folder.
         path: String,
-        /// What is wrong and what to do.
+        /// The problem, and the next step.
         why: String,
     },
 }

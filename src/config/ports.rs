@@ -54,7 +54,7 @@ impl Ports {
         self.doors.insert(door.name().into(), port);
     }
 
-    /// What is remembered of a repository; nothing where there is nothing that can be read.
+    /// The record of a repository's daemon; an empty one where none can be read.
     pub fn of(places: &Places) -> Self {
         Self::in_folder(&places.runtime).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ use crate::base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
 use crate::base::nearest;
 
 words! {
-    /// What a check that fails means.
+    /// The effect of a failed check.
     Checks {
         /// It is told, and the execution succeeds all the same.
         Reported = "reported",

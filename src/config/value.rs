@@ -9,12 +9,12 @@ use toml::de::{DeInteger, DeValue};
 use super::mcp_tools::McpTools;
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
-/// What a row of the table says about its setting.
+/// A row of the table of settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The key as written in the file.
     pub key: &'static str,
-    /// What kind of value it takes.
+    /// The type of its value, in words.
     pub kind: &'static str,
     /// The words it takes, if it is a choice; empty otherwise.
     pub words: &'static [&'static str],
@@ -22,13 +22,13 @@ pub struct Row {
     pub default: Option<String>,
     /// Unit or meaning of the value; empty where the type says it all.
     pub unit: &'static str,
-    /// What is special about it.
+    /// Its properties beyond the value, for checks and documents.
     pub marks: &'static [Mark],
-    /// What it is for.
+    /// Its purpose, in a sentence.
     pub says: &'static str,
 }
 
-/// What is special about a setting.
+/// A property of a setting beyond its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// It enforces something: a wrong value or a misspelt key is an error instead of a default.
@@ -50,7 +50,7 @@ pub struct Context {
 
 /// A type that a setting may have.
 pub trait Value: Sized {
-    /// What it is called in the documentation.
+    /// The name of the type in the documentation.
     const NAME: &'static str;
     /// The words it takes, if it is a choice.
     const WORDS: &'static [&'static str] = &[];
@@ -432,7 +432,7 @@ macro_rules! words {
 pub(super) use words;
 
 words! {
-    /// What waits for the disk.
+    /// The commands that wait for the disk.
     Durability {
         /// Each verb as its row in the table of verbs says.
         Verb = "verb",
@@ -468,14 +468,14 @@ words! {
         /// Commits are not checked for locks.
         Off = "off",
     }
-    /// What becomes of a request for a place that another agent has through another door.
+    /// The answer to a request for a place that another agent has through another door.
     AcrossDoors {
         /// The request is granted, and both agents are told.
         Advise = "advise",
         /// It is refused, in the words of its own protocol.
         Deny = "deny",
     }
-    /// What becomes of a commit that could not be checked.
+    /// The effect on a commit that could not be checked.
     Unchecked {
         /// The commit goes on, with a warning.
         Pass = "pass",
@@ -491,7 +491,7 @@ words! {
         /// The door has no sockets.
         Never = "never",
     }
-    /// What becomes of the published server's database that lies in the repository.
+    /// The handling of the published server's database in the repository.
     ImportFound {
         /// It is told of, once, with the command that imports it.
         Ask = "ask",
@@ -500,7 +500,7 @@ words! {
         /// The database is ignored.
         Never = "never",
     }
-    /// What a request over loopback HTTP proves itself by.
+    /// The proof that a request over loopback HTTP needs.
     LoopbackAuth {
         /// The kernel says that it comes from a process of this user.
         Peer = "peer",
@@ -574,14 +574,14 @@ words! {
         /// Namespaces, and the layers of `ll`.
         Ns = "ns",
     }
-    /// What a worker may do with the repository whose files it changes.
+    /// A worker's access to the repository whose files it changes.
     Git {
         /// The worker may read it.
         Read = "read",
         /// The worker may read it and write to it.
         Write = "write",
     }
-    /// What a worker can reach.
+    /// A worker's access to the network.
     Network {
         /// No network at all.
         None = "none",

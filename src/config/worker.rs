@@ -122,7 +122,7 @@ impl Loading {
     }
 }
 
-/// What to say about a key that a worker, or an agent, does not have.
+/// The warning about a key that a worker, or an agent, does not have.
 ///
 /// # Errors
 /// The same text, for callers that ask for the worker, when the key was meant to restrict it.
@@ -136,7 +136,7 @@ pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, Strin
     Ok(format!("is not a setting of {of}{hint}"))
 }
 
-/// What the keys of a worker demand of each other.
+/// Checks the demands that the keys of a worker make on each other.
 pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     match (&worker.binary, worker.kind) {

@@ -19,7 +19,7 @@ use crate::base::nearest;
 /// The workflows that come with the program.
 const BUILT_IN: &str = include_str!("workflows.toml");
 
-/// What the built-in ones are said to be in, where others have a file.
+/// The name that built-in workflows have in the place of a file.
 pub const BUILT_IN_FILE: &str = "built in";
 
 words! {
@@ -36,7 +36,7 @@ words! {
     }
     /// The phase of an execution that a step belongs to.
     StepPhase {
-        /// What there is to know is gathered.
+        /// The facts are gathered.
         Research = "research",
         /// Whether it can be done is found out.
         Inspect = "inspect",
@@ -85,7 +85,7 @@ section! {
     }
 }
 
-/// What a step's agent is told.
+/// The prompt of a step's agent, with placeholders.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Prompt(pub String);
 
@@ -116,7 +116,7 @@ impl Value for Prompt {
 /// A workflow, and where it was written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workflow {
-    /// What it says of itself.
+    /// The id, the texts and the pattern of the workflow.
     pub head: WorkflowHead,
     /// The steps, in the order of the file.
     pub steps: Vec<Step>,
@@ -127,7 +127,7 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// What stands before the colon of its id.
+    /// The part of its id before the colon.
     pub fn domain(&self) -> &str {
         self.head.id.split(':').next().unwrap_or_default()
     }
@@ -139,7 +139,7 @@ impl Workflow {
     }
 }
 
-/// What is wrong, and at which byte of the file.
+/// The byte of the file at which the mistake stands, and the mistake.
 type Wrong = (usize, String);
 
 /// The workflows that are built in.
