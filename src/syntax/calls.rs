@@ -17,18 +17,18 @@ pub struct Call {
     pub at: u32,
 }
 
-/// What is called, as it is written.
+/// The called function or method, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Callee {
     /// The last name: `f` of `a.b.f()`.
     pub name: Box<str>,
-    /// What stands before it.
+    /// The expression before the name.
     pub receiver: Receiver,
     /// How it is called.
     pub form: Form,
 }
 
-/// What stands before the name of what is called.
+/// The expression before the name of the called function or method.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Receiver {
     /// Nothing: `f()`.
@@ -87,7 +87,7 @@ pub enum Target<'a> {
     Elsewhere(&'a str),
 }
 
-/// What a name is for a caller.
+/// The meaning of a name for a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Near {
     /// A symbol of the file.
@@ -151,7 +151,8 @@ impl Reading {
         }
     }
 
-    /// Who calls whom, each pair once, in the order of first calls. Calls by the module itself are not among them.
+    /// Pairs of caller and callee, each once, in the order of first calls. Calls by the module itself
+    /// are not among them.
     pub fn edges(&self) -> Vec<Edge<'_>> {
         let (mut calls, mut pairs) = (HashSet::new(), HashSet::new());
         let mut edges = Vec::new();
@@ -179,7 +180,8 @@ impl Reading {
         }
     }
 
-    /// What a name is for a caller, as far as this file says: a symbol, or what a function around has imported.
+    /// The meaning of a name for a caller, as far as this file says: a symbol, or an import
+    /// of a function around.
     pub(super) fn nearest(&self, caller: Option<u32>, name: &str) -> Near {
         let mut around = caller;
         for _ in 0..SCOPES_MAX {

@@ -9,7 +9,7 @@ use tree_sitter::{Node, TreeCursor};
 use super::Signature;
 use super::language::Table;
 
-/// What a node means for the form of a signature.
+/// The part of a node in the form of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Nothing in particular: it is its tokens.

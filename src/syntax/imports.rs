@@ -7,7 +7,7 @@ pub struct Import {
     pub from: Box<str>,
     /// How it is taken.
     pub form: ImportForm,
-    /// What is taken; nothing when it is imported for what it does.
+    /// The names that are taken; none when the module is imported for its effects.
     pub names: Vec<ImportedName>,
     /// Types only, so that nothing runs.
     pub types_only: bool,
@@ -36,13 +36,14 @@ pub enum ImportForm {
 /// A name that an import takes from a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportedName {
-    /// What it is called there.
+    /// The name that it has in the other module.
     pub imported: Imported,
-    /// What it is called here; for what is passed on, how others call it. None for `*` of everything.
+    /// The name that it has here; for a re-export, the name that other files use. `None`
+    /// for `*` of everything.
     pub local: Option<Box<str>>,
 }
 
-/// What of a module is taken.
+/// The part of a module that is taken.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Imported {
     /// One of its names; `default` is one, too.

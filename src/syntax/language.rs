@@ -21,7 +21,7 @@ pub enum Language {
     Python,
 }
 
-/// What is told once per language.
+/// The row of a language: its suffixes, its grammar and its dialect.
 struct Row {
     language: Language,
     suffixes: &'static [&'static str],

@@ -21,7 +21,7 @@ use crate::base::limits::{
     SOURCE_TEXT_PER_BYTE, SYMBOL_LEN_MAX,
 };
 
-/// What surrounds the nodes at one place.
+/// The surroundings of the nodes at one place.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Scope {
     /// The innermost symbol around, as a number; `None` at the top of the file.
@@ -60,7 +60,7 @@ struct Decorators {
     note: Note,
 }
 
-/// What decorators make of a function.
+/// The effect of decorators on a function.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Note {
     #[default]
@@ -109,7 +109,7 @@ pub(super) struct Walk<'a> {
     limit: &'a Limit<'a>,
     pub(super) facts: Facts,
     pub(super) above: Vec<Above>,
-    /// What surrounds the current node.
+    /// The surroundings of the current node.
     pub(super) scope: Scope,
     /// Scopes that end with a node at that depth, and what surrounds them.
     scopes: Vec<(usize, Scope)>,
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
         self.above.iter().rev().nth(levels).map_or(0, |above| above.kind)
     }
 
-    /// What kind the innermost symbol around has.
+    /// The kind of the innermost symbol around.
     pub(super) fn owner_kind(&self) -> Option<Kind> {
         self.scope.owner.map(|owner| self.facts.symbols[owner as usize].kind)
     }
@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
         self.scope.object = Some(object.id());
     }
 
-    /// What runs for the owner itself: its decorators.
+    /// Opens a part that runs for the owner itself: its decorators.
     pub(super) fn open_for_owner(&mut self) {
         self.scopes.push((self.above.len(), self.scope));
         self.scope.caller = self.scope.caller.or(self.scope.owner);
@@ -467,7 +467,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the decorators before the current node make of it.
+    /// The effect of the decorators before the current node on it.
     pub(super) fn decorators_say(&self) -> Note {
         let here = self.decorators.as_ref().filter(|decorators| decorators.depth == self.above.len());
         here.map_or(Note::None, |decorators| decorators.note)

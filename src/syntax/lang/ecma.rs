@@ -332,9 +332,9 @@ struct Named<'n> {
     /// The whole definition, name and value.
     node: Node<'n>,
     value: Option<Node<'n>>,
-    /// What it is if the value is a function.
+    /// The kind of symbol if the value is a function.
     as_function: Sort,
-    /// What it is otherwise; none if it is nothing then.
+    /// The kind of symbol otherwise; `None` if there is none then.
     otherwise: Option<Sort>,
 }
 
