@@ -76,9 +76,9 @@ impl Graph {
         self.files.by_path.keys()
     }
 
-    /// Who calls a symbol, or something inside of it, from outside of it; of a constructor, who makes instances. The
-    /// file `?` stands for what was not found: who calls something of that name. One more than [`CALLERS_MAX`] at most, which
-    /// shows that there are more.
+    /// The callers of a symbol, or of a symbol inside of it, from outside of it; for a constructor, those
+    /// that make instances. The file `?` stands for what was not found: who calls something of that name. One
+    /// more than [`CALLERS_MAX`] at most, which shows that there are more.
     pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         if of.file().as_str() == UNKNOWN {
             return self.unresolved_callers(of.symbol());
@@ -109,8 +109,8 @@ impl Graph {
         found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
-    /// What a symbol calls, and what is inside of it, in the order in which it is called first. What was not found is
-    /// `?:name`.
+    /// The symbols that a symbol, or one inside of it, calls, in the order of first calls. What was
+    /// not found is `?:name`.
     pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         let Some((_, file)) = self.file(of.file()) else { return Vec::new() };
         let (asked, inside) = self.meant(file, of.symbol());
@@ -121,8 +121,8 @@ impl Graph {
         called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX + 1).collect()
     }
 
-    /// What some symbols of a file call, and what is inside of them, in the order of first calls. Each is asked for by
-    /// its full path, with a number by which the answer names it.
+    /// The symbols that some symbols of a file, or ones inside of them, call, in the order of first calls.
+    /// Each is asked for by its full path, with a number by which the answer names it.
     pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
         let Some((_, file)) = self.file(path) else { return Vec::new() };
         let mut asked: BTreeMap<u32, u32> = BTreeMap::new();
@@ -145,7 +145,7 @@ impl Graph {
         calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX + 1).collect()
     }
 
-    /// Who calls something of this name that was not found.
+    /// The callers of a symbol of this name that was not found.
     pub fn unresolved_callers(&self, callee: &str) -> Vec<SymbolPath> {
         let mut found = BTreeSet::new();
         for file in self.files.slots.iter().flatten() {

@@ -364,7 +364,7 @@ impl Graph {
         }
     }
 
-    /// What others have found out goes before guesses, and before what was not found.
+    /// Edges that were found out by other means go before guesses, and before calls without a known target.
     fn add_told(&self, number: u32, told: &[Told], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
         let Some(outline) = self.files.outline(number) else { return };
         for (caller, path, callee) in told {

@@ -19,7 +19,7 @@ pub struct Outline {
     pub(super) nodes: Box<[Node]>,
     /// Modules that are named, each once.
     pub(super) specs: Box<[Word]>,
-    /// What is known by a name because it is imported, in the order of names.
+    /// Imported names with their meaning, in the order of names.
     pub(super) bindings: Box<[Binding]>,
     /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
     pub(super) stars: Box<[(u32, u32)]>,
@@ -30,11 +30,11 @@ pub struct Outline {
     pub(super) unread: Gap,
 }
 
-/// What of a file may be missing.
+/// The parts of a file that may be missing.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Gap {
     Nothing,
-    /// What has to do with these names.
+    /// Facts about these names may be missing.
     Beside(Box<[Word]>),
     Anything,
 }
@@ -52,7 +52,7 @@ pub(super) struct Node {
     pub(super) instance: Option<Word>,
 }
 
-/// What of a module is meant.
+/// The part of a module that is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
     Name(Word),
@@ -118,7 +118,7 @@ pub(super) enum Way {
 }
 
 impl Outline {
-    /// What is worth keeping of a reading.
+    /// The parts of a reading that the graph keeps.
     pub fn of(reading: &Reading) -> Self {
         let mut maker = Maker::new(reading);
         reading.imports.iter().enumerate().for_each(|(at, import)| maker.import(at, import));

@@ -46,7 +46,7 @@ pub struct Occurrence<'a> {
     pub start: u32,
     /// Where it ends; in another line if that is not known here.
     pub end: Option<u32>,
-    /// What it stands for.
+    /// The symbol that the name stands for, as the index names it.
     pub symbol: &'a str,
     /// Whether it is defined here.
     pub defines: bool,
@@ -138,7 +138,7 @@ fn occurrence(bytes: &[u8]) -> Result<Option<Occurrence<'_>>, NoIndex> {
     Ok((!found.symbol.starts_with("local ") && !found.symbol.is_empty()).then_some(found))
 }
 
-/// What is no text names nothing.
+/// Reads a text; bytes that are none give an empty one.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }

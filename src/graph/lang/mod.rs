@@ -26,9 +26,9 @@ pub(super) struct Rules {
     pub(super) package_of: fn(&str, &Files) -> Option<u32>,
     /// The module that a name taken from a module may be instead, as an import would write it.
     pub(super) or_module: fn(&str, &str) -> Option<String>,
-    /// What a module offers under a name.
+    /// The thing that a module offers under a name.
     pub(super) export: Lookup,
-    /// What the stars of a file offer under a name.
+    /// The thing that the stars of a file offer under a name.
     pub(super) through_stars: Lookup,
     /// Whether a star takes a name from a module.
     pub(super) is_in_star: fn(&Outline, &str) -> bool,
