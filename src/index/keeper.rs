@@ -18,7 +18,7 @@ use crate::base::limits::{
 use crate::graph::is_settings;
 use crate::system;
 
-/// What a look around has found.
+/// The findings of a look around.
 #[derive(Default)]
 struct Found {
     /// Files that are there, and not as they were.

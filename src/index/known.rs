@@ -32,7 +32,7 @@ struct Version {
     stamp: Option<Stamp>,
     /// The ticket of the thread that has read it.
     ticket: u64,
-    /// What was read, to be recognised by.
+    /// The reading that was taken in, to recognise it.
     reading: Weak<Reading>,
 }
 
@@ -226,7 +226,7 @@ impl Index {
     }
 }
 
-/// What a file was found to say.
+/// The facts of a file that the index takes in.
 pub(super) struct Found {
     outline: Arc<Outline>,
     reading: Weak<Reading>,
@@ -238,7 +238,7 @@ impl Found {
     }
 }
 
-/// What became of something that was handed in.
+/// The result of taking in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Put {
     /// The graph is another one now.

@@ -63,7 +63,7 @@ struct Progress {
     /// How often everything was looked at.
     looks: u64,
     busy: bool,
-    /// What the first look took, in milliseconds.
+    /// Duration of the first look, in milliseconds.
     took_ms: Option<u64>,
     watching: bool,
     missing: Vec<String>,
@@ -83,7 +83,7 @@ pub struct Scip {
     pub edges: usize,
 }
 
-/// What there is, and how good it is.
+/// The size of the graph, and how complete it is.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct State {
     /// How much the graph holds.
@@ -94,7 +94,7 @@ pub struct State {
     pub missing: Vec<String>,
     /// Whether changes are told by the system. Otherwise files are looked at now and then.
     pub watching: bool,
-    /// What reading everything for the first time took, in milliseconds; none while it goes on.
+    /// Duration of the first reading of all files, in milliseconds; `None` while it goes on.
     pub took_ms: Option<u64>,
     /// The index of another program that is used, if there is one.
     pub scip: Option<Scip>,
@@ -198,7 +198,7 @@ impl Index {
         self.0.on && self.lock_progress().busy
     }
 
-    /// What there is by now.
+    /// The size and completeness at this moment.
     pub fn state(&self) -> State {
         let Progress { busy, took_ms, watching, mut missing, scip, .. } = self.lock_progress().clone();
         if !self.0.on {

@@ -8,7 +8,7 @@ use crate::base::RepoPath;
 use crate::base::limits::SOURCE_BYTES_MAX;
 use crate::system::reading_without_waiting;
 
-/// What tells one content of a file from the next, without reading it.
+/// Metadata that tell one content of a file from the next, without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     len: u64,
@@ -71,7 +71,7 @@ pub(super) fn stamp(root: &Dir, path: &RepoPath) -> io::Result<Option<Stamp>> {
     Ok(meta.is_file().then(|| Stamp::of(&meta)))
 }
 
-/// What a file contains.
+/// The content of a file, or why it was not read.
 pub(super) enum Content {
     /// Everything, and the stamp that it had.
     Bytes(Vec<u8>, Stamp),

@@ -12,7 +12,7 @@ use super::read::Stamp;
 use crate::base::RepoPath;
 use crate::base::limits::SEEN_FILES_MAX;
 
-/// What has become of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// It was not there before.
@@ -35,9 +35,9 @@ pub struct Sight {
 /// A file that was renamed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// What it was called.
+    /// The path that it had.
     pub from: RepoPath,
-    /// What it is called now.
+    /// The path that it has now.
     pub to: RepoPath,
 }
 

@@ -16,7 +16,7 @@ use crate::syntax::language_of;
 /// Folders that are never of interest, even where no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 
-/// What there is, at or below a folder.
+/// The files and folders at or below a folder.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) files: BTreeMap<RepoPath, Stamp>,
@@ -35,7 +35,7 @@ pub(super) fn is_of_interest(path: &str) -> bool {
 /// How far to look.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What is directly in a folder, and all of folders that are new.
+    /// The entries of a folder, and everything below folders that are new.
     One,
     /// Everything below the folder.
     All,
@@ -51,7 +51,7 @@ pub(super) struct Walk<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What `.gitignore` files say, from the root down.
+/// The patterns of `.gitignore` files, from the root down.
 #[derive(Clone, Default)]
 struct Rules(IgnoreRules);
 

@@ -15,7 +15,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::base::RepoPath;
 use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
-/// What has happened since it was last asked for.
+/// The changes since the last request for them.
 #[derive(Default, Debug)]
 pub(super) struct News {
     /// Folders with something in them that has changed.
