@@ -8,7 +8,7 @@ use crate::base::limits::PATH_LEN_MAX;
 use crate::base::{Authority, BadAuthority, Digest, Host, RepoPath};
 use crate::domain::Credentials;
 
-/// What is wrong with a delivery.
+/// A mistake in a delivery.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadDelivery {
     /// Not `https://host/path`.
@@ -71,7 +71,7 @@ pub struct ByProxy {
     pub upstream: Upstream,
     /// The header that carries it there.
     pub header: String,
-    /// What stands before it in the header.
+    /// The text before it in the header.
     pub prefix: String,
     /// Variables that tell the worker where to send requests.
     pub base_url: Vec<String>,
@@ -92,7 +92,7 @@ impl Delivery {
         }
     }
 
-    /// What a permission is bound to: a secret that is given otherwise is another one.
+    /// The digest that a permission is bound to: a secret that is given otherwise is another one.
     pub fn digest(&self) -> Digest {
         // Our own type always encodes.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
@@ -200,7 +200,7 @@ impl Upstream {
         &self.authority
     }
 
-    /// What stands before every path, without a slash at the end.
+    /// The part that precedes every path, without a slash at the end.
     pub fn base(&self) -> &str {
         &self.base
     }

@@ -51,7 +51,7 @@ pub enum VaultError {
     Delivery {
         /// The secret's name.
         name: String,
-        /// What is wrong with the delivery.
+        /// The mistake in the delivery.
         why: BadDelivery,
     },
     /// The value cannot be kept.
