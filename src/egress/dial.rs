@@ -15,7 +15,7 @@ use super::ours::is_our_door;
 use crate::base::limits::EGRESS_MS_MAX;
 use crate::base::{Authority, Destination, Host, is_public};
 
-/// What a question about a name comes to.
+/// The answer to a question about a name, as a future.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Finds the addresses of a name.

@@ -24,14 +24,14 @@ pub struct Reached {
     pub received: u64,
 }
 
-/// What one run has used.
+/// The connections of one run, at its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Used {
-    /// What was reached, sorted.
+    /// The destinations that were reached, sorted.
     pub reached: Vec<Reached>,
     /// Attempts that were refused.
     pub refused: u64,
-    /// What they were for: the first few, cut short.
+    /// The destinations of refused attempts: the first few, cut short.
     pub refused_names: Vec<Box<str>>,
 }
 

@@ -57,7 +57,7 @@ const TIME_MAX: Duration = Duration::from_millis(EGRESS_MS_MAX);
 /// A pause after the system would not give a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What one run may reach.
+/// The destinations that one run may reach.
 #[derive(Clone, Default)]
 pub struct Grants {
     /// Ports of the host's loopback.
@@ -206,7 +206,7 @@ impl Drop for Open {
     }
 }
 
-/// What all connections of a run share.
+/// The parts that all connections of a run share.
 struct Way {
     dialer: Arc<Dialer>,
     places: Arc<Semaphore>,

@@ -27,7 +27,7 @@ pub(super) struct Proxy {
     dialer: Arc<Dialer>,
 }
 
-/// What the requests of one connection share.
+/// The parts that the requests of one connection share.
 struct Shared {
     proxy: Arc<Proxy>,
     way: Arc<Way>,
