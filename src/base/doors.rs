@@ -80,7 +80,7 @@ macro_rules! doors {
         }
 
         impl Door {
-            /// Every one.
+            /// All doors, in the order of the table.
             pub const ALL: &'static [Door] = &[$(Door::$Door,)+];
 
             /// The row of this door in the table.
