@@ -178,7 +178,7 @@ pub struct State {
     pub transfers: Transfers,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
-    /// Requests of editors.
+    /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
     /// Workers that a command has switched off.
     pub switches: Switches,
