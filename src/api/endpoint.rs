@@ -19,7 +19,7 @@ pub enum Reach {
 /// A row of the table of endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// The endpoint.
+    /// The endpoint that this row describes.
     pub which: Which,
     /// What it does, in one sentence.
     pub sentence: &'static str,
@@ -49,7 +49,7 @@ pub trait Endpoint: Send + Sync + 'static {
     type Asked: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// The members of an answer.
     type Answer: Serialize + DeserializeOwned + Send;
-    /// Which it is.
+    /// The endpoint as a value.
     const WHICH: Which;
 
     /// How long a request asks the daemon to wait, in milliseconds.
@@ -68,7 +68,7 @@ macro_rules! define {
         $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
         tools $tools:tt, commands $commands:tt $(, $flag:ident)*;
     )+) => {
-        /// Which endpoint.
+        /// An endpoint as a value, without the members of a request.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Which { $($(#[doc = $sentence])+ $Kind,)+ }
 

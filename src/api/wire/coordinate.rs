@@ -12,15 +12,15 @@ pub struct TakeLock {
     pub symbol: String,
     /// For how long, in milliseconds; half an hour when absent.
     pub ttl_ms: Option<u64>,
-    /// Whether a lock of the caller's own that lasts longer keeps its time.
+    /// Whether a lock of the caller's own that lasts longer keeps its end.
     pub at_least: bool,
     /// How long to wait for it while another agent has it, in milliseconds; not at all when absent.
     pub wait_ms: Option<u64>,
-    /// What for.
+    /// The purpose, for people; shown to agents that the lock stops.
     pub reason: Option<String>,
     /// The process with which it ends.
     pub pid: Option<u32>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -88,11 +88,11 @@ pub struct Told {
 pub struct Unlock {
     /// `file:symbol`.
     pub symbol: String,
-    /// Only if it still is this grant.
+    /// Only if the lock is still this grant.
     pub fence: Option<u64>,
-    /// The agent that has it.
+    /// Whether to release another agent's lock, which only the user may do.
     pub force: bool,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -155,13 +155,13 @@ pub struct Left {
 pub struct Declare {
     /// What is to be done.
     pub description: String,
-    /// In which files.
+    /// The paths of the files that the change is about, from the root of the repository.
     pub files: Vec<String>,
     /// In which symbols of them; none for whole files.
     pub symbols: Vec<String>,
     /// When it lapses by itself, in milliseconds.
     pub ttl_ms: Option<u64>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
     /// The grants of locks that were taken for this change.
     pub grants: Vec<u64>,
@@ -182,11 +182,11 @@ pub struct Declared {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckConflicts {
-    /// In which files.
+    /// The paths of the files that the change would be about, from the root of the repository.
     pub files: Vec<String>,
     /// In which symbols of them; none for whole files.
     pub symbols: Vec<String>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -239,7 +239,7 @@ pub struct IntentFile {
 /// `POST /update-intent`, answered with the intent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UpdateIntent {
-    /// Which.
+    /// The id of the intent.
     pub id: String,
     /// `active`, `resolved`, `abandoned`.
     pub to: String,
@@ -251,23 +251,23 @@ pub struct UpdateIntent {
 pub struct Propose {
     /// `file:symbol`.
     pub symbol: String,
-    /// The work tree.
+    /// The absolute path of the work tree whose file has the signature; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
 /// `POST /answer-contract`, answered with the contract.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerContract {
-    /// Which.
+    /// The id of the contract.
     pub id: String,
-    /// Yes or no.
+    /// Whether the caller accepts the contract; `false` rejects it.
     pub accept: bool,
 }
 
 /// `POST /withdraw-contract`, answered with the contract.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawContract {
-    /// Which.
+    /// The id of the contract; only its proposer may withdraw it.
     pub id: String,
 }
 
@@ -333,7 +333,7 @@ pub struct ContractsQuery {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Paths {
-    /// The files.
+    /// The paths of the files, from the root of the repository.
     pub paths: Vec<String>,
 }
 
@@ -357,7 +357,7 @@ pub struct CheckContracts {
     pub on_disk: Vec<String>,
     /// Files that it would not contain any more.
     pub deleted: Vec<String>,
-    /// The work tree.
+    /// The absolute path of the work tree where the commit would be made; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -365,7 +365,7 @@ pub struct CheckContracts {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StagedFile {
-    /// Where.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// What, in Base64.
     pub content: String,
@@ -414,7 +414,7 @@ pub struct Guard {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Edit {
-    /// Which.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// What it contains before, in Base64; with `after` or not at all.
     pub before: Option<String>,
@@ -441,7 +441,7 @@ pub struct Guarded {
 /// What another agent has announced to change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NearIntent {
-    /// Whose.
+    /// The agent that has announced the change.
     pub agent: String,
     /// The file, or a symbol of it.
     pub at: String,
@@ -452,10 +452,10 @@ pub struct NearIntent {
 /// A lock or a claim of another agent on a place that the caller is about to write.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocked {
-    /// The lock.
+    /// The lock in the way; absent where a claim is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<Lock>,
-    /// The claim.
+    /// The claim in the way; absent where a lock is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
@@ -465,11 +465,11 @@ pub struct Blocked {
 /// A claim on a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// Which.
+    /// The path of the claimed file, from the root of the repository.
     pub file: String,
-    /// Whose.
+    /// The agent that has claimed the file.
     pub holder: String,
-    /// Since when.
+    /// When the holder claimed the file.
     pub since: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,

@@ -1,4 +1,4 @@
-//! What was kept of what a task has changed, as its notes say it.
+//! The changes of a task that the daemon has kept, read from the notes of the task.
 
 use serde_json::Value;
 

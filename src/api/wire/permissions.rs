@@ -14,7 +14,7 @@ pub struct AskPermission {
     pub id: String,
     /// The host: `claude`, `codex`.
     pub host: String,
-    /// Its tool.
+    /// The name of the host's tool, as the host calls it.
     pub tool: String,
     /// What it would be called with.
     pub arguments: Value,

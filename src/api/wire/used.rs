@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
-    /// Tokens read.
+    /// Tokens that the model has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_input: Option<u64>,
-    /// Tokens written.
+    /// Tokens that the model has written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_output: Option<u64>,
-    /// Tokens of thinking.
+    /// Tokens that the model has spent on reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_reasoning: Option<u64>,
-    /// Tokens out of the service's cache.
+    /// Tokens read from the cache of the model's service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cache_read: Option<u64>,
-    /// Tokens into it.
+    /// Tokens written to that cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cache_write: Option<u64>,
     /// Money, in US dollars.
