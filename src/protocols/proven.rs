@@ -1,4 +1,4 @@
-//! What waits, or is told things, ends with the proof that it was begun with.
+//! Ends a wait or a stream of events when the proof with which it began holds no longer.
 
 use std::pin::pin;
 use std::time::Duration;

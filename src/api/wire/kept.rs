@@ -27,8 +27,8 @@ impl ChangesKept {
 }
 
 impl Task {
-    /// What was kept of its changes. The newest note that speaks of them says so, which of a task that was taken back is not
-    /// the last.
+    /// The changes that the daemon has kept. The newest note that speaks of them says which; in a task that
+    /// was taken back, other notes follow it.
     pub fn changes_kept(&self) -> ChangesKept {
         let apply = format!("provost apply {}", self.id);
         let said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());

@@ -1,11 +1,12 @@
-//! Who is told what, in which order and how often. A6s 4.
+//! Decides which connections are told of an event, in which order and how often. A6s 4.
 //!
-//! An execution is told to those who watch it: who started it, and who has asked about it. Where none of them is left,
-//! everybody is told. A change of status is told at once; how far something has come four times a second at most, and
-//! only where that is news. Nobody is told before they have asked for something, and nothing comes after an end.
+//! The hub tells of an execution to the connections that watch it: those that started it or asked about it.
+//! If none of them is left, it tells every connection. It tells of a change of status at once, and of
+//! progress at most four times a second, and only when the progress has changed. It tells a connection
+//! nothing before that connection's first request, and nothing about an execution after its end.
 //!
-//! Who starts something watches it before it begins: what happens before its start is answered is held back until the
-//! answer is on its way.
+//! A connection that starts an execution watches it before it begins. The hub holds back what happens until
+//! the answer to the start is on its way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,18 +29,18 @@ pub enum Told {
         execution: Box<str>,
         /// Which of the five.
         phase: &'static str,
-        /// How it stands.
+        /// `pending`, `running`, `completed` or `failed`.
         status: &'static str,
-        /// Up to 100.
+        /// How far the phase is, in percent.
         progress: u8,
     },
     /// How far a background task is.
     Task {
         /// Its id, as clients know it.
         task: Box<str>,
-        /// How it stands.
+        /// `queued`, `running`, `completed`, `failed` or `cancelled`.
         status: &'static str,
-        /// Up to 100.
+        /// How far the task is, in percent.
         progress: u8,
     },
     /// An execution is over.
@@ -64,7 +65,7 @@ struct Ear {
     holds: Option<Holds>,
 }
 
-/// Everybody who may be told, and what each watches. Clones are the same.
+/// The connections that may be told, and what each of them watches. Clones share both.
 #[derive(Clone, Default)]
 pub struct Hub(Arc<Mutex<Book>>);
 
@@ -113,12 +114,13 @@ pub struct Hold {
 }
 
 impl Hub {
-    /// Somebody who is told from now on.
+    /// Adds a connection, which is told of events from now on.
     pub fn join(&self, outbox: Outbox) -> Listener {
         self.join_while(outbox, None)
     }
 
-    /// The same for as long as its name is its own; its connection is closed when something is told afterwards.
+    /// Adds a connection for as long as its name is its own. When it is told something afterwards,
+    /// it is closed instead.
     pub fn join_while(&self, outbox: Outbox, holds: Option<Holds>) -> Listener {
         let mut book = self.book();
         book.next += 1;
@@ -127,7 +129,7 @@ impl Hub {
         listener
     }
 
-    /// Somebody is gone.
+    /// Removes a connection that has ended, with all that it watches.
     pub fn leave(&self, listener: Listener) {
         let mut book = self.book();
         book.listeners.remove(&listener);
@@ -137,7 +139,7 @@ impl Hub {
         }
     }
 
-    /// Somebody wants to know about an execution from now on.
+    /// Has a connection told about an execution from now on.
     pub fn watch(&self, listener: Listener, subject: &str) {
         let mut book = self.book();
         if book.listeners.contains_key(&listener) {
@@ -145,7 +147,7 @@ impl Hub {
         }
     }
 
-    /// Somebody need not be told any more.
+    /// Ends a connection's watch of an execution.
     pub fn unwatch(&self, listener: Listener, subject: &str) {
         if let Some(subject) = self.book().subjects.get_mut(subject) {
             subject.watchers.remove(&listener);

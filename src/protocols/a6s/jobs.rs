@@ -34,7 +34,7 @@ impl A6s {
         Ok((said, hold))
     }
 
-    /// Begins an execution.
+    /// Begins an execution, which the caller's connection watches from before its start.
     pub(super) async fn begin(
         &self,
         session: &Session,
@@ -49,7 +49,8 @@ impl A6s {
         let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
         let mut prompt = self.prompt(&meant, task, context)?;
         if meant.by_agent {
-            // Made anew, with what is known by then; it fits without.
+            // The runner renders the prompt when the worker starts, with what is known by then. It was
+            // rendered here only so that a prompt that is too long is refused now.
             prompt.clear();
         }
         let ask = JobAsk {

@@ -63,7 +63,7 @@ const WS_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 /// As whom an editor speaks that shows no token: the protocol knows no names.
 const EDITOR: &str = "editor";
 
-/// The door.
+/// The door that serves editors. Clones share everything.
 #[derive(Clone)]
 pub struct A6s(Arc<Parts>);
 

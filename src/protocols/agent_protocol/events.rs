@@ -22,10 +22,10 @@ use crate::protocols::proven::ended;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
 
-/// Events in one answer when nobody says how many.
+/// Events in one answer, where the request has no `limit`.
 const LIMIT: usize = 100;
 
-/// Which events somebody wants.
+/// Which events a reader wants; a member that is `None` chooses nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     agent: Option<Box<str>>,

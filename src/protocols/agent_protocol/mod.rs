@@ -59,7 +59,7 @@ pub struct Shown {
     pub dashboard: Option<PathBuf>,
 }
 
-/// The door.
+/// The door that serves Agent Protocol. Clones share everything.
 #[derive(Clone)]
 pub struct AgentProtocol(Arc<Parted>);
 

@@ -48,7 +48,7 @@ pub(super) enum Route {
 
 /// What a request leads to.
 pub(super) enum Found {
-    /// This.
+    /// The route that answers this method at this path.
     Route(Route),
     /// The methods that would be answered there.
     Methods(String),

@@ -1,4 +1,4 @@
-//! How agents' names have to be written here, and how others are read.
+//! Which names agents may publish under here, and which spellings mean the same agent.
 
 use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;

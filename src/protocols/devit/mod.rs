@@ -71,7 +71,7 @@ pub struct Options {
     pub uid: u32,
 }
 
-/// The door.
+/// The door that serves DevIt's clients. Clones share everything.
 #[derive(Clone)]
 pub struct Devit(Arc<Parts>);
 
@@ -100,7 +100,7 @@ enum Lock {
 enum Said {
     /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
-    /// A signed message.
+    /// A message, which the daemon signs before it sends it.
     Message(Message),
     /// A queued message, which counts as delivered when the peer goes on or closes.
     Mail(Arc<Mail>),
@@ -222,7 +222,7 @@ impl FrontDoor for Devit {
     }
 }
 
-/// One connection.
+/// One connection, from its acceptance to its end.
 struct Talk {
     door: Devit,
     peer: PeerId,

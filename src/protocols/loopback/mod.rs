@@ -113,7 +113,7 @@ pub struct Gate {
     pub uid: u32,
     /// Tells which names are free.
     pub names: Arc<Names>,
-    /// Knows the tokens.
+    /// Verifies tokens, and knows which agents have one.
     pub provost: Provost,
     /// Whether every request has to show a token.
     pub demands_token: bool,
@@ -139,9 +139,9 @@ enum Peer {
     Admitted(Option<u32>),
     /// It is one that has most of the connections, and none is left.
     Crowd,
-    /// Nothing.
+    /// The peer was refused; the log has the cause.
     Stranger,
-    /// Nobody could look.
+    /// The door could not look at the moment.
     Unknown,
 }
 
@@ -152,13 +152,13 @@ const LOOKS_AT_ONCE: usize = 2;
 pub struct Asked {
     /// Method, target, version and headers.
     pub head: Parts,
-    /// What follows them.
+    /// The body that follows the head, not read yet.
     pub body: Body,
-    /// Who asks.
+    /// Who asks, as far as the connection and the token prove it.
     pub caller: Caller,
 }
 
-/// A body that was not read yet. Where nobody takes it, it is read over.
+/// A body that was not read yet. If the door does not take it, the server skips it.
 pub struct Body {
     incoming: Incoming,
     room: Room,

@@ -1,4 +1,4 @@
-//! The journal: read from a position, and what is put into it.
+//! The journal: clients read it from a position, and a person's tools put records into it.
 
 use hyper::StatusCode;
 

@@ -13,7 +13,7 @@ use crate::service::Checkouts;
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
 
-/// One request.
+/// One request, with members that were checked.
 pub(super) enum Asked {
     Ping,
     Register(AgentId, Box<str>),

@@ -109,7 +109,7 @@ impl Wit {
     }
 
     async fn locks(&self, session: Option<String>) -> Answered {
-        // What is no name is nobody's.
+        // No agent has a name that is not well-formed, so it has no locks.
         let Some(holder) = all_or_one(session, agent) else { return Ok(nothing()) };
         let (found, now) = self.0.provost.locks(holder, Vec::new()).await?;
         Ok(wire::json(&rows::locks(&found, now)))

@@ -20,7 +20,7 @@ pub(super) struct Granted {
     expires_at: String,
     warnings: Vec<Told>,
     fence: Fence,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     more_warnings: usize,
 }

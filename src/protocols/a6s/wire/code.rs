@@ -54,7 +54,7 @@ pub enum ReviewType {
     Performance,
     /// What is hard to read and to change.
     Quality,
-    /// Everything.
+    /// All of these.
     #[default]
     All,
 }
@@ -73,7 +73,7 @@ pub struct Review {
 pub struct Issue {
     /// `error`, `warning`, `info`.
     pub severity: &'static str,
-    /// What it is.
+    /// The finding in a sentence.
     pub message: String,
     /// In which line of the code that was sent, from one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,14 +26,14 @@ pub struct WorkflowRow {
 /// `scan.techDebt`, `scan.modernize`, `scan.status`, whose members have names of another kind than all others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScanJob {
-    /// Which.
+    /// The id of the scan's job.
     pub job_id: String,
     /// `queued`, `running`, `completed`, `failed`.
     pub status: &'static str,
     /// What was found; Emacs opens a window for anything that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Value>,
-    /// Why it failed.
+    /// Why it failed, or that it was taken back; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
