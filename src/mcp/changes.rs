@@ -1,4 +1,5 @@
-//! Telling hosts that a resource has changed: from the daemon's log, which loses nothing while nobody listens.
+//! Tells hosts that a resource has changed. It reads the daemon's log, so that no change is lost
+//! while no host listens.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -96,9 +97,9 @@ fn unavailable(err: ClientError) -> ErrorData {
 
 /// Why a host is told of nothing more.
 pub(super) enum Over {
-    /// It hears nothing.
+    /// The host has gone, or does not read what it is sent.
     Gone,
-    /// It is let in no longer: its token has ended, or its name is somebody's.
+    /// The daemon lets it in no longer: its token has ended, or its name belongs to another agent by now.
     Refused(ClientError),
 }
 
@@ -126,7 +127,7 @@ pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
     SubscriptionFilter::builder().resource_subscriptions(uris).build()
 }
 
-/// Whether an address is one, whoever asks.
+/// Whether an address names a resource at all, for any caller.
 fn names_a_place(uri: &str) -> bool {
     let inbox = uri.strip_prefix("provost://inbox/").and_then(|agent| AgentId::parse(agent).ok());
     Place::of(uri, inbox.as_ref()).is_some()
@@ -142,7 +143,7 @@ pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) 
     }
 }
 
-/// Tells of what was agreed on, until nobody hears it.
+/// Tells of the resources that were agreed on, until the host has gone.
 pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     client: &Client,
     accepted: &SubscriptionFilter,
@@ -172,7 +173,7 @@ async fn newest(client: &Client) -> Result<u64, ClientError> {
     Ok(client.events(&query).await?.next)
 }
 
-/// Tells of each place that has changed since `from`, until nobody hears it or the host is not let in any more.
+/// Tells of each place that has changed since `from`, until the host has gone or is not let in any more.
 async fn follow<Telling: Future<Output = bool>>(
     client: &Client,
     mut from: u64,
@@ -213,7 +214,8 @@ fn concerns(event: &Value, place: &Place) -> bool {
         Place::Task(id) => about["task"] == id.as_str(),
         Place::Approvals => name.starts_with("approval_") || name == "grant_failed",
         Place::Locks => name.starts_with("lock_"),
-        // Whom a message between agents is for is not written at one place; a notice too many only has somebody look.
+        // The event names the recipient of a message in different members, so every agent is told. An agent
+        // that is told too often only looks once more.
         Place::Inbox(agent) => {
             name == "published"
                 || (name == "mail_queued" && about["to"] == agent.as_str())

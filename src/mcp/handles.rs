@@ -1,6 +1,7 @@
 //! Tasks as handles that hosts follow by themselves: the extension `io.modelcontextprotocol/tasks`.
 //!
-//! A task here is the daemon's task, whichever process of the agent asks and however often the daemon was started anew.
+//! A task here is the daemon's task, whichever process of the agent asks, and also after
+//! restarts of the daemon.
 //! What a finished one answers is what the tool would have answered, so a worker that failed has `completed` a call whose
 //! result is an error; `failed` is for calls that could not be made.
 

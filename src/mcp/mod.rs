@@ -137,14 +137,15 @@ impl Mcp {
         Self { worktree, ..self }
     }
 
-    /// The same for a host without a name: a call that says in which of its sessions it is made is that one's, as these
-    /// names have it.
+    /// The same for a host without a name. A call that says in which of the host's sessions it is made speaks
+    /// as the agent that these names give that session.
     #[must_use]
     pub fn by_session(self, names: impl Fn(&CallOf<'_>) -> Option<AgentId> + Send + Sync + 'static) -> Self {
         Self { names: Some(Arc::new(names)), ..self }
     }
 
-    /// A server whose requests each bring their own way to the daemon; one that brings none reaches nobody.
+    /// A server whose requests each bring a client of their own; a request without one
+    /// cannot reach the daemon.
     fn for_requests_with_clients(settings: Settings) -> Self {
         Self::new(Client::at(PathBuf::new()), settings)
     }
@@ -154,8 +155,8 @@ impl Mcp {
         Self { wanted: Wanted::default(), ..self.clone() }
     }
 
-    /// The way to the daemon, as whoever has sent this: over HTTP each request has proved who it is from, and over
-    /// standard input all are from the one host.
+    /// The client of a request's sender: over HTTP each request has proved who it is from, and over standard
+    /// input all are from the one host.
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
         let of_the_request = context.extensions.get::<Parts>();
         let of_the_request = of_the_request.and_then(|head| head.extensions.get::<Client>());

@@ -64,7 +64,7 @@ pub(super) fn related(task: &str) -> Value {
     json!({ "io.modelcontextprotocol/related-task": { "taskId": task } })
 }
 
-/// Which page.
+/// The parameters of `tasks/list`.
 #[derive(Deserialize, Default)]
 pub(super) struct Page {
     cursor: Option<String>,

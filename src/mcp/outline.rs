@@ -48,7 +48,7 @@ impl Outline {
         self.has_id
     }
 
-    /// Whether nobody waits for an answer: it asks nothing, or it is an answer itself.
+    /// Whether the message needs no answer: it is a notice, or an answer itself.
     pub(super) fn is_told(&self) -> bool {
         self.has_id != self.has_method
     }

@@ -23,7 +23,7 @@ pub(super) fn block(value: &Value) -> ContentBlock {
 pub(super) struct Whole(Mcp);
 
 impl Whole {
-    /// All of it.
+    /// Serves a host with all that the server says, including blocks of type `json`.
     pub(super) fn of(mcp: Mcp) -> Self {
         Self(mcp)
     }

@@ -25,9 +25,9 @@ const INBOX_PAGES: usize = 10;
 pub(super) enum Place {
     /// Unfinished tasks, and the newest finished ones.
     Tasks,
-    /// One task.
+    /// One task, by its id.
     Task(String),
-    /// Requests that wait.
+    /// The approvals that wait for an answer.
     Approvals,
     /// Locks, and who waits for one.
     Locks,
@@ -36,7 +36,8 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The place that an address names, for this caller: nobody reads what was written to others.
+    /// The place that an address names, for this caller. The inbox of another agent is no place: its
+    /// messages are private.
     pub(super) fn of(uri: &str, caller: Option<&AgentId>) -> Option<Self> {
         let path = uri.strip_prefix(SCHEME)?;
         match path.split_once('/') {

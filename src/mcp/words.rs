@@ -131,7 +131,7 @@ pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String 
     text
 }
 
-/// Where the next page begins, for whoever reads the text alone.
+/// Says where the next page begins, for a model that gets only the text.
 pub(super) fn more(cursor: Option<&str>) -> String {
     cursor.map(|it| format!("\nThere are more: call again with cursor {it}")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What waits for somebody's word, and that word.
+//! Requests that wait for an approver, and the approver's answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ struct Approval {
     worker: Option<String>,
     /// What policy was asked about.
     tool: String,
-    /// Why somebody has to look at it.
+    /// Why an approver has to decide.
     reason: String,
     /// `low`, `medium`, `high`.
     risk: String,

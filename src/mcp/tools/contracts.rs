@@ -127,7 +127,7 @@ enum Word {
     Accept,
     /// It is not wanted.
     Reject,
-    /// The offer is taken back by whoever has made it.
+    /// The proposer takes the offer back.
     Withdraw,
 }
 

@@ -117,7 +117,7 @@ async fn find(call: &Call, id: String) -> Result<wire::Task, Fault> {
     Ok(call.client().my_task(&query).await?)
 }
 
-/// Asks whoever sits at the host, in the way that the host understands.
+/// Asks the person at the host, in the way that the host understands.
 async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Result<CallToolResponse, Fault> {
     if dialog::may_ask_back(call.context()) {
         return Ok(dialog::ask_back(call, task, question).await?.into());
@@ -132,7 +132,7 @@ async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Res
     Ok(stands(call, &find(call, task.id.clone()).await?).await.into())
 }
 
-/// Where a task stands that somebody has to be asked about, or was.
+/// The state of a task that needs or needed an approval, as the tool's answer.
 async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
     if handles::is_over(task) {
         return outcome(task);

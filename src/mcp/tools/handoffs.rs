@@ -117,7 +117,7 @@ fn shown(it: wire::HandedOver) -> HandedOver {
     }
 }
 
-/// All of it, for whoever reads the text alone.
+/// All members of the answer, for a model that gets only its text.
 fn in_words(it: &HandedOver) -> String {
     let to = it.to.as_deref().unwrap_or("anybody");
     let files = named("changed", &it.files_modified) + &named("made", &it.files_created);

@@ -14,13 +14,13 @@ use crate::client::{Client, ClientError};
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
 
-/// How wide a small picture is when nobody says.
+/// How wide a small picture is at most, in pixels, when the caller names no width.
 const THUMB_WIDTH: u32 = 480;
 
-/// How long a picture is waited for, in seconds, when nobody says.
+/// How long a call waits for a picture, in seconds, when the caller names no time.
 const WAIT_S: u64 = 20;
 
-/// What DevIt's tool embeds at most, in KiB, when nobody says.
+/// How much of a picture DevIt's tool embeds at most, in KiB, when the caller names no size.
 const INLINE_KB: u64 = 512;
 
 pub(super) fn tools() -> Vec<Entry> {

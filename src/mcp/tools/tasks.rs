@@ -201,7 +201,7 @@ fn given(cursor: &str, task: &wire::Task) -> Result<(), Fault> {
     Err(Fault::new("this cursor is none that task_wait has given for this task; begin without one"))
 }
 
-/// All that the answer says, for whoever reads the text alone.
+/// All members of the answer, for a model that gets only its text.
 fn standing(it: &wire::Task, row: &Task) -> String {
     let mut text = in_words(it);
     if let Some(code) = row.exit_code {

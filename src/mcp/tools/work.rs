@@ -66,7 +66,7 @@ struct Begun {
     more: usize,
 }
 
-/// Half an hour.
+/// How long an intent and its locks last when the caller names no time, in seconds.
 const TTL_S: u64 = 1_800;
 
 /// The file of a place, and the symbol in it.
@@ -192,7 +192,7 @@ async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Decla
 /// up at any moment.
 struct Beginning {
     client: Client,
-    /// Grants from before.
+    /// Grants that the agent had before this call.
     had: BTreeSet<u64>,
     /// Grants of this call, and from before.
     taken: BTreeSet<u64>,

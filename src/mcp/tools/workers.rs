@@ -63,8 +63,7 @@ async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), Fault> {
     Ok((all, agents))
 }
 
-/// Whether somebody can get work by this name: a worker, or any agent that is known. A task for a name that is nobody's
-/// would wait for ever.
+/// Checks that a worker or a known agent has this name. A task for an unknown name would wait for ever.
 pub(super) async fn has(call: &Call, name: &str) -> Result<(), Fault> {
     let (workers, agents) = all(call).await?;
     if workers.iter().any(|it| it.worker == name) || agents.iter().any(|it| it.id == name) {
