@@ -23,7 +23,7 @@ const SEAL: usize = 8;
 /// Rows of a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Page<T> {
-    /// In order.
+    /// The rows of this page, in the list's own order.
     pub(super) rows: Vec<T>,
     /// For the next page; there is none without.
     #[serde(skip_serializing_if = "Option::is_none")]

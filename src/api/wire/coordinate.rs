@@ -27,22 +27,22 @@ pub struct TakeLock {
 /// Answer to [`TakeLock`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Locked {
-    /// The lock.
+    /// The caller's lock, as it is now.
     pub lock: Lock,
     /// What its holder should know.
     pub warnings: Vec<Told>,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     pub more: usize,
 }
 
-/// A lock.
+/// A lock that an agent has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// On what, in the file's one spelling.
     pub symbol: String,
     /// The same as the holder wrote it.
     pub asked: String,
-    /// Who has it.
+    /// The agent that has the lock.
     pub holder: String,
     /// What people call the holder.
     pub name: Option<String>,
@@ -50,9 +50,9 @@ pub struct Lock {
     pub fence: u64,
     /// Since the grant, or the last refresh.
     pub since: String,
-    /// Until when.
+    /// When the lock ends by itself.
     pub until: String,
-    /// What for.
+    /// Its purpose, in the holder's words; absent when the holder has named none.
     pub reason: Option<String>,
     /// The process with which it ends.
     pub pid: Option<u32>,
@@ -68,17 +68,17 @@ pub struct Told {
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
     /// `file_claimed`, `locked`, `announced`. `incomplete` says that callers and callees may be missing.
     pub kind: String,
-    /// One sentence.
+    /// A sentence that says what it is, and of which agent.
     pub message: String,
     /// Whose doing it is.
     pub holder: Option<String>,
     /// The symbol that is locked.
     pub symbol: Option<String>,
-    /// The grant.
+    /// The number of the lock's grant; absent where it is about no lock.
     pub fence: Option<u64>,
-    /// Until when.
+    /// When the lock or claim of the other agent ends; absent where that is not known.
     pub until: Option<String>,
-    /// The other intent.
+    /// The id of the other agent's intent; absent where it is about no intent.
     pub intent: Option<String>,
 }
 
@@ -122,13 +122,13 @@ pub struct Locks {
 /// An agent that waits for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Waiter {
-    /// For what.
+    /// The symbol whose lock it waits for.
     pub symbol: String,
-    /// Who.
+    /// The agent that waits.
     pub agent: String,
-    /// Since when.
+    /// When it began to wait.
     pub since: String,
-    /// Until when.
+    /// When it stops waiting, with or without the lock.
     pub until: String,
 }
 
@@ -170,11 +170,11 @@ pub struct Declare {
 /// Answer to [`Declare`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Declared {
-    /// The intent.
+    /// The caller's new intent.
     pub intent: Intent,
     /// What it collides with.
     pub conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     pub more: usize,
 }
 
@@ -195,22 +195,22 @@ pub struct CheckConflicts {
 pub struct Conflicts {
     /// What is in the way.
     pub conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     pub more: usize,
 }
 
 /// An intent. `GET /intents`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
-    /// Its id.
+    /// The id by which `POST /update-intent` names it.
     pub id: String,
-    /// Whose.
+    /// The agent that has announced it.
     pub agent: String,
     /// What people call that agent.
     pub name: Option<String>,
     /// What is to be done.
     pub description: String,
-    /// In which files.
+    /// The files that it will change.
     pub files: Vec<IntentFile>,
     /// In which symbols of them.
     pub symbols: Vec<String>,
@@ -230,7 +230,7 @@ pub struct Intent {
 /// A file of an intent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IntentFile {
-    /// Its path.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// Where the symbols are in it, as first byte and the byte after the last one.
     pub spans: Vec<(u32, u32)>,
@@ -299,17 +299,17 @@ pub struct Imported {
 /// A contract. `GET /contracts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Contract {
-    /// Its id.
+    /// The id by which `POST /answer-contract` names it.
     pub id: String,
-    /// On what.
+    /// The symbol whose signature it fixes.
     pub symbol: String,
     /// Files to which the symbol was moved; it binds there, too.
     pub also: Vec<String>,
     /// The signature that was agreed on.
     pub signature: String,
-    /// Who offered it.
+    /// The agent that has offered it.
     pub proposer: String,
-    /// Who answered.
+    /// The agent that has accepted or rejected it; absent while it waits for an answer.
     pub responder: Option<String>,
     /// `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
     pub status: String,
@@ -386,9 +386,9 @@ pub struct Checked {
 /// A contract that a commit would break.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
-    /// Its id.
+    /// The id of the contract.
     pub contract: String,
-    /// On what.
+    /// The symbol whose signature the contract fixes.
     pub symbol: String,
     /// The file that breaks it.
     pub file: String,

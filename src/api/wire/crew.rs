@@ -181,17 +181,17 @@ pub struct ClaimsQuery {
 /// A file of the crew's, with what is known of it. `GET /claims`, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeldFile {
-    /// The file.
+    /// The path of the file, from the root of the repository.
     pub file: String,
     /// `claimed`, `locked` by the lead, `conflicted`.
     pub how: String,
     /// Whose it is, or was.
     pub holder: String,
-    /// Since when.
+    /// When its holder claimed it.
     pub since: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,
-    /// What for.
+    /// The id of the task that the holder has named for it, if any.
     pub task: Option<String>,
 }
 
@@ -206,7 +206,7 @@ pub struct HandoffsQuery {
 /// Work that is handed over. `GET /handoffs`: those that the caller has made or may answer, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HandedOver {
-    /// Its id.
+    /// The id by which `POST /answer-handoff` names it.
     pub id: String,
     /// Its place in lists; rises.
     pub place: u64,
@@ -218,13 +218,13 @@ pub struct HandedOver {
     pub task: String,
     /// `pending`, `accepted`, `rejected`.
     pub state: String,
-    /// What was done.
+    /// The work that is done so far, in the words of the agent that hands over.
     pub summary: String,
     /// Files that were changed.
     pub files_modified: Vec<String>,
     /// Files that were made.
     pub files_created: Vec<String>,
-    /// What to know.
+    /// What the next agent should know; may be empty.
     pub context: String,
     /// What is in the way.
     pub blockers: Vec<String>,

@@ -28,9 +28,9 @@ pub struct SendMessage {
 /// Answer to [`SendMessage`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sent {
-    /// Its number.
+    /// The number of the message in the log.
     pub number: u64,
-    /// Who gets it.
+    /// The agent that gets the message.
     pub to: String,
     /// Whether no agent has used that inbox yet; the message waits there.
     pub waits: bool,

@@ -25,7 +25,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What to delegate.
+/// The work, and the worker that is to do it.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
     /// What is to be done; for the worker `shell`, a command.
@@ -50,7 +50,7 @@ struct Delegate {
 /// What became of it.
 #[derive(Serialize, JsonSchema)]
 struct Delegated {
-    /// The task.
+    /// The id of the task, which task_wait takes.
     task_id: String,
     /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
     state: String,

@@ -76,7 +76,7 @@ struct Offer {
 /// Work that is handed over.
 #[derive(Serialize, JsonSchema)]
 struct HandedOver {
-    /// Its id.
+    /// The id by which the other tools name it.
     handoff_id: String,
     /// Whose work it was.
     from: String,
@@ -87,13 +87,13 @@ struct HandedOver {
     task: String,
     /// `pending`, `accepted`, `rejected`.
     state: String,
-    /// What was done.
+    /// The work that is done so far; shortened.
     summary: String,
     /// Files that were changed.
     files_modified: Vec<String>,
     /// Files that were made.
     files_created: Vec<String>,
-    /// What to know.
+    /// What the next agent should know; shortened.
     context: String,
     /// What is in the way.
     blockers: Vec<String>,

@@ -61,16 +61,16 @@ struct Declare {
     worktree: Option<String>,
 }
 
-/// An announced change.
+/// An announced change, with its texts and lists shortened.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Intent {
-    /// Its id.
+    /// The id by which intent_update names it.
     pub(super) intent_id: String,
-    /// Whose.
+    /// The agent that has announced it.
     agent: String,
     /// What is to be done: its owner's words, data.
     description: String,
-    /// In which files.
+    /// Paths of the files that it will change.
     files: Vec<String>,
     /// In which symbols of them.
     symbols: Vec<String>,
@@ -102,11 +102,11 @@ pub(super) fn intent(it: wire::Intent) -> Intent {
 /// What came of it.
 #[derive(Serialize, JsonSchema)]
 struct Declared {
-    /// The intent.
+    /// The caller's new intent.
     intent: Intent,
     /// What it collides with.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 
@@ -115,7 +115,7 @@ struct Declared {
 pub(super) struct Told {
     /// What kind of thing.
     kind: String,
-    /// One sentence.
+    /// A sentence that says what it is, and of which agent.
     pub(super) message: String,
     /// Whose doing it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,13 +123,13 @@ pub(super) struct Told {
     /// The symbol that is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<String>,
-    /// The grant.
+    /// The number of the lock's grant, for things about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<u64>,
-    /// Until when.
+    /// When the lock ends, for things about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    /// The other intent.
+    /// The id of the other agent's intent, for things about an intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     intent_id: Option<String>,
 }
@@ -213,7 +213,7 @@ async fn update(call: Call, asked: Update) -> Result<Said<Intent>, Fault> {
     Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
 }
 
-/// Which intents.
+/// The intents that are asked for; those that live when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -263,9 +263,9 @@ struct Check {
 /// What is in the way.
 #[derive(Serialize, JsonSchema)]
 struct Conflicts {
-    /// What there is.
+    /// The locks and intents that the change would collide with.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 

@@ -33,7 +33,7 @@ pub(super) fn tools() -> Vec<Entry> {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
-    /// Something to know.
+    /// Something that the recipient should know.
     #[default]
     Message,
     /// A question to the person or agent that looks after the agents; `to` is left out.
@@ -61,9 +61,9 @@ struct Send {
 /// What became of it.
 #[derive(Serialize, JsonSchema)]
 struct Sent {
-    /// Its number.
+    /// The number of the message in the log.
     message_id: u64,
-    /// Who gets it.
+    /// The agent that gets the message.
     to: String,
     /// Whether that agent has not used its inbox yet.
     waits: bool,
@@ -97,7 +97,7 @@ struct Read {
 /// Something in the inbox.
 #[derive(Serialize, JsonSchema)]
 struct Message {
-    /// When.
+    /// When the message was written.
     at: String,
     /// Who has written it; `provost` is the daemon itself.
     from: String,
@@ -117,7 +117,7 @@ struct Message {
 /// A page of the inbox.
 #[derive(Serialize, JsonSchema)]
 struct Inbox {
-    /// Oldest first.
+    /// New messages, oldest first.
     messages: Vec<Message>,
     /// Whether there are more; read on with the cursor.
     more: bool,

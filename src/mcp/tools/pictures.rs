@@ -61,7 +61,7 @@ struct Ask {
 /// What became of it.
 #[derive(Serialize, JsonSchema)]
 struct Taken {
-    /// Its task.
+    /// The id of the task that takes the picture.
     task_id: String,
     /// `awaiting`, `queued`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
@@ -74,7 +74,7 @@ struct Taken {
     /// Its format, as a file extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<String>,
-    /// Its size.
+    /// The size of the picture's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     /// Why no small one is shown.

@@ -26,12 +26,12 @@ pub(super) fn tools() -> Vec<Entry> {
 pub(super) enum Status {
     /// Nothing was done yet.
     Pending,
-    /// It goes on.
+    /// The work goes on.
     #[serde(alias = "progress")]
     InProgress,
     /// It cannot go on at the moment.
     Blocked,
-    /// It is done.
+    /// The work is done.
     Completed,
     /// It is over and not done.
     Failed,
@@ -75,7 +75,7 @@ struct Notify {
 /// Where it stands now.
 #[derive(Serialize, JsonSchema)]
 struct Noted {
-    /// Which.
+    /// The id of the task that was reported on.
     task_id: String,
     /// Its state; `acknowledged` after an ack.
     state: String,

@@ -63,13 +63,13 @@ struct Wait {
 /// A task, as short as will do.
 #[derive(Serialize, JsonSchema)]
 struct Task {
-    /// Its id.
+    /// The id by which the tools name the task.
     task_id: String,
     /// `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
     /// Whether nothing more will happen.
     is_over: bool,
-    /// Who does it.
+    /// The worker that does it.
     worker: String,
     /// The beginning of what is to be done.
     goal: String,
@@ -236,7 +236,7 @@ async fn next_line(heard: &mut Option<Heard>) -> String {
     }
 }
 
-/// Which tasks.
+/// The tasks that are asked for.
 #[derive(Deserialize, JsonSchema)]
 struct Status {
     /// This one alone.
@@ -249,7 +249,7 @@ struct Status {
     limit: Option<usize>,
 }
 
-/// Tasks.
+/// A page of tasks.
 #[derive(Serialize, JsonSchema)]
 struct Tasks {
     /// Unfinished ones first, oldest first; then finished ones, newest first.
@@ -391,9 +391,9 @@ struct Cancel {
 /// Where it stands now.
 #[derive(Serialize, JsonSchema)]
 struct Cancelled {
-    /// Which.
+    /// The id of the task that was to end.
     task_id: String,
-    /// Its state.
+    /// The task's state after the call; it may have ended by itself before.
     state: String,
 }
 

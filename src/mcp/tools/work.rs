@@ -56,13 +56,13 @@ struct Begin {
 /// What came of it.
 #[derive(Serialize, JsonSchema)]
 struct Begun {
-    /// For work_end.
+    /// The id of the intent, which work_end takes.
     intent_id: String,
     /// What is yours now.
     locks: Vec<Held>,
     /// What it collides with, or what you should know.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 
@@ -254,7 +254,7 @@ async fn give_back(of: &Beginning) {
     }
 }
 
-/// How it ends.
+/// How a piece of work has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -265,7 +265,7 @@ enum Outcome {
     Abandoned,
 }
 
-/// What has ended.
+/// The piece of work that ends, and how.
 #[derive(Deserialize, JsonSchema)]
 struct End {
     /// From work_begin.
@@ -278,7 +278,7 @@ struct End {
 /// What is free again.
 #[derive(Serialize, JsonSchema)]
 struct Ended {
-    /// What has ended.
+    /// The id of the intent that has ended.
     intent_id: String,
     /// Locks that were given back.
     released: Vec<String>,

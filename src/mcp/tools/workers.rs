@@ -23,14 +23,14 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Nothing is asked.
+/// The tool takes no arguments.
 #[derive(Deserialize, JsonSchema)]
 struct Asked {}
 
-/// A worker.
+/// A worker that can be given tasks.
 #[derive(Serialize, JsonSchema)]
 struct Worker {
-    /// Its name.
+    /// The name by which delegate names it.
     worker: String,
     /// `cli`, `mcp`, `polling` (collects its tasks); `agent` for one that is not configured and is there.
     kind: String,
@@ -39,10 +39,10 @@ struct Worker {
     unusable: Option<String>,
 }
 
-/// All of them.
+/// The workers that there are.
 #[derive(Serialize, JsonSchema)]
 struct Workers {
-    /// Configured ones first.
+    /// Workers of the configuration first, then agents that collect work.
     workers: Vec<Worker>,
 }
 
