@@ -153,7 +153,7 @@ pub enum Space {
     Entries,
     /// Directories in directories, deeper than can be watched.
     Depth,
-    /// Temporary files.
+    /// Bytes in the worker's private folder for temporary files.
     Temporary,
 }
 

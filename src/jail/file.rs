@@ -11,13 +11,13 @@ mod system {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::{Path, PathBuf};
 
-    /// Opens a file or directory for reading, without waiting for a pipe's other end and without taking a
-    /// terminal over.
+    /// Opens a file or directory for reading. It does not wait for a pipe's other end, and
+    /// takes no terminal over.
     pub(in super::super) fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
     }
 
-    /// When the file last changed, by the kernel's own account, which nobody can set back.
+    /// When the file last changed, by the kernel's own account, which no program can set back.
     pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
         (meta.ctime(), meta.ctime_nsec())
     }

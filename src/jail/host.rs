@@ -10,7 +10,7 @@ use super::plan::Tier;
 /// One thing that a jail needs or could use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What it is.
+    /// A short name, such as the kernel's or a layer's, for a list.
     pub name: &'static str,
     /// Whether it is there.
     pub works: bool,

@@ -22,9 +22,9 @@ const CHUNK_COST: usize = 64;
 /// Which of the two streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stream {
-    /// Standard output.
+    /// The worker's standard output.
     Out,
-    /// Standard error.
+    /// The worker's standard error.
     Err,
 }
 
@@ -226,7 +226,7 @@ pub struct Page {
     pub chunks: Vec<Chunk>,
     /// The cursor for the next question.
     pub next: u64,
-    /// Nothing will follow.
+    /// Whether no output will follow.
     pub finished: bool,
 }
 
@@ -284,7 +284,7 @@ impl LiveOutput {
         }
     }
 
-    /// Nobody reads any more; nothing waits for it from now on.
+    /// Has the worker go on although its reader has stopped reading.
     pub fn let_go(&self) {
         self.has_been_read(u64::MAX);
     }
@@ -314,7 +314,7 @@ impl LiveOutput {
         self.changed.notify_waiters();
     }
 
-    /// Nothing will follow.
+    /// Marks the output as complete, and wakes those who follow it.
     pub fn finish(&self) {
         self.lock().finished = true;
         self.changed.notify_waiters();

@@ -85,11 +85,11 @@ pub enum Entrance {
 /// What a caller asks for. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What is executed.
+    /// The program that is executed, recognised by device, inode and digest.
     pub program: Program,
     /// Its arguments, without its own name.
     pub args: Vec<String>,
-    /// Its environment.
+    /// All variables that it sees; it inherits none.
     pub environment: Environment,
     /// Where it starts: one of `writable`, or a directory beneath one.
     pub cwd: Place,
@@ -118,7 +118,7 @@ pub struct Draft {
     pub home_files: Vec<HomeFile>,
     /// How it is confined.
     pub tier: Tier,
-    /// Its bounds.
+    /// The bounds of what it may use.
     pub limits: Limits,
     /// Its way to the daemon; without one there is none.
     pub entrance: Option<Entrance>,
@@ -278,8 +278,8 @@ impl Draft {
         }
         guards.sort();
         guards.dedup_by(|a, b| a.0 == b.0);
-        // Sorted, so that what holds another one comes before it. A mount of its own would be lost when somebody
-        // outside replaces that file.
+        // Sorted, so that a folder comes before the paths in it. A path in a guarded folder gets no mount of
+        // its own: that would be lost when a program outside replaces the file.
         let mut outermost: Vec<(PathBuf, Missing)> = Vec::new();
         for (path, missing) in guards {
             let is_held =
@@ -307,8 +307,8 @@ fn is_home(path: &Path, home: &Path) -> bool {
 pub struct Grounds {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
     pub home: PathBuf,
-    /// The daemon's own state, configuration and runtime directories, without symbolic links: no part of them is
-    /// ever shown.
+    /// The daemon's own state, configuration and runtime directories, without symbolic links. A worker never
+    /// sees any part of them.
     pub forbidden: Vec<PathBuf>,
 }
 
@@ -326,7 +326,7 @@ pub enum PlanRefused {
     OurOwn {
         /// What was asked for.
         path: PathBuf,
-        /// What it overlaps.
+        /// The directory of the daemon's that it overlaps.
         own: PathBuf,
     },
     /// The worker could replace its own program.
@@ -338,7 +338,7 @@ pub enum PlanRefused {
     /// Not text, or relative.
     #[error("{0:?}: is not a path that a jail can hold")]
     Spelling(PathBuf),
-    /// A zero byte.
+    /// An argument that contains a zero byte.
     #[error("an argument of the worker contains a zero byte")]
     Argument,
     /// A socket cannot be put into a root directory that is not the worker's own.
@@ -403,7 +403,7 @@ pub struct Plan {
 pub enum Topic {
     /// What is executed, and its digest.
     Program,
-    /// Where it starts.
+    /// The directory in which it starts.
     Directory,
     /// What it may change.
     Write,
@@ -415,7 +415,7 @@ pub enum Topic {
     Git,
     /// What it sees empty.
     Masked,
-    /// Its home directory.
+    /// Its home directory, and the files that it finds there.
     Home,
     /// The names (never the values) of its variables.
     Environment,
@@ -425,7 +425,7 @@ pub enum Topic {
     Door,
     /// How it is confined.
     Tier,
-    /// Its bounds.
+    /// The bounds of what it may use.
     Limits,
 }
 
@@ -440,7 +440,7 @@ impl Plan {
         &self.writable
     }
 
-    /// What is executed.
+    /// The program that is executed, with the digest that it had when it was found.
     pub fn program(&self) -> &Program {
         &self.program
     }

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::file;
 use crate::base::{Digest, RepoPath};
 
-/// Why a directory or a program was turned down. Safe to show to whoever named it.
+/// Why a directory or a program was turned down. Safe to show to the caller that named it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RootRefused {
     /// Nothing there, or not for us.
@@ -224,8 +224,8 @@ impl Program {
 /// Opens, checks and fingerprints a worker's program.
 ///
 /// # Errors
-/// [`RootRefused`] for a relative path, for what is no executable regular file, and for one that everybody may
-/// write.
+/// `RootRefused` for a relative path, for what is no executable regular file, and for a program that
+/// every user may write.
 pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
     let refuse = |why| RootRefused::NotAProgram { path: path.display().to_string(), why };
     if !path.is_absolute() {

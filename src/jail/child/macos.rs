@@ -179,7 +179,8 @@ struct Seen {
     began: String,
 }
 
-/// Who was ever seen to descend from a worker; a number with another beginning is somebody else.
+/// The processes that were ever seen to descend from a worker, each with its beginning: the same number with
+/// another beginning is another process.
 #[derive(Default)]
 struct Family(BTreeMap<i32, String>);
 
@@ -248,7 +249,8 @@ impl Keeper {
         Exit { reason, swept, ..Exit::default() }
     }
 
-    /// Stops everybody first, so that nobody makes others meanwhile, and kills them then; until none is left.
+    /// Stops all processes first, so that none starts another one meanwhile, and kills them then;
+    /// again until none is left.
     async fn end(&mut self, worker: i32) -> u32 {
         let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
         let mut swept = 0;

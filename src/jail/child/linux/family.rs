@@ -62,7 +62,7 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
 pub(super) struct Usage {
     /// Memory, in bytes. Pages that several share are counted once for each, so that this is never too little.
     pub(super) resident_bytes: u64,
-    /// Processes and threads.
+    /// How many processes and threads there are.
     pub(super) tasks: u64,
 }
 

@@ -135,8 +135,8 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The socket of the worker's own door, at its place inside. Whoever can see it can connect, also where it is
-/// mounted read-only.
+/// The socket of the worker's own door, at its place inside. Every process that can see it can connect, also
+/// where it is mounted read-only.
 fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
     let Some(Entrance::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;

@@ -41,7 +41,8 @@ impl Pipes {
             return;
         }
         let aside = OsStr::from_bytes(&[name.to_bytes(), PIPE_ASIDE.as_bytes()].concat()).to_owned();
-        // Somebody who waits already goes on: there is a writer then, and none any more.
+        // Opening the pipe for both directions gives it a writer for a moment. A program that waits at it
+        // already goes on then, and reads the end.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let renamed = rustix::fs::renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE);
         let opened = match renamed {

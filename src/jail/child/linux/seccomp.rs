@@ -44,7 +44,7 @@ const TREE: [c_long; 19] = [
     SYS_acct,
 ];
 
-/// Namespaces.
+/// Calls that make namespaces or enter them.
 const NAMESPACES: [c_long; 2] = [SYS_unshare, SYS_setns];
 
 /// Reaching into other processes.
@@ -246,9 +246,10 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     for (call, flags) in SENDS {
         when(&mut rules, call, vec![has(flags, bits(MSG_FASTOPEN))?])?;
     }
-    // Whoever opens a file on which a program has a lease waits for that program: the user's editor, or a copy of the workspace.
+    // A program that opens a file under a lease waits for the holder: a worker could make
+    // the user's editor wait.
     when(&mut rules, SYS_fcntl, vec![is(1, bits(F_SETLEASE))?])?;
-    // By its own number a worker would lower its own.
+    // With its own process id as the argument, a worker would lower its own limit.
     when(&mut rules, SYS_prlimit64, vec![isnt(0, 0)?, is(1, RLIMIT_CORE.into())?, is_new_limit()?])?;
     // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
     let harmless = [0, 0xffff_ffff, 0x0004_0000];

@@ -27,7 +27,7 @@ const END_EVERY: Duration = Duration::from_millis(5);
 /// As what the end of a process for want of processor time is told everywhere: SIGXCPU.
 const OUT_OF_TIME: i32 = 24;
 
-/// Whoever follows one worker. When it is dropped, the job is closed, and everything ends.
+/// Follows one worker. When it is dropped, the job is closed, and with it all processes of the worker end.
 pub(super) struct Keeper {
     job: Job,
     pid: u32,
@@ -57,7 +57,7 @@ impl Keeper {
         let (tell, ended) = oneshot::channel();
         let process = built.process;
         thread("worker", move || {
-            // Nobody waits any more when the runtime ends.
+            // The receiver is gone when the runtime ends, so the result may be lost.
             let _told = tell.send(process.wait());
         })?;
         Ok(Self {

@@ -17,7 +17,7 @@ pub(super) struct Ground {
     before: Amount,
 }
 
-/// Bytes and files.
+/// How many bytes and files there are.
 #[derive(Clone, Copy, Default, Debug)]
 struct Amount {
     bytes: u64,
