@@ -26,7 +26,7 @@ use crate::syntax::Reading;
 pub struct IntentOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
     pub base: Option<Base>,
-    /// Its name, which nobody has used before.
+    /// The id of the intent, which no intent has had before.
     pub id: IntentId,
     /// What is to be done.
     pub description: Box<str>,

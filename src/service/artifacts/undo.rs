@@ -13,11 +13,11 @@ use crate::workspace::change_plan::{Check, Order, Want, plan};
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PastApply {
-    /// Its number.
+    /// The number that `undo` takes; it rises with every apply.
     pub apply: ApplyId,
-    /// For whom.
+    /// The agent that asked for it.
     pub by: AgentId,
-    /// When.
+    /// When it was begun.
     pub at: Timestamp,
     /// What it has undone.
     pub undoes: Option<ApplyId>,

@@ -294,8 +294,8 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Makes a placeholder under another name and moves it to its own when it is complete, so that nobody ever sees
-/// one without its mark.
+/// Makes a placeholder under another name and moves it to its own when it is complete, so that no supervisor
+/// ever sees one without its mark.
 fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // The time, since a worker that ran here before may have taken names that it could guess.

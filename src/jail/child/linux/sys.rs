@@ -59,7 +59,7 @@ pub(super) fn c_string(bytes: impl AsRef<[u8]>) -> io::Result<CString> {
 
 /// Which of the two processes a fork has come back in.
 pub(super) enum Forked {
-    /// The new process.
+    /// The process that the fork has made.
     Child,
     /// The old one, with the id of the new one.
     Parent(i32),
