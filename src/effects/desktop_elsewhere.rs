@@ -8,11 +8,11 @@ use crate::domain::Principal;
 /// Which ends of tasks are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskNotices {
-    /// All.
+    /// The ends of all tasks.
     All,
-    /// Failures.
+    /// The ends of failed tasks only.
     Failed,
-    /// None.
+    /// No ends of tasks.
     None,
 }
 
@@ -37,7 +37,7 @@ pub struct DesktopParts {
     pub options: watch::Receiver<DesktopOptions>,
 }
 
-/// Looks at nothing.
+/// Takes the place of the observer where there are no notices, and looks at nothing.
 pub(super) struct Desktop;
 
 impl Desktop {

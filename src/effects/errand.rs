@@ -36,7 +36,7 @@ pub(super) struct Private {
 /// Where a run works.
 #[derive(Default)]
 enum Folder {
-    /// In the workspace.
+    /// In the workspace itself, as for workers without a copy.
     #[default]
     There,
     /// In a copy of which nothing is kept.

@@ -70,8 +70,8 @@ const FILES: [&str; 5] = [
 /// Beginnings of keys whose values are programs.
 const PROGRAM_SECTIONS: [&str; 2] = ["pager.", "sendemail."];
 
-/// Files and folders that git's configuration names, absolute and by their words, with what stands in for a
-/// missing one.
+/// Files and folders that git's configuration names, absolute and as it names them; each with what stands in
+/// for it where it is missing.
 pub(super) type Named = BTreeMap<PathBuf, Missing>;
 
 /// What a configuration means that git itself cannot read.
@@ -175,8 +175,8 @@ fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
 /// A program that is not there.
 const NONE: &str = "/nonexistent/git";
 
-/// Git as it is asked in a folder of a workspace: with nothing of the daemon's environment but where the user's
-/// configuration is.
+/// Git as it is asked in a folder of a workspace. Of the daemon's environment it gets only where the
+/// user's configuration is.
 fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
     // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours.
     let mut git = Command::new(system::find_program_outside("git", &[outer]).unwrap_or_else(|| NONE.into()));
@@ -297,8 +297,8 @@ fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
     }
 }
 
-/// What a program prints, or how it ended that was no success. Empty where there is no such program: then it runs
-/// nothing either.
+/// What a program prints, or the exit status of a program that failed. Empty where there is no such program,
+/// since that runs nothing either.
 fn answer_of<T: Default + Send + 'static>(
     mut program: Command,
     read: impl FnOnce(ChildStdout) -> Result<T, String> + Send + 'static,

@@ -55,7 +55,7 @@ pub struct HookParts {
     pub words: Box<dyn Fn(&Notice) -> Told + Send + Sync>,
     /// Folder for the private folders of notifications; ours alone, emptied at start.
     pub folder: PathBuf,
-    /// Where hooks begin.
+    /// The directory in which hooks begin: the workspace.
     pub root: PathBuf,
     /// The executable that calls [`keep_if_asked`](super::keep_if_asked) first.
     pub executable: PathBuf,

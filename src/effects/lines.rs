@@ -17,7 +17,7 @@ const GO_ON: [&str; 16] = [
     "time", "until", "while",
 ];
 
-/// One word.
+/// One word of a command line, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Word {
     /// What of it is known: all of it, or its end.

@@ -102,7 +102,7 @@ pub fn runs_outside(
     new: &[(RepoPath, String)],
 ) -> Result<RunsOutside, String> {
     let home = home();
-    // Nobody works there, so that nothing is left out.
+    // No worker works in this workspace here, so the seeker leaves nothing out.
     let mut seeker = Seeker::new(root, &home, Path::new(""));
     let own = own_repository(root);
     let named = by_git(own.as_deref(), &mut seeker)?;

@@ -42,7 +42,7 @@ enum Mode {
 enum Run {
     /// As a hook of git's.
     AsHook,
-    /// As a program.
+    /// As a program of its own.
     Itself,
     /// Read by a shell.
     ByShell,
@@ -50,7 +50,7 @@ enum Run {
     ByInterpreter,
 }
 
-/// What is found.
+/// All that was found, which is to be held read-only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outside {
     /// Files and folders, absolute.
@@ -75,7 +75,7 @@ struct Way<'b> {
 
 /// A look for what is named.
 pub(super) struct Seeker<'a> {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(super) root: &'a Path,
     home: &'a Path,
     /// Folders that a worker is to work in: neither they nor what holds them can be held.

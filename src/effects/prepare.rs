@@ -32,7 +32,7 @@ const OUR_PREFIX: &str = "PROVOST_";
 
 /// Where runs take place.
 pub(super) struct Place {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
     pub(super) grounds: Grounds,
@@ -42,7 +42,7 @@ pub(super) struct Place {
     pub(super) vault: Vault,
     /// Opens the way back to the daemon.
     pub(super) doors: Option<OpenDoor>,
-    /// Our own program.
+    /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
     /// What plans are made for.
     pub(super) trying: Trying,

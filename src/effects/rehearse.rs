@@ -23,9 +23,9 @@ const ID: &str = "rehearsal";
 
 /// Of what the plan is to be.
 pub struct Rehearsal {
-    /// The worker.
+    /// The profile of the worker whose run is rehearsed.
     pub profile: Profile,
-    /// The workspace.
+    /// The top directory of the workspace.
     pub root: Root,
     /// What no worker is ever shown.
     pub grounds: Grounds,
@@ -47,7 +47,7 @@ pub struct Rehearsal {
 
 /// A plan, and what has to be held for as long as it is used.
 pub struct Rehearsed {
-    /// The plan.
+    /// The plan that a run would get now.
     pub plan: Plan,
     prepared: Prepared,
 }

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 
 /// What carrying out effects takes.
 pub struct Parts {
-    /// Where results go.
+    /// The engine, to which results go as commands.
     pub engine: Engine,
     /// The daemon's own hand; it needs [`crate::domain::Scope::Host`].
     pub host: Principal,

@@ -219,8 +219,8 @@ enum Ended {
     Stopped,
 }
 
-/// Waits until the program ends, its time is over, or nobody wants it any more; keeps the beginning of what it
-/// says meanwhile.
+/// Waits until the program ends, its time is over, or no agent wants the picture any more. Keeps the
+/// beginning of what the program says meanwhile.
 fn watch(
     child: &Child,
     mut stderr: Option<ChildStderr>,

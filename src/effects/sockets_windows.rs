@@ -13,7 +13,7 @@ pub(super) struct Surroundings {
     pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
-/// Finds none.
+/// Looks at nothing, and finds nothing.
 pub(super) fn surroundings(_root: &Place, _but: &Place) -> Result<Surroundings, String> {
     Ok(Surroundings::default())
 }

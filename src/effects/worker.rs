@@ -36,7 +36,7 @@ pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
 pub struct WorkerParts {
     /// The workers of the configuration.
     pub profiles: Profiles,
-    /// The workspace.
+    /// The top directory of the workspace.
     pub root: Root,
     /// What no worker is ever shown.
     pub grounds: Grounds,
