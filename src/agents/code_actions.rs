@@ -76,9 +76,9 @@ impl CodeQuestion {
 /// A question as an editor asks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeAsk {
-    /// Which.
+    /// What the editor wants to know or to have.
     pub question: CodeQuestion,
-    /// What is selected.
+    /// The selected code, as the editor sends it.
     pub code: String,
     /// As the editor calls it; may be empty.
     pub language: String,
@@ -90,7 +90,7 @@ pub struct CodeAsk {
     pub focus: &'static str,
 }
 
-/// Why a question is not put to anybody.
+/// Why no agent is asked a question.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeFault {
     /// The core says no.
@@ -122,7 +122,7 @@ pub struct CodePlan {
     pub(super) edits: bool,
     /// Whether it answers with JSON.
     pub(super) json: bool,
-    /// Where tests go.
+    /// The file for new tests; `None` for questions of other kinds.
     pub(super) tests: Option<RepoPath>,
     /// What the file was when it was asked about; `None` where that could not be found out.
     pub(super) was: Option<Digest>,
@@ -131,11 +131,11 @@ pub struct CodePlan {
 /// What has come of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CodeResult {
-    /// Markdown.
+    /// Markdown for people.
     Text(String),
     /// Files as they could be.
     Artifacts(Vec<Artifact>),
-    /// What was found.
+    /// The findings of a review.
     Review(Review),
 }
 
@@ -147,7 +147,7 @@ pub(super) struct CodeAnswer {
     pub(super) review: Option<Review>,
 }
 
-/// Who is asked.
+/// The agent that is asked, and how.
 struct Whom {
     agent: AgentId,
     role: Option<String>,
@@ -166,7 +166,7 @@ impl Whom {
     }
 }
 
-/// Does something where that holds nobody up.
+/// Does something that may take long on a thread that may block.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })
@@ -305,7 +305,7 @@ impl View for SoFarOf {
     }
 }
 
-/// Of this job.
+/// Reads how far the question of a job is.
 struct SoFarOf(JobId);
 
 /// Why an answer changes nothing, as a sentence.

@@ -25,13 +25,13 @@ pub enum AgentOutput {
 pub struct Agent {
     /// The name tasks are delegated to.
     pub id: AgentId,
-    /// For people.
+    /// The name that editors show to people.
     pub name: Box<str>,
     /// What it is good for; may be empty.
     pub description: Box<str>,
     /// `BUILD` and the like.
     pub capability: Box<str>,
-    /// Where it runs.
+    /// The place that editors show for it; the configuration says it.
     pub region: Box<str>,
     /// What its work consists of.
     pub output: AgentOutput,
@@ -56,7 +56,7 @@ pub struct Agent {
 pub struct Rounds {
     /// Commands that tidy up.
     pub fix: Vec<Vec<Box<str>>>,
-    /// Commands that check.
+    /// Commands that check the changes.
     pub check: Vec<Vec<Box<str>>>,
     /// Whether the execution fails when one of those does, or its reviewer.
     pub required: bool,
@@ -94,7 +94,7 @@ impl Agent {
 /// Another name for an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// Its id.
+    /// The id by which editors name it.
     pub id: AgentId,
     /// The agent behind it; `None` is the first one.
     pub agent: Option<AgentId>,
@@ -105,7 +105,7 @@ pub struct Role {
 /// Whom a name means.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedAgent<'a> {
-    /// Who does it.
+    /// The agent that does the work.
     pub agent: &'a Agent,
     /// The role, by the spelling of the configuration or of the protocol.
     pub role: Option<&'a str>,
@@ -113,7 +113,7 @@ pub struct ResolvedAgent<'a> {
     pub preamble: Option<&'a str>,
 }
 
-/// Why nobody can be asked.
+/// Why no agent can be asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoAgent {
     /// There are workers at the most, whose goal is no prompt.
@@ -124,7 +124,7 @@ pub enum NoAgent {
     /// The configured agent's entry is invalid.
     #[error("{0} cannot be used: {1}")]
     Refused(Box<str>, Box<str>),
-    /// There is nobody of that name.
+    /// No agent has that name.
     #[error("a6s.code_agent names no agent: {0}. Configured: {1}")]
     Called(AgentId, String),
     /// None is for that.
@@ -142,7 +142,7 @@ pub struct Agents {
     pub agents: Vec<Agent>,
     /// Entries that cannot be used, by what they call themselves, each with the reason.
     pub refused: BTreeMap<Box<str>, Box<str>>,
-    /// By id.
+    /// The roles of the configuration, by id.
     pub roles: BTreeMap<AgentId, Role>,
     /// Whether roles are listed beside the agents.
     pub list_roles: bool,
@@ -184,7 +184,7 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// The one that is meant when nobody is named: the first that works.
+    /// The agent that is meant when the editor names none: the first that works.
     pub fn first(&self) -> Option<&Agent> {
         let works = |agent: &&Agent| agent.enabled && agent.trouble.is_none();
         self.agents.iter().find(works).or(self.agents.first())
@@ -195,8 +195,8 @@ impl Agents {
         self.agents.iter().find(|agent| agent.id == *id)
     }
 
-    /// Whom a name means: an agent's id, its name, a role, or one of the ids that plugins know. The size of letters does
-    /// not matter.
+    /// The agent that a name means. The name is an agent's id, its name, a role, or one of the ids that
+    /// plugins know; upper and lower case are the same.
     pub fn find(&self, name: &str) -> Option<ResolvedAgent<'_>> {
         let name = name.trim();
         let same = |known: &str| known.to_lowercase() == name.to_lowercase();
@@ -213,8 +213,8 @@ impl Agents {
         self.first().map(|agent| ResolvedAgent { agent, role: Some(id), preamble: Some(preamble) })
     }
 
-    /// Who is asked where an editor names nobody: whom the configuration prefers, or else the first that works and takes
-    /// such questions.
+    /// The agent that is asked where an editor names none: the one that the configuration prefers, or else
+    /// the first that works and takes such questions.
     ///
     /// # Errors
     /// [`NoAgent`].

@@ -186,7 +186,7 @@ impl AgentService {
         self.provost().view(StepsOf(workflow.clone())).await
     }
 
-    /// A job.
+    /// Finds a job, also one that is over.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`], [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -259,8 +259,8 @@ impl AgentService {
         in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
     }
 
-    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come. Waits for
-    /// something until then.
+    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come.
+    /// Waits until then for something to come.
     ///
     /// # Errors
     /// As for [`AgentService::job_output`].
@@ -288,7 +288,7 @@ impl AgentService {
     }
 }
 
-/// Reads a log, where that holds nobody up.
+/// Reads a log on a thread that may block.
 async fn in_log(
     read: impl FnOnce() -> Result<LogPart, StoreError> + Send + 'static,
 ) -> Result<LogPart, Refusal> {
@@ -297,7 +297,7 @@ async fn in_log(
     read.map_err(|err| unreadable(&err))
 }
 
-/// Sixteen characters that nobody can guess.
+/// Makes an id of sixteen characters that no client can guess.
 ///
 /// # Errors
 /// [`Refusal::NotReady`] where the system has no random numbers.

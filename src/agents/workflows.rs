@@ -50,7 +50,7 @@ pub struct Workflow {
     pub pattern: Pattern,
     /// How often a supervisor decides, or a maker tries.
     pub max_rounds: u32,
-    /// Its steps.
+    /// Its steps, in the order in which the file has them.
     pub steps: Vec<Step<Option<Box<str>>>>,
     /// Where it was written: `FILE:LINE`.
     pub place: Box<str>,
@@ -68,7 +68,7 @@ impl Workflow {
 pub struct Step<Who> {
     /// What it is called.
     pub name: Box<str>,
-    /// Who does it.
+    /// The agent that takes the step.
     pub who: Who,
     /// What the agent is told; `None` for a command.
     pub prompt: Option<Box<str>>,
@@ -87,7 +87,7 @@ pub struct Step<Who> {
 pub struct Assignee {
     /// As editors are shown it.
     pub shown: Box<str>,
-    /// The agent.
+    /// The worker that runs, which is the agent's name.
     pub worker: AgentId,
     /// What its prompts begin with.
     pub preamble: Option<Box<str>>,
@@ -100,7 +100,7 @@ pub struct Flow {
     pub pattern: Pattern,
     /// How often a supervisor decides, or a maker tries.
     pub max_rounds: u32,
-    /// Its steps.
+    /// Its steps, with the agents that they have resolved to.
     pub steps: Vec<Step<Assignee>>,
     /// What it was given.
     pub inputs: Inputs,
@@ -113,7 +113,7 @@ pub struct Flow {
 pub struct Inputs {
     /// The whole of it as one text.
     pub text: Box<str>,
-    /// By name.
+    /// The members of an object, by name; empty where there was none.
     pub named: Map<String, Value>,
 }
 

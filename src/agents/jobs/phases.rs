@@ -22,7 +22,7 @@ pub struct Wanted {
 }
 
 impl JobRunner {
-    /// The five phases.
+    /// Carries an execution out in its five phases.
     pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
         let around = self.around();
         let context = self.research(wanted, &around).await?;

@@ -23,8 +23,8 @@ const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
 const USUAL: Duration = Duration::from_secs(60);
 /// How long a task that waits is left alone; whatever happens to it is heard at once.
 const WAIT: Duration = Duration::from_secs(60);
-/// Until then what a run has left is there that was stopped: it has a moment to end by itself, and then its copy is
-/// looked through.
+/// How long what a stopped run has left may take to be there: the run has a moment to end by itself, and then
+/// its copy is searched.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// How far a run that has not ended may seem to be.
 const NEARLY: u64 = 95;
@@ -34,7 +34,7 @@ const NEARLY: u64 = 95;
 pub(super) struct Run {
     /// The part of the job that it belongs to.
     pub(super) phase: PhaseName,
-    /// Who runs.
+    /// The worker that runs.
     pub(super) worker: AgentId,
     /// Whether it is an agent: then it works in a private copy.
     pub(super) by_agent: bool,
@@ -55,7 +55,7 @@ pub(super) struct Run {
 /// What a run has come to.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
-    /// As it ended.
+    /// The task of the run, as it was at its end.
     pub(super) task: Arc<Task>,
     /// What it has answered.
     pub(super) answer: String,
@@ -326,7 +326,7 @@ impl Usual {
     }
 }
 
-/// Writes down what was said, where that holds nobody up.
+/// Writes down what was said, on a thread that may block.
 async fn heard(mut ear: OutputReader, live: &LiveOutput, is_over: bool) -> Result<OutputReader, Stop> {
     if !is_over && !ear.is_behind(live) {
         return Ok(ear);
