@@ -163,7 +163,8 @@ mod kernel {
                 | WatchFlags::EXCL_UNLINK;
             let mut now = BTreeSet::new();
             let mut all = directories.len() <= WATCH_DIRS_MAX;
-            // Held meanwhile, so that nobody else's last look takes a watch away that has just been counted on.
+            // The lock is held until all watches are counted, so that no other listener's last look can
+            // remove one of them meanwhile.
             let mut listeners = self.shared.listeners();
             for directory in directories.iter().take(WATCH_DIRS_MAX) {
                 let path = self.root.join(Path::new(OsStr::from_bytes(directory)));

@@ -26,7 +26,7 @@ use crate::domain::{Artifact, Gathered, Harvest};
 enum Found {
     /// It is there and not as it was, or was not there before.
     Content { path: String, stamp: Stamp, bytes: Vec<u8> },
-    /// It is gone.
+    /// The file was there before, and is gone.
     Gone { path: String },
 }
 

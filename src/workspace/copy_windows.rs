@@ -60,7 +60,7 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Where it is.
+    /// The absolute path of the copy.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

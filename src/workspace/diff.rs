@@ -169,8 +169,8 @@ fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
     hunks
 }
 
-/// Both changes of a base in one content; `None` where they are about the same lines, or ones that touch, and are not
-/// the same.
+/// Both changes of a base in one content. `None` where they differ and are about the same lines, or
+/// about lines that touch.
 pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
     if [base, ours, theirs].into_iter().any(is_binary) {
         return None;

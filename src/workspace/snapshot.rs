@@ -50,7 +50,7 @@ impl Stamp {
 /// What was at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Was {
-    /// A file.
+    /// There was a regular file.
     File {
         /// Permissions of the original.
         mode: u32,
