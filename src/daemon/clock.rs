@@ -20,7 +20,7 @@ pub(super) struct Watch {
 }
 
 struct Seen {
-    /// The system's clock, less boot time: the same until somebody sets the clock.
+    /// The system's clock, less boot time: the same until the clock is set.
     offset: i128,
     /// Boot time, less the time of timers: the same until the machine sleeps.
     slept: Duration,

@@ -22,7 +22,7 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
     }
 }
 
-/// Whoever clicks is the user, as far as a session bus shows it.
+/// A click counts as the user's, as far as a session bus can show it.
 pub(super) fn parts(prepared: &Prepared, options: watch::Receiver<DesktopOptions>) -> DesktopParts {
     DesktopParts { person: role::desktop(prepared.user.clone()), options }
 }

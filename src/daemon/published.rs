@@ -1,7 +1,7 @@
 //! What the published server of Agent Protocol has left in the repository: told of once, or taken over.
 //!
-//! A repository's content is nobody's word. The database is not opened before a person has said so, in the configuration
-//! or by the command.
+//! The daemon does not trust a repository's content. It opens the database only after a person has said so,
+//! in the configuration or by the command.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Files change, whoever changes them, and the crew is told. Agent Protocol, 3.7.
+//! Watches files, and reports every change to the crew, whichever program has made it. Agent Protocol, 3.7.
 //!
 //! A file that is being written is waited for until it has been left alone for half a second.
 

@@ -23,7 +23,7 @@ impl Daemon {
             // The asker may have gone.
             let _ = reply.send(Ok("stopping".into()));
         }
-        // What runs ends with the daemon, and whoever waits for it hears of that while there is a door.
+        // Running jobs end with the daemon. Clients that wait for them are told so while there is a door.
         let ended = self.agents.end_running_jobs().await.unwrap_or_default();
         self.stop.cancel();
         self.doors.close();

@@ -85,7 +85,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
 
 /// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
-    // Whoever has written agents down, even wrongly, means them and nobody else.
+    // A configuration that names agents, even wrongly, means these agents and no others.
     if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
         let all = config.agents.iter().map(|it| agents::in_the_fleet(it, config.limits.workers));
         return all.collect();
@@ -373,7 +373,7 @@ pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
     Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
 }
 
-/// Who starts workers.
+/// Makes the supervisors of workers, which run as the workers' user if there is one.
 pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
     let supervisor = Supervisor::default().sharing_among(prepared.loaded.config.limits.workers);
     match prepared.worker_user {

@@ -18,7 +18,7 @@ pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
     })
 }
 
-/// Nobody asks git there so that it starts nothing.
+/// On these systems the daemon does not ask git, since it cannot keep git from starting programs.
 #[cfg(not(unix))]
 pub(in crate::daemon) fn surroundings(_places: &Places) -> Surroundings {
     Surroundings::default()

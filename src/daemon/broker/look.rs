@@ -178,7 +178,7 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     let status = child.wait().map_err(|err| err.to_string())?;
     let answer = answer.map_err(|err| err.to_string())?.map_err(|err| err.to_string())?;
     let whole = (answer.len() as u64) < GIT_ANSWER_BYTES_MAX;
-    // Cut off at the bound, git is told that nobody reads on.
+    // When the answer is cut off at the bound, git fails because its pipe has no reader; that is no error.
     if whole && !status.success() {
         return Err(format!("git ended with {status}"));
     }

@@ -38,7 +38,7 @@ const PAUSE_TIMES: u32 = 5;
 /// How often one is looked at of which the system does not tell, or at which looking has failed.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
-/// Work trees that somebody has named, with who works there.
+/// Work trees that `/watch` has named, each with the agent that works there.
 #[derive(Clone, Default)]
 pub(super) struct Named(Arc<(Mutex<BTreeMap<PathBuf, AgentId>>, Notify)>);
 
@@ -222,7 +222,7 @@ impl Watch {
         for top in gone {
             self.trees.remove(&top);
             let ears = self.ears.clone();
-            // Nobody waits for silence.
+            // The task does not wait until the system has stopped to report.
             tokio::task::spawn_blocking(move || ears.cover(&top, &BTreeSet::new()));
         }
     }
