@@ -12,7 +12,7 @@ pub use crate::auth::role::is_reserved;
 pub enum Told {
     /// It has taken the change over and put it on record.
     Daemon,
-    /// None runs; the next one will read the files.
+    /// No daemon runs; the next one will read the files.
     Nobody,
     /// One runs and could not be told; it goes on with the old keys.
     Failed(ClientError),

@@ -39,13 +39,13 @@ pub use stream::EventReader;
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No process listens.
+    /// No process listens at this address.
     #[error("no daemon listens at {}", .0.display())]
     NotRunning(PathBuf),
     /// Whatever is there is not ours, so nothing was sent to it.
     #[error("{} {what}", socket.display())]
     Foreign {
-        /// Where.
+        /// The address of the socket or pipe.
         socket: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -56,9 +56,9 @@ pub enum ClientError {
     /// The daemon said no.
     #[error("{}", fault.message)]
     Refused {
-        /// The HTTP status.
+        /// The status of the HTTP answer.
         status: u16,
-        /// What it said.
+        /// The daemon's refusal, with the next step where there is one.
         fault: wire::Fault,
     },
     /// The daemon has ended a stream of events, and said why.

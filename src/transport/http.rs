@@ -117,7 +117,7 @@ pub struct Room {
 /// A whole body, and its share of the room for bodies.
 #[derive(Debug)]
 pub struct Taken {
-    /// What was sent.
+    /// The bytes of the body.
     pub bytes: Vec<u8>,
     /// Given back when it is dropped.
     pub share: Held,
@@ -208,7 +208,7 @@ impl Share {
         let more = (bytes - self.covered).max(self.covered).min(self.room.limits.most);
         let units = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let turn = timeout_at(until, self.room.free.clone().acquire_many_owned(units)).await;
-        // Nobody closes it; time may run out.
+        // The semaphore is never closed; only the time may run out.
         let Ok(Ok(more_units)) = turn else { return Err(Untaken::TooSlow) };
         match &mut self.held {
             Some(held) => held.merge(more_units),

@@ -53,7 +53,7 @@ impl ByteBudget {
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// The bytes that nobody holds.
+    /// The bytes that no connection holds.
     pub fn left(&self) -> usize {
         self.0.available_permits()
     }
@@ -85,7 +85,7 @@ impl Share {
     }
 }
 
-/// Reads lines.
+/// Reads lines from one peer, within bounds of length and time.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,

@@ -141,7 +141,7 @@ impl Body for EventStream {
 }
 
 impl EventStream {
-    /// Begins anew to wait for the time of a comment.
+    /// Starts the wait for the time of a comment again.
     fn rewind(&mut self) {
         let Some(every) = self.comments else { return };
         match &mut self.timer {

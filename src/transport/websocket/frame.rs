@@ -9,7 +9,7 @@ pub(super) enum Kind {
     More,
     /// Begins a message, in UTF-8.
     Text,
-    /// Begins a message.
+    /// Begins a message of bytes.
     Binary,
     Close,
     Ping,

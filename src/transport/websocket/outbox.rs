@@ -68,7 +68,7 @@ struct Message {
 enum End {
     /// With a close frame, after what waits.
     Close(Code),
-    /// As it is.
+    /// At once, without a close frame and without what waits.
     Cut,
 }
 
