@@ -1,4 +1,5 @@
-//! What is made of the table of endpoints: a type for each, any request, any reply, and the rows themselves.
+//! The types that are made from the table of endpoints: one for each endpoint, any request, any reply,
+//! and the rows themselves.
 
 use hyper::Method;
 use serde::Serialize;
@@ -164,7 +165,7 @@ macro_rules! define {
 for_each_endpoint!(define);
 
 impl Which {
-    /// Its row.
+    /// The row of the table that describes this endpoint.
     pub fn row(self) -> &'static Row {
         // The rows stand in the order of the variants, since both are made of the same table.
         &ENDPOINTS[self as usize]

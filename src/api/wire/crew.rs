@@ -212,7 +212,7 @@ pub struct HandedOver {
     pub place: u64,
     /// Whose work it was.
     pub from: String,
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
     /// What it is part of.
     pub task: String,
@@ -236,7 +236,7 @@ pub struct HandedOver {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferHandoff {
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
     /// What it is part of.
     pub task: String,

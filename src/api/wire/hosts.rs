@@ -1,4 +1,4 @@
-//! Tasks of a host's own agent, and answers of the person at the host, as they travel.
+//! Tasks that a host's own agent has asked for, and answers of the person at the host, as they travel.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Messages between agents as they travel. The messages themselves are in the broker's words.
+//! Messages between agents as they travel. The messages themselves have the form of the broker's protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -30,7 +30,8 @@ pub struct Used {
 }
 
 impl Used {
-    /// The same in a line, as far as anything is told. The model's name is as its worker has written it.
+    /// The same in a line, as far as the worker has reported it. The model's name is as the
+    /// worker has written it.
     pub fn in_words(&self) -> Option<String> {
         let parts = [
             (self.tokens_input, "tokens in"),
