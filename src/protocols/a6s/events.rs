@@ -59,7 +59,7 @@ pub struct Listener(u64);
 /// Says whether a connection may still go by its name.
 pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Where a connection is told things, for as long as it may go by its name.
+/// The outbox of a connection, which counts for as long as the connection may go by its name.
 struct Ear {
     outbox: Outbox,
     holds: Option<Holds>,
@@ -79,7 +79,7 @@ struct Book {
     by_age: BTreeMap<u64, Box<str>>,
 }
 
-/// Something that is told about.
+/// An execution or a background task, as far as the hub has reported it.
 #[derive(Default)]
 struct Subject {
     /// What its progress gives way to: a later one in the same state.
@@ -103,7 +103,7 @@ struct News {
     passing: Option<Topic>,
 }
 
-/// Keeps back what is told about a subject, until it is released or dropped.
+/// Holds back the events about a subject for one connection, until it is released or dropped.
 pub struct Hold {
     hub: Hub,
     listener: Listener,
@@ -154,7 +154,7 @@ impl Hub {
         }
     }
 
-    /// Whether anybody wants to know.
+    /// Whether any connection watches it.
     pub fn is_watched(&self, subject: &str) -> bool {
         self.book().subjects.get(subject).is_some_and(|it| !it.watchers.is_empty())
     }
@@ -205,7 +205,8 @@ impl Hub {
         }
     }
 
-    /// What waits is told if it is time, and answers when it will be if something else was told meanwhile.
+    /// Sends the waiting progress if it is time. Returns when it will be, if something
+    /// else was sent meanwhile.
     fn tell_waiting(&self, about: &str) -> Option<Instant> {
         let mut book = self.book();
         let subject = book.subjects.get_mut(about)?;
@@ -254,7 +255,7 @@ impl Drop for Hold {
     }
 }
 
-/// When something is told.
+/// When an event is sent.
 enum Due {
     Now,
     At(Instant),
@@ -319,7 +320,7 @@ impl Subject {
         }
     }
 
-    /// Whether and when something is told.
+    /// Decides whether and when an event is sent.
     fn judge(&self, told: &Told, now: Instant) -> Due {
         let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return Due::Now };
         if stand.part < last.part || (stand.part == last.part && last.is_over()) {
@@ -336,7 +337,8 @@ impl Subject {
         }
     }
 
-    /// Takes note of what is told now; what it gives way to, where it only says how far something has come.
+    /// Remembers the event that is sent now. Returns the topic of progress messages that it
+    /// replaces, if it is one itself.
     fn remember(&mut self, told: &Told, topic: Topic, now: Instant) -> Option<Topic> {
         self.over = told.is_last();
         let stand = told.stand()?;

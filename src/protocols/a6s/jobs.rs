@@ -24,7 +24,7 @@ pub(super) struct Begun {
 }
 
 impl A6s {
-    /// `agents.invoke`. Nothing of it is told before the answer is on its way.
+    /// `agents.invoke`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn invoke(&self, session: &Session, asked: &Invoke) -> Outcome {
         let context = asked.context.as_ref().map(|it| it.as_str());
         let (name, task) = (asked.agent_type.as_str(), asked.task.as_str());
@@ -181,7 +181,7 @@ impl A6s {
         Said::new(&serde_json::json!({ "ok": true }))
     }
 
-    /// What a worker is told: by the template of agents, or the task as it stands.
+    /// The prompt for a worker: made from the template of agents, or the task as it stands.
     fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, Fault> {
         if !meant.by_agent {
             return Ok(task.trim().to_owned());

@@ -118,7 +118,7 @@ impl A6s {
         }))
     }
 
-    /// Who is told what.
+    /// The hub, which decides which connections get which events.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
     }

@@ -1,4 +1,4 @@
-//! What happens to jobs, told to editors. A6s 4.
+//! Turns events about jobs into events for editors. A6s 4.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl A6s {
                 },
             }
         }
-        // What has ended with the daemon is told before its connections end.
+        // The ends of jobs that end with the daemon are sent before the connections end.
         while let Ok(event) = events.try_recv() {
             if let EventKind::Job(event) = &event.kind {
                 self.tell_of(event, &mut late).await;

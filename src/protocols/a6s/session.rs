@@ -61,7 +61,7 @@ struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a request comes to: its answer, and what its connection is told after it.
+/// The outcome of a request: its answer, and the events that its connection gets after it.
 pub(super) type Outcome = Result<(Said, Option<Hold>), Fault>;
 
 /// Serves a connection until it ends.

@@ -172,11 +172,11 @@ pub(super) struct Reader {
     pub(super) with_ids: bool,
     /// The last event that it has.
     pub(super) after: Option<EventSeq>,
-    /// Who reads, and is told nothing more when its token has ended.
+    /// The reader. When its token has ended, it gets no further event.
     pub(super) caller: Caller,
 }
 
-/// Why a reader is told nothing more.
+/// Why a reader gets no further event.
 enum End {
     Cut(CutOff),
     /// Its token is not good any more.

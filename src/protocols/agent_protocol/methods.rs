@@ -34,7 +34,8 @@ fn named(id: &str) -> Result<AgentId, Fault> {
     AgentId::parse(id).map_err(|_| Fault::not_found("Agent not found"))
 }
 
-/// The caller under the name that it gives itself, which must be free for anyone to take.
+/// The caller under the name that it gives itself. The name must be one that every process
+/// of this user may take.
 fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
     let reserved = || {
         Fault::forbidden(format!(
@@ -382,7 +383,7 @@ impl AgentProtocol {
         created(&map::event(&taken.event).expect("every event of the crew is on the timeline"))
     }
 
-    /// A person's word alone: an agent at this door is told where that is given.
+    /// Only a person appoints the lead. An agent at this door gets the command with which a person does.
     pub(super) async fn appoint(&self, body: &Members) -> Said {
         body.require(&["agent_id"], "agent_id is required")?;
         let agent = body.agent("agent_id")?;

@@ -74,7 +74,7 @@ struct Parts {
 }
 
 impl Broker {
-    /// A door over a repository, which is told from others by its folder and its number.
+    /// A door over a repository, which clients recognise by its folder and its number.
     pub fn new(
         provost: Provost,
         (repository, repository_id): (String, String),

@@ -322,7 +322,7 @@ pub struct Status {
 pub struct Identity {
     /// Its repository's folder.
     pub repository: String,
-    /// The number of the repository, by which its daemon is told from others.
+    /// The number of the repository, which differs from every other repository's.
     pub repository_id: String,
     /// The daemon's own version.
     pub version: &'static str,

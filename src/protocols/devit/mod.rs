@@ -428,7 +428,8 @@ impl Talk {
         self.say_unsigned(&Fault::invalid(why)).await
     }
 
-    /// A wrong secret fails loudly; a good one with a stale or repeated frame is told in words.
+    /// Refuses a frame. A peer with a wrong secret is cut off; one with a good secret and a stale or
+    /// repeated frame gets an error.
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {

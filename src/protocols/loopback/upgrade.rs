@@ -1,4 +1,4 @@
-//! Connections that stop being HTTP after an answer of 101.
+//! Connections that leave HTTP after an answer of 101, and are handed to their door.
 
 use std::time::Duration;
 

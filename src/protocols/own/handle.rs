@@ -1,4 +1,4 @@
-//! Carrying requests out: a handler for each endpoint of the table, and the one way to all of them.
+//! Carries requests out: a handler for each endpoint of the table, and the one function that calls them all.
 
 use std::sync::Arc;
 use std::time::Duration;

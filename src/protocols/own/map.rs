@@ -1,4 +1,4 @@
-//! The own API's words and ours.
+//! The dictionary between the own API's words and ours.
 
 pub(super) mod coordinate;
 pub(super) mod crew;

@@ -19,7 +19,7 @@ pub(super) enum Asked {
     Register(AgentId, Box<str>),
     Acquire(AgentId, Acquire),
     Release(AgentId, Release),
-    /// Whose locks; everybody's without a name.
+    /// The agent whose locks are asked for; `None` for all agents.
     Locks(Option<String>),
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),

@@ -53,7 +53,8 @@ impl Wit {
         }
     }
 
-    /// The caller under the name that it gave itself, which must be free for anyone to take.
+    /// The caller under the name that it gave itself. The name must be one that every process
+    /// of this user may take.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, Fault> {
         self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");

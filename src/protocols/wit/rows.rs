@@ -46,7 +46,7 @@ struct Told {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`; the symbol is told as it was asked for.
+/// The answer to `lock.acquire`; the symbol is written as the caller wrote it.
 pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     let lock = &granted.lock;
     Granted {
