@@ -35,7 +35,7 @@ impl Wanted {
         client: Client,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // From here on nothing is missed: what happens after this answer is told.
+        // From here on no change is missed: the host gets those that happen after this answer.
         let from = newest(&client).await.map_err(unavailable)?;
         if self.insert(place)? {
             tokio::spawn(self.clone().tell(client, from, peer));
@@ -95,7 +95,7 @@ fn unavailable(err: ClientError) -> ErrorData {
     ErrorData::internal_error(err.to_string(), None)
 }
 
-/// Why a host is told of nothing more.
+/// Why a host gets no further notice.
 pub(super) enum Over {
     /// The host has gone, or does not read what it is sent.
     Gone,

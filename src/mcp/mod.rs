@@ -1,8 +1,9 @@
-//! Provost as an MCP server: what agents' hosts call is asked of the daemon, over its own API.
+//! Provost as an MCP server: each call of an agent's host becomes a request to the daemon's own API.
 //!
-//! Promises: both eras of the protocol, with and without `initialize`; no call holds a host longer than it bears; what a
-//! tool answers has a shape, and a short text besides; a refusal is the tool's answer, with what to do next, and never an
-//! error of the protocol, which hosts do not show. Leaves every decision to the daemon: nothing is remembered here.
+//! Promises: both eras of the protocol work, with and without `initialize`; no call takes longer than a host
+//! waits; the answer of a tool has a shape, and a short text besides; a refusal is the tool's answer, with
+//! the next step, and never an error of the protocol, which hosts do not show. Leaves every decision to the
+//! daemon: nothing is remembered here.
 #![forbid(unsafe_code)]
 
 mod advice;
@@ -54,7 +55,7 @@ pub use session::{agent_of, folder, recorded_for, recorded_in};
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 
-/// What a model is told before it sees any tool. Hosts cut it at two thousand characters.
+/// The text that a model reads before it sees any tool. Hosts cut it at two thousand characters.
 const BEGINNING: &str =
     "Provost lets several agents work on one repository without treading on each other. Rules:";
 

@@ -1,6 +1,7 @@
-//! The outline of a message that is not kept: as much of it as says whose answer it waits for.
+//! Reads the outline of a message that is too long to be kept: whether it is a request, and its id.
 //!
-//! Read byte by byte, however long the message is, and in little memory. Whether the rest is JSON is not looked at.
+//! It reads byte by byte, in little memory, however long the message is. It does not check
+//! whether the rest is JSON.
 
 use rmcp::model::RequestId;
 

@@ -58,7 +58,7 @@ pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
 async fn stay_there(client: Client) -> Infallible {
     loop {
         tokio::time::sleep(Duration::from_secs(MCP_BEAT_EVERY_S)).await;
-        // Who is not of the crew is told so; a daemon that is away hears the next one.
+        // The daemon refuses an agent that is not in the crew; a daemon that is away gets the next one.
         let _heard = client.beat_crew().await;
     }
 }

@@ -1,4 +1,4 @@
-//! A tool: what hosts are told of it, and what it does.
+//! A tool: its name, texts and schemas for hosts, and the function that carries it out.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -227,7 +227,8 @@ fn bounded(arguments: &JsonObject) -> Result<(), Fault> {
     }
 }
 
-/// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
+/// Reads the arguments of a call. A model that gets them wrong learns which member is
+/// wrong, and can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
     bounded(&arguments)?;
     let arguments = Value::Object(arguments);

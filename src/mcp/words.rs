@@ -1,5 +1,5 @@
-//! Others' words in what a model reads: shortened, without escape sequences, and behind a bar, so that they cannot pass
-//! for the tool's own.
+//! Puts texts of other agents into what a model reads: shortened, without escape sequences, and behind a bar,
+//! so that they cannot pass for the tool's own words.
 
 use std::collections::BTreeSet;
 

@@ -162,7 +162,7 @@ fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
     )
 }
 
-/// What a host is told that has to follow the task by calling tools.
+/// The text for a host that has to follow the task by calling tools.
 fn started(begun: wire::Delegated) -> CallToolResult {
     let (id, now) = (&begun.task, &begun.state);
     let text = format!("Task {id} is {now}.\nNext: task_wait with task_id {id}");

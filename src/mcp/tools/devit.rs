@@ -1,5 +1,5 @@
-//! DevIt's names for what our tools do, with DevIt's arguments and answers (DevIt 1.15). The daemon is asked the same, and
-//! decides as it does for any other name.
+//! DevIt's names for our tools, with DevIt's arguments and answers (DevIt 1.15). They send the daemon the
+//! same requests, and it decides as for the other names.
 
 use std::time::Duration;
 

@@ -80,7 +80,7 @@ struct HandedOver {
     handoff_id: String,
     /// Whose work it was.
     from: String,
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
     /// What it is part of.

@@ -1,4 +1,4 @@
-//! A worker's word on its task.
+//! Reports of workers on their tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -88,7 +88,7 @@ fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
 }
 
 async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
-    // In one order for everybody, so that no two wait for each other.
+    // Every agent takes places in the same order, so that no two agents wait for each other.
     let places: BTreeSet<String> = asked.places.iter().map(|it| it.trim().to_owned()).collect();
     if places.is_empty() || places.len() > MCP_PLACES_MAX {
         return Err(Fault::new(format!(

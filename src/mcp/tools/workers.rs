@@ -1,4 +1,4 @@
-//! Who can be given work.
+//! Lists the workers that can be given tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
