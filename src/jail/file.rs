@@ -1,4 +1,4 @@
-//! What systems say differently about open files.
+//! Differences between systems about open files, under one name for each function.
 #![forbid(unsafe_code)]
 
 pub(super) use crate::system::identity;
@@ -22,12 +22,12 @@ mod system {
         (meta.ctime(), meta.ctime_nsec())
     }
 
-    /// Whether anybody may execute it.
+    /// Whether any user may execute it.
     pub(in super::super) fn may_be_executed(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o111 != 0
     }
 
-    /// Whether everybody may write it.
+    /// Whether every user may write it.
     pub(in super::super) fn may_be_written_by_all(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o002 != 0
     }

@@ -99,7 +99,7 @@ fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)
     Ok((child, UnixStream::from_std(ours)?))
 }
 
-/// Reads one stream to its end, faster than anyone can write it and into bounded memory.
+/// Reads one stream to its end, faster than any worker can write it and into bounded memory.
 fn reader(
     from: Option<impl AsyncRead + Unpin + Send + 'static>,
     stream: Stream,

@@ -205,7 +205,7 @@ impl Capture {
         let kept = streams.iter().flat_map(|kept| kept.head.iter().chain(&kept.tail));
         let mut later: Vec<&Chunk> = kept.filter(|chunk| chunk.end() > offset).collect();
         later.sort_by_key(|chunk| chunk.at);
-        // A cursor behind the end was never given: the end is told.
+        // A cursor behind the end was never given out: the page says where the end is.
         let (mut chunks, mut next, mut size) = (Vec::new(), offset.min(self.total), 0);
         for chunk in later {
             if size >= OUTPUT_PAGE_BYTES_MAX {

@@ -35,7 +35,7 @@ pub enum RootRefused {
     /// A file, pipe, socket or device where a directory is needed.
     #[error("{0}: is not a directory")]
     NotADirectory(String),
-    /// A worker's program is a regular file that may be executed and that not everybody may write.
+    /// A worker's program is a regular file that may be executed, and that not every user may write.
     #[error("{path}: {why}")]
     NotAProgram {
         /// As it was asked for.

@@ -185,7 +185,7 @@ struct Seen {
 struct Family(BTreeMap<i32, String>);
 
 impl Family {
-    /// Looks at everybody, and answers those of the family who are alive.
+    /// Looks at all processes, and returns those of the family that are alive.
     async fn look(&mut self, worker: i32) -> BTreeMap<i32, Seen> {
         let listed =
             Command::new("/bin/ps").args(["-axo", "pid=,ppid=,pgid=,rss=,lstart="]).env_clear().output();

@@ -1,5 +1,5 @@
-//! Systems other than Linux: what there is nothing to do for there. Where workers cannot be confined, everything
-//! refuses; nothing runs unconfined.
+//! Systems other than Linux, where some functions have nothing to do. Where workers cannot be confined, every
+//! function refuses, so that nothing runs unconfined.
 #![forbid(unsafe_code)]
 
 use std::io;

@@ -1,4 +1,4 @@
-//! What a daemon does to itself, and what it does for a jail whose supervisor was killed.
+//! What a daemon does to protect itself, and to end the processes of a jail whose supervisor was killed.
 #![forbid(unsafe_code)]
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Who descends from whom, by `/proc`, and how the last of them is found and ended.
+//! Finds the descendants of a process in `/proc`, and ends the last of them.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How a process that is about to become the worker says what went wrong on the way.
+//! Reports what has failed in a process that is about to become the worker.
 #![forbid(unsafe_code)]
 
 use std::fs::File;

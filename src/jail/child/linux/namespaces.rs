@@ -200,7 +200,8 @@ impl Owner {
     }
 }
 
-/// A process that can do nothing and tells nothing: it is the one that everybody inside could look at.
+/// Makes this process one that can do nothing and reveals nothing, since every process
+/// inside could look at it.
 fn become_inert(status: &OwnedFd) -> io::Result<()> {
     limits::drop_capabilities(true)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

@@ -1,5 +1,6 @@
-//! Pipes with names that a worker makes under a name that programs of the host open by themselves: they would wait there. Such a
-//! pipe is given another name as soon as it is seen, and goes when the run has ended, when the report has named it.
+//! Puts aside pipes that a worker makes under a name that programs of the host open by themselves: these
+//! would wait at the pipe. Such a pipe gets another name as soon as it is seen. It is removed when the run
+//! has ended and the report has named it.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;

@@ -1,8 +1,10 @@
-//! The system call filter: what no worker needs and what Landlock and namespaces do not see.
+//! The system call filter: it refuses calls that no worker needs, and that Landlock and
+//! namespaces do not see.
 //!
-//! Three programs, all pure BPF. One answers that a limit was set, and sets none: that of cores, which keeps handlers of
-//! crashes from being started as it is, and which many programs set to zero. One answers "no such call" for calls whose arguments lie in memory, where a
-//! filter cannot look, so that C libraries fall back to the older call that it can judge. The other answers "not
+//! There are three programs, all pure BPF. The first answers that a limit was set, and sets none: the limit
+//! of core files. As it is, it keeps handlers of crashes from being started, and many programs would set it
+//! to zero. The second answers "no such call" for calls whose arguments lie in memory, where a filter cannot
+//! look, so that C libraries fall back to the older call that it can judge. The third answers "not
 //! permitted". Calls of another architecture end the process; the x32 numbers do not exist.
 #![forbid(unsafe_code)]
 

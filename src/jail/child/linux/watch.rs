@@ -1,4 +1,4 @@
-//! What a supervisor looks at while its worker runs: the limits for which the kernel has no wall of its own.
+//! Checks a worker's limits while it runs: those for which the kernel has no wall of its own.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! How much a worker has made of what it may change: looked at from time to time, since nothing walls it in.
+//! Measures from time to time how much a worker has written, since the system has no wall for that.
 #![forbid(unsafe_code)]
 
 use std::fs;

@@ -141,7 +141,7 @@ impl Started {
     }
 }
 
-/// What a process is told at its start besides the usual: the handles that it inherits, and no others.
+/// What a process gets at its start besides the usual: the handles that it inherits, and no others.
 struct Attributes(Vec<u64>);
 
 impl Attributes {

@@ -1,4 +1,4 @@
-//! A token with which its process writes where it is let write, and nowhere else.
+//! A token with which its process can write only where it is permitted to.
 
 use std::fs::{self, OpenOptions};
 use std::io;
