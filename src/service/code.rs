@@ -283,7 +283,7 @@ fn leads_out(err: &std::io::Error) -> bool {
     refused || err.kind() == std::io::ErrorKind::CrossesDevices
 }
 
-/// A regular file, opened without waiting for anybody; `None` where there is none.
+/// A regular file, opened without waiting for another process; `None` where there is none.
 fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let options = reading_without_waiting();

@@ -1,4 +1,4 @@
-//! Looking at tasks, wherever they rest: the unfinished in memory, the rest in the store.
+//! Reads tasks wherever they are: the unfinished in memory, the rest in the store.
 
 use std::sync::Arc;
 

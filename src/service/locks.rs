@@ -173,7 +173,7 @@ impl Provost {
         };
         let called = self.calls_from(base, source, &[path.into()]).await;
         let mut callees: Vec<SymbolPath> = called.into_iter().map(|(_, callee)| callee).collect();
-        // Of a whole file, what others have in it is told as that.
+        // Locks in the file itself are reported as locks in the whole file, not as locks of callees.
         let is_whole = at.symbol().is_empty();
         callees.retain(|callee| full.as_ref() != Ok(callee) && !(is_whole && callee.file() == at.file()));
         let symbols: &[Box<str>] = if is_whole { &[] } else { &[path.into()] };
