@@ -1,4 +1,4 @@
-//! Shared by all effects: the way back to the core, and the switch that ends them all.
+//! Shared by all effects: the engine, to which results go, and the token that ends all effects.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -235,7 +235,7 @@ fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
     ))
 }
 
-/// Which file of a configuration git cannot read, and how a person is told the line.
+/// The file of a configuration that git cannot read, and the line as people are shown it.
 fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let git_dir = top.join(".git");

@@ -202,7 +202,7 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
         if entry.closed && old.is_none_or(|old| old.stamp != entry.stamp) {
             unknown.get_or_insert_with(|| format!("{} cannot be looked into", shown(path)));
         } else if let Some((kind, change)) = judged(old, entry) {
-            // One that was put aside is told by the name that the worker gave it.
+            // A pipe that was put aside is reported under the name that the worker gave it.
             let of_a_pipe = path.strip_suffix(PIPE_ASIDE.as_bytes()).filter(|_| entry.pipe);
             findings.push(Finding { path: shown(of_a_pipe.unwrap_or(path)).into(), kind, change });
         }

@@ -44,7 +44,7 @@ pub struct HookCommand {
     pub env: BTreeMap<String, String>,
 }
 
-/// What a hook is told: variables, and the whole of it for a file.
+/// The message for a hook: variables, and the whole of it as the content of a file.
 pub type Told = (Vec<(&'static str, String)>, String);
 
 /// What running hooks takes.

@@ -1,8 +1,9 @@
-//! What command lines that run outside of every jail name in a workspace, and what scripts and settings that are named lead
-//! to in turn. Blocking: files are looked at and read, never run.
+//! Finds what command lines that run outside of every jail name in a workspace, and what the scripts and
+//! settings among those lead to in turn. Blocking: it looks at files and reads them, and never runs one.
 //!
-//! What is found is held read-only: the file that a line names, a folder that an interpreter loads modules from, and what
-//! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
+//! The jail holds what is found read-only: the file that a line names, a folder that an interpreter loads
+//! modules from, and what a script of a shell starts or reads. What a line names by something unknown
+//! (`$DIR/f`) is held by the end of its path.
 
 mod interpreters;
 

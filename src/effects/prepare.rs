@@ -1,4 +1,5 @@
-//! From a task and its worker's profile to the plan of a jail. Blocking: it opens, hashes and copies files.
+//! Makes the plan of a jail from a task and its worker's profile. Blocking: it opens,
+//! hashes and copies files.
 //!
 //! It checks the facts of the permission again. It refuses a directory or program that has been replaced since: the
 //! permission was for the first one.

@@ -30,7 +30,7 @@ pub struct Parts {
     pub camera: watch::Receiver<Arc<Camera>>,
 }
 
-/// Carries out effects until it is told to stop.
+/// Carries out effects until the daemon stops.
 pub struct Hands {
     desk: Desk,
 }

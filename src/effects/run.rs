@@ -452,8 +452,7 @@ fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
-/// Puts on record what a run has left, before its end, so that an agent that is told of the end
-/// is told of that, too.
+/// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
 async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: Option<Watched>) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");

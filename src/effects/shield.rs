@@ -1,5 +1,5 @@
-//! What stays read-only in a task's directory besides the usual: repositories, what git's configuration names, settings
-//! that run later, and what our configuration adds. Blocking.
+//! Finds what stays read-only in a task's directory besides the usual: repositories, what git's configuration
+//! names, settings that run later, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
