@@ -148,7 +148,7 @@ pub struct Agents {
     pub list_roles: bool,
     /// Who is asked about code rather than others: an agent, or a role.
     pub code_agent: Option<AgentId>,
-    /// After so long an editor is told that an answer about code takes longer.
+    /// How long an editor waits for an answer about code before it gets an error about the delay.
     pub soft_deadline: Ttl,
     /// Whether ids that editors' plugins know from the beginning are names for the first agent.
     pub role_aliases: bool,

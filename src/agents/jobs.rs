@@ -53,7 +53,7 @@ pub struct JobAsk {
     pub agent: String,
     /// The worker that it is.
     pub worker: AgentId,
-    /// What the worker is told.
+    /// The prompt of the worker.
     pub prompt: String,
     /// Where it works, within the workspace.
     pub working_dir: Option<String>,

@@ -70,7 +70,7 @@ pub struct Step<Who> {
     pub name: Box<str>,
     /// The agent that takes the step.
     pub who: Who,
-    /// What the agent is told; `None` for a command.
+    /// The prompt of the agent; `None` for a command.
     pub prompt: Option<Box<str>>,
     /// Run instead of an agent.
     pub command: Vec<Box<str>>,

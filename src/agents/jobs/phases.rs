@@ -41,7 +41,7 @@ impl JobRunner {
         self.keep(ran, kept).map(drop)
     }
 
-    /// What there is to know before anybody begins.
+    /// Collects what the agent should know before the first run.
     async fn research(&self, wanted: &Wanted, around: &Rounds) -> Result<String, Stop> {
         self.begin(PhaseName::Research).await?;
         let looks = self.is_by_template().then(|| self.service.surroundings());
@@ -144,7 +144,7 @@ impl JobRunner {
         self.order.prompt.is_empty()
     }
 
-    /// What the agent is told of everything.
+    /// The prompt of an agent that does all phases in one run.
     fn prompt(&self, known: &Known<'_>) -> Result<Box<str>, Stop> {
         if !self.is_by_template() {
             return Ok(self.order.prompt.clone());

@@ -38,7 +38,7 @@ pub(super) struct Run {
     pub(super) worker: AgentId,
     /// Whether it is an agent: then it works in a private copy.
     pub(super) by_agent: bool,
-    /// What it is told.
+    /// The prompt, which is the task's goal.
     pub(super) prompt: Box<str>,
     /// Where it works, within the workspace.
     pub(super) working_dir: Option<Box<str>>,
@@ -195,7 +195,7 @@ impl JobRunner {
         }
     }
 
-    /// What an agent is told of what its work is a part of.
+    /// The errand of an agent's task: what its work is a part of.
     fn errand(&self, run: &Run) -> Option<Errand> {
         run.by_agent.then(|| Errand {
             job: format!("job_{}", self.job.id).into(),
