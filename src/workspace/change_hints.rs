@@ -103,7 +103,8 @@ mod kernel {
     }
 
     impl Listeners {
-        /// Rings for all who want hints of one of these watches; for everybody, when some were lost.
+        /// Rings for every listener that wants hints of one of these watches; for all listeners, when
+        /// some hints were lost.
         fn ring(&self, events: &[u8]) {
             let mut rest = events;
             while let Some((head, more)) = rest.split_at_checked(HEAD) {
@@ -140,7 +141,7 @@ mod kernel {
                 Err(_) => break,
             }
         }
-        // There will be no hints any more: everybody looks once, and then by the clock.
+        // There will be no hints any more: each listener looks once, and then by the clock.
         let mut listeners = shared.listeners();
         listeners.silent = true;
         for bell in listeners.bells.values() {
