@@ -107,7 +107,7 @@ pub struct Start {
     pub ready: Option<std::fs::File>,
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until a signal, an order or idleness ends it.
 ///
 /// # Errors
 /// Why it could not start, with what to do; also written to [`Start::ready`].
@@ -417,7 +417,8 @@ impl Daemon {
         self.open(door, at, place)
     }
 
-    /// The sockets of the wit door, in the work trees. What is in their way is told, and is no reason not to start.
+    /// Places the sockets of the wit door in the work trees. What is in their way is reported, and is
+    /// no reason not to start.
     #[cfg(unix)]
     async fn open_wit(&self, config: &Config) {
         let running = (self.doors.clone(), self.stop.clone(), self.capacity.clone());

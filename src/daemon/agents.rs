@@ -1,4 +1,4 @@
-//! From the configuration's words about agents to what runs them and what doors say of them.
+//! Translates the configuration's agents into profiles of workers, and into the agents that doors list.
 
 mod surroundings;
 mod workflows;

@@ -1,5 +1,5 @@
-//! The system's clock, watched: one that is set ahead or back is logged, put on record, and told for as long as the
-//! daemon runs.
+//! Watches the system's clock. One that is set ahead or back is logged, put on record, and shown for as
+//! long as the daemon runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ struct Jump {
     to: Timestamp,
 }
 
-/// What is told of the daemon, with what there is to say of the clock at that moment.
+/// The answer to `GET /about`, with the notes about the clock and the store at that moment.
 pub(super) fn told_with(
     shared: Arc<Mutex<Shared>>,
     watch: Arc<Watch>,

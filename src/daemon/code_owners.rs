@@ -1,4 +1,4 @@
-//! The repository's `CODEOWNERS`: whose files are whose, as far as names of agents stand there. Read again when it changes.
+//! Reads the repository's `CODEOWNERS`, as far as it names agents, and reads it again when it changes.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! From the configuration's words about notices to what shows them.
+//! Translates the configuration of desktop notices for the module that shows them.
 
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! What the published server of Agent Protocol has left in the repository: told of once, or taken over.
+//! What the published server of Agent Protocol has left in the repository: reported once, or imported.
 //!
 //! The daemon does not trust a repository's content. It opens the database only after a person has said so,
 //! in the configuration or by the command.
@@ -73,7 +73,7 @@ fn stamp(provost: &Provost) -> Option<String> {
     Some(format!("{} {}", meta.len(), written.as_nanos()))
 }
 
-/// Writes down what became of it. Where that cannot be, it is told again, or passed over again.
+/// Writes down what became of the database. If that fails, the next start reports it or reads it again.
 fn remember(path: &Path, what: &str) {
     let fresh: PathBuf = path.with_extension("new");
     let write = || -> io::Result<()> {

@@ -137,7 +137,7 @@ fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
         // Still there: it is ignored from now on, which is nothing that became of it.
         Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
         Way::Deleted => (Seen::Deleted, None),
-        // Gone again by now, which is told next.
+        // The file is gone again by now; the next look reports that.
         _ if after == Some(Content::Missing) => return None,
         Way::Created => (Seen::Created, after),
         Way::Changed => (Seen::Changed, after),

@@ -1,4 +1,4 @@
-//! From the configuration's words to what each part wants to know.
+//! Translates the configuration into what each part of the daemon takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -85,7 +85,7 @@ impl WitSockets {
     /// Places the sockets, and keeps them there until the daemon stops.
     pub(super) async fn keep(self) {
         let (stop, tasks) = (self.stop.clone(), self.tasks.clone());
-        // Files are looked at where it may take long: a network's disk must not stall anybody.
+        // Files are looked at on a thread that may block: a slow network disk must not stall other tasks.
         let Ok(mut sockets) = looked(self).await else { return };
         tasks.spawn(async move {
             while tokio::time::timeout(LOOK_EVERY, stop.cancelled()).await.is_err() {

@@ -1,4 +1,4 @@
-//! What agents are told of the workspace before they begin: how git says that it stands.
+//! Describes the workspace for agents before they begin, as `git status` does.
 
 use crate::agents::Surroundings;
 use crate::config::Places;

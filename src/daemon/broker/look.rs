@@ -1,8 +1,9 @@
-//! A look at one work tree: which files are changed there, as git says it, and in which folders more could change.
+//! Looks at one work tree: finds the files that are changed there, as git says it, and the folders in
+//! which more could change.
 //!
-//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it finds: the
-//! folder in which it keeps its things is named to it, so that no pointer in the work tree leads it to another one, and
-//! the filters that are configured there are switched off.
+//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it
+//! finds. The call names the folder of the repository, so that no pointer in the work tree leads git to
+//! another one, and switches off the filters that are configured there.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
