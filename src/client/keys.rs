@@ -1,4 +1,4 @@
-//! Changing keys: in their files first, then in the daemon, if one runs.
+//! Changes keys: in their files first, then in the daemon, if one runs.
 
 use serde_json::{Value, json};
 

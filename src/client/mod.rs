@@ -1,9 +1,9 @@
-//! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question, or kept
-//! ones for a caller that asks many.
+//! Talks to a running daemon: to its own API over its Unix socket or named pipe. It uses a connection for
+//! each question, or kept ones for a caller that asks many.
 //!
-//! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
-//! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
-//! say to a person to `cli`.
+//! Promises: nothing is sent before the kernel has said that the listener runs as this user; answers are
+//! bounded in size and time; every error says in one sentence what happened. Leaves to `cli` how a daemon is
+//! started and what a person reads.
 #![forbid(unsafe_code)]
 
 pub mod approvals;

@@ -1,7 +1,7 @@
-//! Talking to the daemon from inside a jail: signed frames at the door that was made for this run.
+//! Talks to the daemon from inside a jail: signed frames at the door that was made for this run.
 //!
-//! Every question names itself and every answer says which one it answers, so that several processes of a worker can
-//! share an inherited connection; a lock in the worker's own temporary folder lets them take turns.
+//! Every question has an id, and every answer names the question. So several processes of a worker can share
+//! an inherited connection; a lock in the worker's own temporary folder lets them take turns.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};

@@ -1,4 +1,4 @@
-//! Talking to the daemon from inside a jail: there is none on Windows whose door could be spoken at.
+//! Stands in for the worker's client on Windows, where no run has a door.
 #![forbid(unsafe_code)]
 
 use std::io;

@@ -126,7 +126,7 @@ struct Open {
     idle: BTreeMap<u64, u64>,
 }
 
-/// Who has a connection, as far as anybody has looked.
+/// The holder of a connection, as far as it was looked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     Unknown,
@@ -387,7 +387,7 @@ impl Open {
         id.is_some_and(|id| self.close(id))
     }
 
-    /// What everybody has who is known; `but` is counted, and not to be closed.
+    /// The connections of each known process. The connection `but` is counted, and is not to be closed.
     fn shares(&self, but: u64) -> BTreeMap<Whose, Share> {
         let mut shares: BTreeMap<Whose, Share> = BTreeMap::new();
         let known = |id: &u64| {
@@ -413,7 +413,7 @@ impl Open {
 
     /// See [`Guard::makes_room`].
     fn make_room_for(&mut self, id: u64, most: usize, spare: usize) -> bool {
-        // One that was closed meanwhile is not in anybody's way.
+        // A connection that was closed meanwhile takes no room.
         let Some(own) = self.all.get(&id).map(|it| it.whose) else { return true };
         if self.all.len() <= most {
             return true;

@@ -1,4 +1,4 @@
-//! HTTP on one connection: heads within a bound, bodies bounded each, and all of a door together.
+//! HTTP on one connection: bounds for heads, for each body, and for all bodies of a door together.
 
 use std::error::Error;
 use std::pin::Pin;

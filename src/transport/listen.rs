@@ -250,7 +250,7 @@ fn open_folder(path: &Path, place: Place) -> Result<OwnedFd, BindError> {
     Ok(folder)
 }
 
-/// Makes the socket inside the private folder, where its mode can be set before anyone can reach it.
+/// Makes the socket inside the private folder, where its mode can be set before any process can reach it.
 fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd, UnixListener, Identity)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let private = fs::openat(folder, name, flags, Mode::empty())?;

@@ -1,7 +1,7 @@
 //! TCP on this machine alone: the same port of both loopback addresses, and of no other.
 //!
-//! The addresses are literals: no name is resolved, no setting says otherwise, so that a door can never be reached from
-//! another machine. Who of this machine has connected is for `auth` to find out.
+//! The addresses are literals: no name is resolved and no setting changes them, so that a door can never be
+//! reached from another machine. `auth` finds out which process of this machine has connected.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

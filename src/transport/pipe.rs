@@ -60,7 +60,7 @@ pub enum Place {
 /// Why a pipe cannot be had. The texts are for the person who starts the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Someone listens there, or has made it to be in our way.
+    /// Another process listens there, or has taken the name to keep the daemon from it.
     #[error("{}: another process has this pipe; stop that daemon or choose another name", .0.display())]
     InUse(PathBuf),
     /// Not the name of a pipe.
