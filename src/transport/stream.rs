@@ -73,7 +73,7 @@ impl Stream {
     /// Refuses the peer so that it cannot be overlooked, and closes.
     ///
     /// `last_words` should be without a line break: a client that waits for a whole line then gets an error
-    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while someone who
+    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while a person who
     /// watches the bytes reads why. If the peer has sent nothing that could be left unread, a line that is
     /// not UTF-8 does the same. Does not wait; a peer that does not read loses the words.
     pub fn close_with_reset(self, last_words: &[u8]) {
