@@ -22,7 +22,7 @@ pub enum Reach {
 pub struct Row {
     /// The endpoint that this row describes.
     pub which: Which,
-    /// What it does, in one sentence.
+    /// The endpoint's purpose in one sentence, which is printed in the document.
     pub sentence: &'static str,
     /// The method of the client that asks it.
     pub name: &'static str,

@@ -71,9 +71,9 @@ pub struct Fault {
 pub struct Delegate {
     /// Chosen by the caller; made here when absent.
     pub task: Option<String>,
-    /// What is to be done.
+    /// The task in the asker's words; must not be empty.
     pub goal: String,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: String,
     /// Relative to the workspace.
     pub working_dir: Option<String>,
@@ -190,7 +190,7 @@ pub struct Approval {
     pub task: Option<String>,
     /// The worker of the delegation; absent for other verbs.
     pub worker: Option<String>,
-    /// What policy was asked about.
+    /// The name of the tool about which policy was asked.
     pub tool: String,
     /// The rule that asks.
     pub rule: String,
@@ -198,7 +198,7 @@ pub struct Approval {
     pub reason: String,
     /// `low`, `medium`, `high`.
     pub risk: String,
-    /// Where it would work.
+    /// The directory where the worker would work, relative to the workspace.
     pub working_dir: Option<String>,
     /// What it may reach over the network.
     pub network: String,
@@ -217,7 +217,7 @@ pub struct Approval {
     pub host: bool,
     /// When it was asked.
     pub asked_at: String,
-    /// Until when it waits.
+    /// When it stops waiting; without an answer, the request fails then.
     pub expires_at: String,
     /// Digest the answer is bound to.
     pub digest: String,
@@ -247,9 +247,9 @@ pub struct Note {
 pub struct Task {
     /// The id that the asker chose, or the daemon in its place.
     pub id: String,
-    /// What is to be done.
+    /// The task in the asker's words; lists have only its beginning.
     pub goal: String,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: String,
     /// `cli` or `polling`.
     pub worker_kind: String,
@@ -298,7 +298,7 @@ pub struct Task {
     pub failure: Option<Value>,
     /// Exit code of its worker process.
     pub exit_code: Option<i64>,
-    /// What was said about it.
+    /// The task's history, oldest first.
     pub notes: Vec<Note>,
 }
 
@@ -324,7 +324,7 @@ pub struct Finding {
     pub change: String,
 }
 
-/// What became of watched files.
+/// The changes of the files that the asker wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FilesChanged {
     /// The changed files, up to a bound.
@@ -406,7 +406,7 @@ pub struct OutputQuery {
 pub struct Output {
     /// The pieces in the order in which the worker wrote them.
     pub chunks: Vec<Chunk>,
-    /// Where to go on.
+    /// The position at which the next request continues.
     pub next: u64,
     /// Whether nothing more will come.
     pub done: bool,
@@ -454,7 +454,7 @@ pub struct EventStreamQuery {
 pub struct Events {
     /// In order, as stored.
     pub events: Vec<Value>,
-    /// Where to go on.
+    /// The number after which the next request continues.
     pub next: u64,
 }
 
@@ -473,7 +473,7 @@ pub struct Agent {
     pub last_seen: Option<String>,
     /// When it registered, if it has.
     pub registered_at: Option<String>,
-    /// What people call it.
+    /// The name that people call it; absent where it has none.
     #[serde(default)]
     pub name: Option<String>,
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
@@ -497,13 +497,13 @@ pub struct About {
     pub started_at: String,
     /// The absolute path of the workspace.
     pub root: String,
-    /// Where its state is.
+    /// The absolute path of the folder with its state.
     pub state_dir: String,
     /// Its doors and their addresses.
     pub doors: Vec<DoorAt>,
     /// Digest of the rules in force.
     pub policy: String,
-    /// Where the rules come from.
+    /// The file of the rules, or `builtin:NAME`.
     pub policy_source: String,
     /// Workers of the configuration.
     pub workers: Vec<WorkerAt>,
@@ -565,7 +565,7 @@ pub struct Listen {
 /// `POST /record`: put something on record, for instance a key that was added.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// What kind of thing.
+    /// The kind of record, such as `key.added`; only a few are accepted.
     pub what: String,
     /// What the record is about, such as the name of a key; bounded.
     pub subject: String,

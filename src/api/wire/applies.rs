@@ -59,7 +59,7 @@ pub struct Applied {
     pub skipped: u32,
     /// The others, each with a reason.
     pub errors: Vec<String>,
-    /// By which it can be undone.
+    /// The number by which it can be undone; absent where nothing was to be written.
     pub apply: Option<u64>,
     /// The approval that it waits for.
     pub approval: Option<u64>,

@@ -29,7 +29,7 @@ pub struct TakeLock {
 pub struct Locked {
     /// The caller's lock, as it is now.
     pub lock: Lock,
-    /// What its holder should know.
+    /// Warnings for the holder.
     pub warnings: Vec<Told>,
     /// Warnings that are not listed.
     pub more: usize,
@@ -44,7 +44,7 @@ pub struct Lock {
     pub asked: String,
     /// The agent that has the lock.
     pub holder: String,
-    /// What people call the holder.
+    /// The name that people call the holder; absent where it has none.
     pub name: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,
@@ -70,7 +70,7 @@ pub struct Told {
     pub kind: String,
     /// A sentence that says what it is, and of which agent.
     pub message: String,
-    /// Whose doing it is.
+    /// The agent whose lock, claim or intent it is.
     pub holder: Option<String>,
     /// The symbol that is locked.
     pub symbol: Option<String>,
@@ -115,7 +115,7 @@ pub struct Whose {
 pub struct Locks {
     /// In the order of their first grants.
     pub locks: Vec<Lock>,
-    /// Who waits for one, longest first.
+    /// The agents that wait for one, longest first.
     pub waiting: Vec<Waiter>,
 }
 
@@ -153,7 +153,7 @@ pub struct Left {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Declare {
-    /// What is to be done.
+    /// The change, in the caller's words; must not be empty.
     pub description: String,
     /// The paths of the files that the change is about, from the root of the repository.
     pub files: Vec<String>,
@@ -172,7 +172,7 @@ pub struct Declare {
 pub struct Declared {
     /// The caller's new intent.
     pub intent: Intent,
-    /// What it collides with.
+    /// The locks, claims and intents of other agents that the change collides with.
     pub conflicts: Vec<Told>,
     /// Conflicts that are not listed.
     pub more: usize,
@@ -193,7 +193,7 @@ pub struct CheckConflicts {
 /// Answer to [`CheckConflicts`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Conflicts {
-    /// What is in the way.
+    /// The locks, claims and intents that the change would collide with.
     pub conflicts: Vec<Told>,
     /// Conflicts that are not listed.
     pub more: usize,
@@ -206,13 +206,13 @@ pub struct Intent {
     pub id: String,
     /// The agent that has announced it.
     pub agent: String,
-    /// What people call that agent.
+    /// The name that people call that agent; absent where it has none.
     pub name: Option<String>,
-    /// What is to be done.
+    /// The change, in that agent's words.
     pub description: String,
     /// The files that it will change.
     pub files: Vec<IntentFile>,
-    /// In which symbols of them.
+    /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<String>,
     /// `declared`, `active`, `resolved`, `abandoned`.
     pub status: String,
@@ -274,7 +274,7 @@ pub struct WithdrawContract {
 /// `POST /appoint-lead`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppointLead {
-    /// Who is to lead the crew.
+    /// The name of the agent that is to lead the crew.
     pub agent: String,
 }
 
@@ -406,7 +406,7 @@ pub struct Violation {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guard {
-    /// What it would write.
+    /// The files that the caller is about to write.
     pub edits: Vec<Edit>,
 }
 
@@ -418,7 +418,7 @@ pub struct Edit {
     pub path: String,
     /// What it contains before, in Base64; with `after` or not at all.
     pub before: Option<String>,
-    /// What it contains after.
+    /// The content after the write, in Base64; with `before` or not at all.
     pub after: Option<String>,
     /// Of the file, this symbol alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -429,7 +429,7 @@ pub struct Edit {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guarded {
-    /// As whom the caller was asked about.
+    /// The name of the agent as which the caller was judged.
     pub agent: String,
     /// Locks and claims of others in its way.
     pub blocked: Vec<Blocked>,
@@ -445,7 +445,7 @@ pub struct NearIntent {
     pub agent: String,
     /// The file, or a symbol of it.
     pub at: String,
-    /// What they will do.
+    /// The change, in that agent's words.
     pub description: String,
 }
 

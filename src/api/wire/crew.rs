@@ -11,7 +11,7 @@ pub struct JoinCrew {
     pub tool: String,
     /// `lead`, `specialist`, `worker`; the latter when absent.
     pub role: Option<String>,
-    /// What it can do.
+    /// The caller's abilities, in its own words.
     pub capabilities: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ pub struct FileHeld {
     pub file: String,
     /// `claimed`, `locked`, `conflicted`.
     pub how: String,
-    /// Whose it is, or was.
+    /// The agent that has the file; where it is in conflict, the one that had it.
     pub agent: String,
 }
 
@@ -145,7 +145,7 @@ pub struct Stake {
 pub struct TaskForMe {
     /// The id of the task.
     pub id: String,
-    /// What it is called.
+    /// The title that its requester has given it.
     pub title: String,
     /// The agent that has requested it.
     pub by: String,
@@ -162,7 +162,7 @@ pub struct HandoffForMe {
     pub id: String,
     /// The agent that hands the work over.
     pub from: String,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it.
     pub task: String,
     /// The work that is done so far, in the words of the agent that hands over.
     pub summary: String,
@@ -185,7 +185,7 @@ pub struct HeldFile {
     pub file: String,
     /// `claimed`, `locked` by the lead, `conflicted`.
     pub how: String,
-    /// Whose it is, or was.
+    /// The agent that has the file; where it is in conflict, the one that had it.
     pub holder: String,
     /// When its holder claimed it.
     pub since: Option<String>,
@@ -210,11 +210,11 @@ pub struct HandedOver {
     pub id: String,
     /// Its place in lists; rises.
     pub place: u64,
-    /// Whose work it was.
+    /// The agent that hands the work over.
     pub from: String,
     /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it.
     pub task: String,
     /// `pending`, `accepted`, `rejected`.
     pub state: String,
@@ -226,9 +226,9 @@ pub struct HandedOver {
     pub files_created: Vec<String>,
     /// What the next agent should know; may be empty.
     pub context: String,
-    /// What is in the way.
+    /// Problems that stand in the way, in the words of the agent that hands over.
     pub blockers: Vec<String>,
-    /// Since when it waits.
+    /// When it was handed over.
     pub at: String,
 }
 
@@ -238,7 +238,7 @@ pub struct HandedOver {
 pub struct OfferHandoff {
     /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it; must not be empty.
     pub task: String,
     /// The work that is done so far; must not be empty.
     pub summary: String,
@@ -248,7 +248,7 @@ pub struct OfferHandoff {
     pub files_created: Vec<String>,
     /// What the next agent should know; may be empty.
     pub context: String,
-    /// What is in the way.
+    /// Problems that stand in the way; may be empty.
     pub blockers: Vec<String>,
 }
 

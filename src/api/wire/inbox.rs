@@ -105,7 +105,7 @@ pub struct Work {
 pub struct WorkOrder {
     /// The id of the task.
     pub task: String,
-    /// What is to be done.
+    /// The task in the asker's words.
     pub goal: String,
     /// How long the worker may take, in seconds.
     pub timeout_s: u64,

@@ -11,7 +11,7 @@ pub struct ChangesKept {
     pub files: Vec<String>,
     /// Whether they can be applied.
     pub can_apply: bool,
-    /// What was left out.
+    /// Files that were not kept, each with the reason.
     pub left_out: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ pub struct PostPublished {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PostsQuery {
-    /// Whose inbox; everything when absent.
+    /// The agent whose inbox is read; all messages when absent.
     pub inbox: Option<String>,
     /// After which number; without it, and without an inbox, the newest.
     pub since: Option<u64>,
@@ -34,7 +34,7 @@ pub struct PostsQuery {
 pub struct Posts {
     /// The messages, oldest first, as many as fit into an answer.
     pub posts: Vec<Post>,
-    /// Where the next question goes on.
+    /// The number after which the next request continues.
     pub last_seq: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct RosterRow {
     pub agent: String,
     /// The status word that the agent published last.
     pub status: String,
-    /// What they are busy with.
+    /// The present activity, in a word or two; absent where the agent has named none.
     pub phase: Option<String>,
     /// The program that the agent says it is; empty when it has said none.
     pub cli: String,

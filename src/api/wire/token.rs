@@ -20,14 +20,14 @@ pub struct MintToken {
 pub struct Minted {
     /// The token, shown this once.
     pub secret: String,
-    /// What is kept of it.
+    /// The description of the token, which the daemon keeps.
     pub token: Token,
 }
 
 /// A token, without itself. An element of the answer to `GET /tokens`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// What it goes by.
+    /// The id by which `POST /revoke-tokens` names it.
     pub id: String,
     /// The agent that the token is for.
     pub agent: String,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a worker says that it has used: claims, as they are.
+/// The resources that a worker says it has used. The daemon shows these claims and never relies on them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
