@@ -113,11 +113,11 @@ fn end_of_string(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What a method has answered.
+/// The answer of a method.
 #[derive(Debug)]
 pub(super) struct Said {
     result: Result<Box<RawValue>, Fault>,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it; `None` for answers that take no feedback.
     pub(super) log: Option<String>,
 }
 

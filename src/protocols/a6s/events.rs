@@ -47,7 +47,7 @@ pub enum Told {
     Complete {
         /// Its id, as clients know it.
         execution: Box<str>,
-        /// What `execution.status` answers from now on.
+        /// The answer of `execution.status` from now on.
         result: Box<RawValue>,
     },
 }
@@ -88,7 +88,7 @@ struct Subject {
     watchers: BTreeSet<Listener>,
     /// Watchers whose question was not answered yet, and what they are told afterwards.
     held: BTreeMap<Listener, Vec<News>>,
-    /// What was told last.
+    /// The state of the event that was sent last.
     last: Option<Stand>,
     last_at: Option<Instant>,
     /// Progress that waits until it may be told.

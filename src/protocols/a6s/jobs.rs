@@ -17,9 +17,9 @@ use crate::domain::{Job, JobKind, JobResult, Refusal};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {
-    /// By which editors know it.
+    /// The id by which editors know it.
     pub(super) id: String,
-    /// By which feedback refers to it.
+    /// The id by which feedback refers to it.
     pub(super) log: String,
 }
 

@@ -50,7 +50,7 @@ pub use envelope::Fault;
 use events::Hub;
 use session::{Outcome, Session};
 
-/// Where the socket is.
+/// The path of the WebSocket.
 const PATH: &str = "/ws";
 
 /// The version of the WebSocket protocol. RFC 6455, 4.1.
@@ -166,7 +166,7 @@ impl A6s {
         Arc::clone(&self.0.contents).try_acquire_many_owned(u32::try_from(units).ok()?).ok()
     }
 
-    /// As whom a connection speaks.
+    /// The agent as which a connection speaks: that of its token, or `editor`.
     fn speaks_as(caller: &Caller) -> Result<Principal, Rejected> {
         let name = match caller.agent() {
             Some(agent) => agent.clone(),

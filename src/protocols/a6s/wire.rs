@@ -30,7 +30,7 @@ pub struct Nothing {}
 pub struct Invoke {
     /// An agent's id or name, or a role.
     pub agent_type: Text,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: Text,
     /// Whatever the editor adds.
     pub context: Option<Json>,
@@ -42,7 +42,7 @@ pub struct Invoke {
 pub struct Launch {
     /// An agent's id or name, or a role.
     pub agent_type: Text,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: Text,
 }
 
@@ -151,7 +151,7 @@ pub struct FleetCommand {
 /// `scan.techDebt`, `scan.modernize`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Scan {
-    /// What is to be looked at.
+    /// The repository to scan, by its path or URL; only this daemon's own is accepted.
     #[serde(alias = "repositoryUrl")]
     pub repository_url: Text,
 }
@@ -193,7 +193,7 @@ pub struct Agent {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it is good for.
+    /// A text for people about what the agent is good for.
     pub description: String,
     /// `available`, `busy`, `offline`.
     pub status: &'static str,
@@ -208,7 +208,7 @@ pub struct FleetAgent {
     pub agent: Agent,
     /// Its id once more.
     pub agent_id: String,
-    /// What it can do.
+    /// The capability by which editors choose it, such as `BUILD`.
     pub capability: String,
     /// The capability once more, under the name that another editor looks for.
     pub group: String,
@@ -254,7 +254,7 @@ pub struct FleetTotals {
     pub busy: usize,
     /// Those that cannot work.
     pub offline: usize,
-    /// By what they can do.
+    /// The same by capability.
     pub by_capability: BTreeMap<String, CapabilityTotals>,
 }
 
@@ -380,7 +380,7 @@ pub struct Step {
 pub struct BackgroundTask {
     /// The id of the task.
     pub id: String,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: String,
     /// By whom, as it was asked for.
     pub agent_type: String,
@@ -439,9 +439,9 @@ pub struct Event<'a, T> {
 pub struct Success<'a> {
     /// As it was asked.
     pub id: &'a RawValue,
-    /// What the method answers.
+    /// The result, whose type depends on the method.
     pub result: &'a RawValue,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_log_id: Option<&'a str>,
 }
@@ -453,7 +453,7 @@ pub struct Failure<'a> {
     pub id: &'a RawValue,
     /// A sentence, never empty.
     pub error: &'a str,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_log_id: Option<&'a str>,
 }
@@ -462,10 +462,10 @@ pub struct Failure<'a> {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Request<'a> {
-    /// By what its answer is known.
+    /// The id that the answer echoes.
     #[serde(borrow)]
     pub id: Option<&'a RawValue>,
-    /// What is asked for.
+    /// The name of the method; a string, if the request is well-formed.
     #[serde(borrow)]
     pub method: Option<&'a RawValue>,
     /// The parameters of the method; absent counts as none.

@@ -50,7 +50,7 @@ use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
 
-/// What people see of a door.
+/// The part of the configuration that people see at the door.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The project's name; the one of its folder without it.

@@ -8,12 +8,12 @@ use serde_json::Value;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum BrokerMessage {
-    /// Where an agent stands.
+    /// The state of an agent.
     #[serde(rename = "agent.status")]
     Status {
         /// The agent whose status it is.
         agent_id: String,
-        /// What `agent.status` says.
+        /// The payload of `agent.status`.
         payload: StatusPayload,
     },
     /// Work that is done.
@@ -21,7 +21,7 @@ pub enum BrokerMessage {
     Artifact {
         /// The agent that has done the work.
         agent_id: String,
-        /// What `agent.artifact` says.
+        /// The payload of `agent.artifact`.
         payload: ArtifactPayload,
     },
     /// An agent cannot go on.
@@ -29,7 +29,7 @@ pub enum BrokerMessage {
     Blocked {
         /// The agent that cannot go on.
         agent_id: String,
-        /// What `agent.blocked` says.
+        /// The payload of `agent.blocked`.
         payload: BlockedPayload,
     },
     /// Work was checked, and is good.
@@ -37,7 +37,7 @@ pub enum BrokerMessage {
     Verified {
         /// The agent whose work was checked.
         agent_id: String,
-        /// What `agent.verified` says.
+        /// The payload of `agent.verified`.
         payload: VerifiedPayload,
     },
     /// Work was checked, and has faults.
@@ -45,7 +45,7 @@ pub enum BrokerMessage {
     Feedback {
         /// The agent that gets the message, whose work has the faults.
         agent_id: String,
-        /// What `agent.feedback` says.
+        /// The payload of `agent.feedback`.
         payload: FeedbackPayload,
     },
     /// An answer to a question.
@@ -53,7 +53,7 @@ pub enum BrokerMessage {
     Answer {
         /// The agent that gets the answer.
         agent_id: String,
-        /// What `agent.answer` says.
+        /// The payload of `agent.answer`.
         payload: AnswerPayload,
     },
     /// A question to the supervisor.
@@ -61,7 +61,7 @@ pub enum BrokerMessage {
     Question {
         /// The agent that asks.
         agent_id: String,
-        /// What `agent.question` says.
+        /// The payload of `agent.question`.
         payload: QuestionPayload,
     },
     /// Files that will be changed.
@@ -69,7 +69,7 @@ pub enum BrokerMessage {
     Intent {
         /// The agent that will change them.
         agent_id: String,
-        /// What `agent.intent` says.
+        /// The payload of `agent.intent`.
         payload: IntentPayload,
     },
     /// A branch was merged.
@@ -81,7 +81,7 @@ pub enum BrokerMessage {
         /// As git-paw's own hook sends it; then much of the payload is missing.
         #[serde(default, skip_serializing)]
         agent_id: Option<String>,
-        /// What `agent.learning` says.
+        /// The payload of `agent.learning`.
         payload: LearningPayload,
     },
     /// Work is to be checked.
@@ -111,7 +111,7 @@ pub struct StatusPayload {
     /// The program that the agent says it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cli: Option<String>,
-    /// What the sender is busy with.
+    /// The sender's present activity, in a word or two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Further data in any form.
@@ -124,7 +124,7 @@ pub struct StatusPayload {
 pub struct ArtifactPayload {
     /// One word, such as `done` or `committed`.
     pub status: String,
-    /// What others can use.
+    /// Names that other agents can use from now on.
     #[serde(default)]
     pub exports: Vec<String>,
     /// Paths of the files that belong to the work.
@@ -223,7 +223,7 @@ pub enum Region {
     },
     /// A part that has no name of its own.
     Block {
-        /// What it can be found by.
+        /// A text by which the part can be found in the file.
         anchor: String,
     },
     /// A range of lines.
@@ -242,7 +242,7 @@ pub struct AdvancedMain {
     pub from: String,
     /// The name of the branch that was merged.
     pub merged_branch: String,
-    /// What the base is at now.
+    /// The commit at which the base is now.
     pub new_main_sha: String,
     /// The name of the branch into which it was merged.
     pub base: String,
@@ -262,7 +262,7 @@ pub struct LearningPayload {
     /// The agent that has learnt it; absent from git-paw's hook, which names itself in the envelope.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Where it was learnt.
+    /// The branch on which it was learnt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_id: Option<String>,
     /// The sender's word for the kind of learning.
@@ -337,7 +337,7 @@ pub struct AgentRow {
     pub cli: String,
     /// Since its last word.
     pub last_seen_seconds: u64,
-    /// What it is busy with.
+    /// The agent's present activity, in a word or two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The agent's last status word.

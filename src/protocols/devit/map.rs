@@ -126,7 +126,7 @@ pub(super) fn order(
     })
 }
 
-/// What a NOTIFY asks for.
+/// The request of a NOTIFY, in our words.
 pub(super) enum Notified {
     Ack(AckTask),
     Report(Box<ReportTask>),

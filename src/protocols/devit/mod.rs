@@ -96,7 +96,7 @@ enum Lock {
     Inside(Arc<Inside>),
 }
 
-/// What a line was answered with.
+/// The answer to a line.
 enum Said {
     /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,

@@ -15,7 +15,7 @@ use hyper::{Response, StatusCode};
 use crate::transport::accept::Busy;
 use crate::transport::sse::EventStream;
 
-/// What a door answers.
+/// The answer of a door to a request.
 pub type Answer = Response<Reply>;
 
 /// The body of an answer. Its connection is not closed to make room while it is sent.
@@ -31,7 +31,7 @@ enum Content {
     Whole(Full<Bytes>),
     /// Events, as they come.
     Events(EventStream),
-    /// What a library sends.
+    /// The body of an answer that a library has made.
     Foreign(BoxBody<Bytes, Infallible>),
 }
 

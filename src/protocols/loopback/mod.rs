@@ -105,11 +105,11 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     }
 }
 
-/// What stands before a door.
+/// The checks before a door, and all that they need.
 pub struct Gate {
     /// The door's port.
     pub port: u16,
-    /// Whose processes are let in.
+    /// The user whose processes are let in.
     pub uid: u32,
     /// Tells which names are free.
     pub names: Arc<Names>,
@@ -132,7 +132,7 @@ const UNKNOWN: &str = "who asks cannot be found out at the moment, since too muc
 const UNSEEN: &str = "the process that asks cannot be found among those of this user: it has ended, or keeps others from looking \
                       at it (PR_SET_DUMPABLE); have an ordinary process ask";
 
-/// What a connection's peer has proved.
+/// The outcome of the check of a connection's peer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
     /// It is a process of this user, with this socket where the system tells it.

@@ -16,9 +16,9 @@ use crate::transport::patient::Patient;
 pub struct Upgraded {
     /// What is written to it and not taken in time ends it.
     pub stream: Patient<TcpStream>,
-    /// What came behind the request.
+    /// The bytes that came behind the request and were read already.
     pub first: Bytes,
-    /// Who asked for it.
+    /// The caller that asked for the upgrade.
     pub caller: Caller,
 }
 

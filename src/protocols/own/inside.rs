@@ -19,7 +19,7 @@ pub struct Inside(Own);
 pub struct Known {
     /// The agent as which the request is made, with its rights.
     pub who: Arc<Principal>,
-    /// By which token, if by one.
+    /// The digest of the token that the caller has shown, if any.
     pub token: Option<Digest>,
 }
 

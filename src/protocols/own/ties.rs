@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What one process or session has taken that is kept in mind; the oldest gives way.
 const TIED_MAX: usize = CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX + LOCKS_PER_AGENT_MAX;
 
-/// With what ends what a request takes.
+/// The process or the session whose end releases what a request takes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum End {
     Process(ProcessMark),

@@ -123,12 +123,12 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(text)
     }
 
-    /// What is to be done.
+    /// A member that describes a change; must not be blank, and has a bound.
     pub(super) fn description(&mut self, name: &'static str) -> Option<Box<str>> {
         self.words(name, DESCRIPTION_LEN_MAX)
     }
 
-    /// What for, where it was said.
+    /// A member that gives a reason; `Some(None)` where it is absent.
     pub(super) fn reason(&mut self, name: &'static str) -> Option<Option<Box<str>>> {
         match self.value(name) {
             None => Some(None),

@@ -175,7 +175,7 @@ struct Response<'a> {
     error: Option<&'a Error>,
 }
 
-/// What a request is refused with.
+/// The error with which a request is refused.
 #[derive(Serialize, Debug)]
 pub(super) struct Error {
     /// wit, 6.

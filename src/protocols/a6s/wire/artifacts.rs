@@ -31,10 +31,10 @@ pub struct Artifact {
     /// The whole new text of the file.
     #[serde(deserialize_with = "text")]
     pub content: String,
-    /// What it is written in.
+    /// The language of the file; may be empty.
     #[serde(deserialize_with = "text")]
     pub language: String,
-    /// What the file was before.
+    /// Digest of what the file was before; `None` for a new file, and where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_hash: Option<String>,
 }

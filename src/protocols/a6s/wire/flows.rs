@@ -11,15 +11,15 @@ pub struct WorkflowRow {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What stands before the colon.
+    /// The part of the id before the colon.
     pub domain: String,
-    /// What it is for.
+    /// A text for people about its purpose.
     pub description: String,
     /// `sequential`, `parallel`, `supervisor`, `maker_checker`.
     pub pattern: &'static str,
     /// How many steps it has.
     pub step_count: usize,
-    /// Who does them, each once.
+    /// The agents that take its steps, each once.
     pub agents: Vec<String>,
 }
 
