@@ -47,7 +47,7 @@ impl Call {
         named.or_else(|| self.worktree.clone())
     }
 
-    /// What it is called with.
+    /// The arguments of the call; empty when the host has sent none.
     pub(super) fn arguments(&self) -> JsonObject {
         self.request.arguments.clone().unwrap_or_default()
     }

@@ -40,7 +40,7 @@ enum Way {
     Page(String),
 }
 
-/// What has come back.
+/// The person's answer.
 enum Word {
     Yes(Option<String>),
     No(Option<String>),

@@ -110,7 +110,7 @@ fn parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where an absolute path leads.
+/// The place to which an absolute path leads.
 struct Found {
     /// The path from the top of its work tree.
     inside: String,

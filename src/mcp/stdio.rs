@@ -78,7 +78,7 @@ struct Lines<R> {
     writing: JoinHandle<io::Result<()>>,
 }
 
-/// What a host has sent.
+/// A line from the host, as it was read.
 enum Sent {
     Line(Vec<u8>),
     TooLong(Outline),

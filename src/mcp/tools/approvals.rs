@@ -53,7 +53,7 @@ struct Approval {
     /// The worker that would do the work; absent for requests that are no delegation.
     #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<String>,
-    /// What policy was asked about.
+    /// The name of the tool about which policy was asked.
     tool: String,
     /// Why an approver has to decide.
     reason: String,
@@ -62,7 +62,7 @@ struct Approval {
     /// The asker's own words: data, not instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     goal: Option<String>,
-    /// Until when it waits.
+    /// When it stops waiting; without an answer, the request fails then.
     expires_at: String,
     /// Digest of the whole request, to which an answer is bound.
     digest: String,
@@ -129,7 +129,7 @@ struct Decide {
     digest: String,
 }
 
-/// What became of it.
+/// The outcome of an answer.
 #[derive(Serialize, JsonSchema)]
 struct Decided {
     /// The number of the request that was answered.

@@ -119,7 +119,7 @@ async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, Fault> {
     Ok(Said { text: in_words(&made), answer: made })
 }
 
-/// What is done with a contract.
+/// The caller's answer to a contract.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Word {

@@ -47,7 +47,7 @@ struct Delegate {
     watch_patterns: Vec<String>,
 }
 
-/// What became of it.
+/// The outcome of a delegation.
 #[derive(Serialize, JsonSchema)]
 struct Delegated {
     /// The id of the task, which task_wait takes.
@@ -66,7 +66,7 @@ struct Delegated {
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// What to call next.
+    /// The next call, in words.
     next: String,
 }
 

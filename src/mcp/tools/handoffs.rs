@@ -50,7 +50,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is handed over.
+/// The work that is handed over.
 #[derive(Deserialize, JsonSchema)]
 struct Offer {
     /// The agent that is to go on with it; any agent when absent.
@@ -78,12 +78,12 @@ struct Offer {
 struct HandedOver {
     /// The id by which the other tools name it.
     handoff_id: String,
-    /// Whose work it was.
+    /// The agent that hands the work over.
     from: String,
     /// The agent that is to go on with it; absent where any agent may.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, by its id or its name.
     task: String,
     /// `pending`, `accepted`, `rejected`.
     state: String,
@@ -95,9 +95,9 @@ struct HandedOver {
     files_created: Vec<String>,
     /// What the next agent should know; shortened.
     context: String,
-    /// What is in the way.
+    /// Problems that stand in the way; shortened.
     blockers: Vec<String>,
-    /// Since when it waits.
+    /// When it was handed over.
     at: String,
 }
 

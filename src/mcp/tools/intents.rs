@@ -45,7 +45,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is about to be changed.
+/// The change that is announced.
 #[derive(Deserialize, JsonSchema)]
 struct Declare {
     /// What is to be done, in a sentence that others will read.
@@ -72,7 +72,7 @@ pub(super) struct Intent {
     description: String,
     /// Paths of the files that it will change.
     files: Vec<String>,
-    /// In which symbols of them.
+    /// Symbols of these files that it will change; empty for whole files.
     symbols: Vec<String>,
     /// `declared`, `active`, `resolved`, `abandoned`.
     status: String,
@@ -99,12 +99,12 @@ pub(super) fn intent(it: wire::Intent) -> Intent {
     }
 }
 
-/// What came of it.
+/// The new intent, and what it collides with.
 #[derive(Serialize, JsonSchema)]
 struct Declared {
     /// The caller's new intent.
     intent: Intent,
-    /// What it collides with.
+    /// The locks and intents of other agents that the change collides with.
     conflicts: Vec<Told>,
     /// Conflicts that are not listed.
     more: usize,
@@ -113,11 +113,11 @@ struct Declared {
 /// Something in the way, or something to know.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Told {
-    /// What kind of thing.
+    /// The kind of thing, with the words of `api::wire::Told`.
     kind: String,
     /// A sentence that says what it is, and of which agent.
     pub(super) message: String,
-    /// Whose doing it is.
+    /// The agent whose lock, claim or intent it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
     /// The symbol that is locked.
@@ -248,7 +248,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, Fault> {
     Ok(Said { text, answer: found })
 }
 
-/// What would be changed.
+/// The change that is compared with locks and intents.
 #[derive(Deserialize, JsonSchema)]
 struct Check {
     /// Such as `src/app.py`.
@@ -260,7 +260,7 @@ struct Check {
     worktree: Option<String>,
 }
 
-/// What is in the way.
+/// The things that the change would collide with.
 #[derive(Serialize, JsonSchema)]
 struct Conflicts {
     /// The locks and intents that the change would collide with.

@@ -63,7 +63,7 @@ pub(super) struct Held {
     since: String,
     /// When the lock ends by itself.
     pub(super) until: String,
-    /// What for: its holder's words.
+    /// The purpose, in the holder's words; shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The task with which it ends.
@@ -90,7 +90,7 @@ impl From<wire::Lock> for Held {
 struct Locked {
     /// The caller's lock, as it is now.
     lock: Held,
-    /// What you should know.
+    /// Warnings for the caller.
     warnings: Vec<Told>,
     /// Warnings that are not listed.
     more: usize,
@@ -149,7 +149,7 @@ struct Which {
     limit: Option<usize>,
 }
 
-/// Who has locked what.
+/// Locks of all agents.
 #[derive(Serialize, JsonSchema)]
 struct Locks {
     /// The locks, by their symbols.

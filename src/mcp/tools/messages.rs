@@ -29,7 +29,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
@@ -58,7 +58,7 @@ struct Send {
     re: Option<String>,
 }
 
-/// What became of it.
+/// The outcome of a message.
 #[derive(Serialize, JsonSchema)]
 struct Sent {
     /// The number of the message in the log.

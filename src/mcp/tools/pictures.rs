@@ -58,7 +58,7 @@ struct Ask {
     max_wait_s: Option<u64>,
 }
 
-/// What became of it.
+/// The outcome of a request for a picture.
 #[derive(Serialize, JsonSchema)]
 struct Taken {
     /// The id of the task that takes the picture.
@@ -68,7 +68,7 @@ struct Taken {
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// Where the picture is.
+    /// The absolute path of the picture's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Its format, as a file extension.
@@ -80,7 +80,7 @@ struct Taken {
     /// Why no small one is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<String>,
-    /// What to call next.
+    /// The next call, in words; absent when the picture is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -188,7 +188,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
     Ok(result.into())
 }
 
-/// Where the whole picture is.
+/// The block that links to the whole picture.
 fn link(path: &str, format: &str, bytes: u64) -> ContentBlock {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     let kind = if matches!(format, "jpg" | "jpeg") { "jpeg" } else { format };

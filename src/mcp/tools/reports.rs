@@ -37,7 +37,7 @@ pub(super) enum Status {
     Failed,
     /// It was given up.
     Cancelled,
-    /// What became of it was seen.
+    /// The asker has seen the result.
     Ack,
 }
 
@@ -72,7 +72,7 @@ struct Notify {
     evidence: Option<Value>,
 }
 
-/// Where it stands now.
+/// The task's state after the report.
 #[derive(Serialize, JsonSchema)]
 struct Noted {
     /// The id of the task that was reported on.

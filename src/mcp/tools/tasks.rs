@@ -49,7 +49,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What to wait for.
+/// The task to wait for, and how long.
 #[derive(Deserialize, JsonSchema)]
 struct Wait {
     /// Which task.
@@ -314,7 +314,7 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
 /// Begins the place of a finished task: those come last, and dates begin with a digit.
 const FINISHED: &str = "finished ";
 
-/// Whose output, and from where.
+/// The task whose output is read, and the position.
 #[derive(Deserialize, JsonSchema)]
 struct OutputOf {
     /// Which task.
@@ -326,12 +326,12 @@ struct OutputOf {
     max_wait_s: Option<u64>,
 }
 
-/// What a worker has said.
+/// A piece of a worker's output.
 #[derive(Serialize, JsonSchema)]
 struct Output {
     /// Both streams, in the order in which they came.
     text: String,
-    /// Where to go on.
+    /// The position of the next piece.
     cursor: u64,
     /// Whether nothing more will come.
     is_over: bool,
@@ -388,7 +388,7 @@ struct Cancel {
     reason: Option<String>,
 }
 
-/// Where it stands now.
+/// The task's state after the call.
 #[derive(Serialize, JsonSchema)]
 struct Cancelled {
     /// The id of the task that was to end.

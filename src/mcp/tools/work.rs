@@ -38,7 +38,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is about to be changed.
+/// The change that begins.
 #[derive(Deserialize, JsonSchema)]
 struct Begin {
     /// What you are about to do, in a sentence for the others.
@@ -53,12 +53,12 @@ struct Begin {
     worktree: Option<String>,
 }
 
-/// What came of it.
+/// The beginning of a change: its intent, its locks, and what it collides with.
 #[derive(Serialize, JsonSchema)]
 struct Begun {
     /// The id of the intent, which work_end takes.
     intent_id: String,
-    /// What is yours now.
+    /// The locks that the caller has now.
     locks: Vec<Held>,
     /// What it collides with, or what you should know.
     conflicts: Vec<Told>,
@@ -275,7 +275,7 @@ struct End {
     outcome: Outcome,
 }
 
-/// What is free again.
+/// The end of a change, and the locks that are free again.
 #[derive(Serialize, JsonSchema)]
 struct Ended {
     /// The id of the intent that has ended.
