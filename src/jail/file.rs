@@ -32,7 +32,7 @@ mod system {
         meta.permissions().mode() & 0o002 != 0
     }
 
-    /// Where an open file is now.
+    /// The path at which an open file is now.
     #[cfg(target_os = "linux")]
     pub(in super::super) fn path_of(file: &File, _asked: &Path) -> io::Result<PathBuf> {
         use std::os::fd::AsRawFd;
@@ -43,7 +43,7 @@ mod system {
         Ok(path)
     }
 
-    /// Where an open file was found.
+    /// The path at which an open file was found.
     #[cfg(not(target_os = "linux"))]
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
         asked.canonicalize()
@@ -80,7 +80,7 @@ mod system {
         false
     }
 
-    /// Where an open file was found.
+    /// The path at which an open file was found.
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
         crate::system::real_path(asked)
     }

@@ -49,7 +49,7 @@ pub enum Git {
 }
 
 impl Git {
-    /// What stays read-only of a repository.
+    /// The paths of a repository that stay read-only.
     pub(super) fn guards(self) -> &'static [(&'static str, Missing)] {
         match self {
             Git::Read => &[(".git", Missing::Directory)],

@@ -18,7 +18,7 @@ pub struct Finding {
     pub note: String,
 }
 
-/// What this host offers.
+/// The means of this host for confining workers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSupport {
     /// User namespaces, Landlock, system call filter, control groups, kernel.
@@ -32,7 +32,7 @@ pub struct HostSupport {
 pub struct KnownOpen {
     /// Its name in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
     pub attempt: &'static str,
-    /// What a worker can do there.
+    /// The action that a worker can take there.
     pub what: &'static str,
 }
 

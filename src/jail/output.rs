@@ -33,7 +33,7 @@ pub enum Stream {
 pub struct Chunk {
     /// How many bytes, of both streams, came before.
     pub at: u64,
-    /// Where they were written.
+    /// The stream to which the worker wrote them.
     pub stream: Stream,
     /// As they came; not necessarily text, and not safe to show as they are.
     pub bytes: Vec<u8>,
@@ -48,7 +48,7 @@ impl Chunk {
         self.bytes.len() + CHUNK_COST
     }
 
-    /// What lies at `from` and after.
+    /// The part at `from` and behind it.
     fn since(&self, from: u64) -> Chunk {
         let skipped =
             usize::try_from(from.saturating_sub(self.at)).unwrap_or(usize::MAX).min(self.bytes.len());

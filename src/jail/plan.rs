@@ -109,7 +109,7 @@ pub struct Draft {
     pub hidden: Vec<PathBuf>,
     /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty files.
     pub sockets: Vec<PathBuf>,
-    /// What it may reach.
+    /// The network that it may reach.
     pub network: Network,
     /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
     /// which answers; nothing else leads out of the jail's network.
@@ -302,7 +302,7 @@ fn is_home(path: &Path, home: &Path) -> bool {
     home.starts_with(path) || path == Path::new("/root") || (path.starts_with("/home") && parts <= 3)
 }
 
-/// What a plan is checked against.
+/// The paths against which a plan is checked.
 #[derive(Clone, Debug)]
 pub struct Grounds {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
@@ -324,7 +324,7 @@ pub enum PlanRefused {
     /// State, configuration or sockets of the daemon.
     #[error("{path}: overlaps {own}, which belongs to provost itself")]
     OurOwn {
-        /// What was asked for.
+        /// The path that the draft asked for.
         path: PathBuf,
         /// The directory of the daemon's that it overlaps.
         own: PathBuf,
@@ -401,25 +401,25 @@ pub struct Plan {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
-    /// What is executed, and its digest.
+    /// The program that is executed, and its digest.
     Program,
     /// The directory in which it starts.
     Directory,
-    /// What it may change.
+    /// The directories that it may change.
     Write,
     /// What it may read besides the system's directories.
     Read,
     /// What stays read-only inside of what it may change.
     Protected,
-    /// What becomes of repositories.
+    /// Its rights in repositories.
     Git,
-    /// What it sees empty.
+    /// The paths that it sees empty.
     Masked,
     /// Its home directory, and the files that it finds there.
     Home,
     /// The names (never the values) of its variables.
     Environment,
-    /// What it may reach.
+    /// The network that it may reach.
     Network,
     /// Its way to the daemon.
     Door,

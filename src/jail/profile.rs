@@ -145,9 +145,9 @@ pub enum BadRun {
     ModelNotAllowed {
         /// The worker's name in the configuration.
         worker: AgentId,
-        /// What was asked for.
+        /// The model that the task names.
         model: String,
-        /// What would be accepted.
+        /// The models that would be accepted, in words.
         allowed: String,
     },
 }

@@ -40,7 +40,7 @@ pub enum RootRefused {
     NotAProgram {
         /// As it was asked for.
         path: String,
-        /// What is wrong with it.
+        /// The fault, as a part of a sentence.
         why: &'static str,
     },
 }
@@ -128,7 +128,7 @@ impl Root {
         Ok(Self { dir, place })
     }
 
-    /// Where the root is.
+    /// The place of the root directory.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -196,7 +196,7 @@ impl Program {
         &self.asked
     }
 
-    /// Where it really is.
+    /// The place of the program, behind all links.
     pub fn place(&self) -> &Place {
         &self.place
     }

@@ -64,7 +64,7 @@ struct Line {
     skipping: bool,
 }
 
-/// What is known so far.
+/// All that the run has said so far, as it was understood.
 #[derive(Debug, Default)]
 struct Said {
     /// Text that is no message: all there is of an agent that writes text.
@@ -230,7 +230,7 @@ impl Transcript {
 }
 
 impl Said {
-    /// What is no message.
+    /// Takes in a line that is no message.
     fn plain(&mut self, line: &[u8]) {
         let text = plain_text(&String::from_utf8_lossy(line));
         append(&mut self.text, &text);

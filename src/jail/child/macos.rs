@@ -116,7 +116,7 @@ fn command(plan: &Plan, profile: &str, scratch: &Path) -> Command {
     command
 }
 
-/// What the worker reads.
+/// The worker's standard input.
 enum Input {
     Nothing,
     Bytes(Vec<u8>),

@@ -58,7 +58,7 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     found
 }
 
-/// What everything below this process has.
+/// The sum of what all processes below this one use.
 pub(super) struct Usage {
     /// Memory, in bytes. Pages that several share are counted once for each, so that this is never too little.
     pub(super) resident_bytes: u64,

@@ -78,7 +78,7 @@ pub(super) struct Growth {
     bytes_most: u64,
     entries_most: u64,
     repositories: Option<Repositories>,
-    /// Where repositories are looked for.
+    /// Puts pipes aside; set where repositories are looked for, too.
     pipes: Option<Pipes>,
     /// One more of them was seen.
     one_more: bool,

@@ -51,7 +51,7 @@ pub(super) fn layers() -> Vec<String> {
     layers
 }
 
-/// Where the first process says what.
+/// The ends of pipes and sockets by which the first process reports.
 pub(super) struct Ends<'a> {
     /// To the daemon: the listeners of the new network.
     pub(super) control: &'a Control,

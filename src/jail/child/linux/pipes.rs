@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use crate::base::later::names::{PIPE_ASIDE, is_opened_by_itself};
 
-/// What is done about them.
+/// Puts pipes aside that a worker has made.
 pub(super) struct Pipes {
     /// Those that were there before the run, absolute: the user's.
     known: BTreeSet<PathBuf>,

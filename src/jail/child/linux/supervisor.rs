@@ -229,7 +229,7 @@ enum Woken {
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// By what the supervisor saw itself.
+    /// The supervisor itself has seen the worker go beyond a limit.
     Breached(Breach),
 }
 

@@ -22,7 +22,7 @@ const SHARE_OF_A_TICK: Duration = Duration::from_millis(5);
 /// The same where the kernel does not tell of new repositories.
 const SHARE_OF_A_TICK_DEAF: Duration = Duration::from_millis(25);
 
-/// What a run's layers say then.
+/// The line about that in the report of the layers.
 const DEAF: &str =
     "new repositories are looked for by walks alone, since inotify has no room for all folders";
 
