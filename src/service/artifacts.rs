@@ -39,7 +39,7 @@ use artifact_store::ArtifactStore;
 pub use held::Held;
 pub use undo::PastApply;
 
-/// What becomes of a file.
+/// The effect of an apply on one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// There is none yet.
@@ -55,7 +55,7 @@ pub enum Action {
 pub struct Previewed {
     /// Which file, in its one spelling; as it was asked for where there is none.
     pub path: String,
-    /// What an apply would do.
+    /// The effect that an apply would have.
     pub action: Action,
     /// The difference, in git's form.
     pub diff: Option<String>,
@@ -65,7 +65,7 @@ pub struct Previewed {
     pub runs_later: bool,
 }
 
-/// What has become of files.
+/// The outcome of an apply, file by file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applied {
     /// So many were written.
@@ -107,7 +107,7 @@ impl From<io::Error> for ApplyFault {
     }
 }
 
-/// What the configuration says of applies.
+/// The part of the configuration that is about applies.
 pub struct ApplyRules<'a> {
     /// Files that these patterns mean are never written.
     pub deny: &'a [String],

@@ -50,7 +50,7 @@ impl Base {
     }
 }
 
-/// What was found at a path.
+/// The file at a path, as far as it could be read.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file's one spelling: without symbolic links, as far as it exists.
@@ -59,7 +59,7 @@ pub struct Source {
     pub content: Content,
 }
 
-/// What a file says.
+/// The content of a file, as far as it is code.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Code of a known language, as it was parsed.
@@ -71,7 +71,7 @@ pub enum Content {
 }
 
 impl Source {
-    /// What was read, if anything was.
+    /// The parsed code, if the file has any.
     pub fn reading(&self) -> Option<&Arc<Reading>> {
         match &self.content {
             Content::Code(reading) => Some(reading),

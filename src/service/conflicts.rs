@@ -23,7 +23,7 @@ use crate::system::{
 };
 use crate::workspace::versions::{Versions, bounded, first};
 
-/// Where versions are put.
+/// The folder of the versions, from the top of the workspace.
 const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];
 
 /// How files begin that are not whole yet.

@@ -46,7 +46,7 @@ pub struct Calls {
     pub of: Vec<SymbolPath>,
     /// The other ends of its calls.
     pub symbols: Vec<SymbolPath>,
-    /// What is known, at this moment.
+    /// How complete the index is at this moment.
     pub state: State,
 }
 

@@ -26,7 +26,7 @@ pub struct Edit {
     pub symbol: Option<Box<str>>,
 }
 
-/// What is known about some edits.
+/// The answer about some edits.
 #[derive(Clone, Debug, Default)]
 pub struct Guarded {
     /// What stands in their way, in their order.

@@ -28,11 +28,11 @@ pub struct IntentOrder {
     pub base: Option<Base>,
     /// The id of the intent, which no intent has had before.
     pub id: IntentId,
-    /// What is to be done.
+    /// The change, in the caller's words.
     pub description: Box<str>,
     /// In which files; each also as the caller wrote it.
     pub files: Vec<(RepoPath, Box<str>)>,
-    /// In which symbols of them.
+    /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<Box<str>>,
     /// When it lapses by itself.
     pub ttl: Option<Ttl>,

@@ -47,7 +47,7 @@ pub struct LockOrder {
 pub struct Granted {
     /// The lock as it is after the grant.
     pub lock: Arc<Lock>,
-    /// What its holder should know.
+    /// Warnings for the holder.
     pub warnings: Vec<Warning>,
     /// Warnings that are not listed.
     pub more: usize,

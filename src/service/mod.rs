@@ -144,7 +144,7 @@ impl Provost {
         &self.0.base
     }
 
-    /// What reads source files.
+    /// The cache that reads and parses source files.
     pub fn code(&self) -> &Arc<Code> {
         &self.0.code
     }
@@ -154,7 +154,7 @@ impl Provost {
         &self.0.host
     }
 
-    /// Who calls whom in the workspace.
+    /// The index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
     }

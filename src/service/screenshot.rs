@@ -10,7 +10,7 @@ use crate::domain::command::TakeScreenshot;
 use crate::domain::view::LastWord;
 use crate::domain::{Answer, Mail, Principal, Refusal, Task};
 
-/// Where a picture stands.
+/// The state of a picture when the wait was over.
 #[derive(Clone, Debug)]
 pub struct Screenshot {
     /// Its task: finished, or still under way when the wait was over.

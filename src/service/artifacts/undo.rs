@@ -19,9 +19,9 @@ pub struct PastApply {
     pub by: AgentId,
     /// When it was begun.
     pub at: Timestamp,
-    /// What it has undone.
+    /// The apply that this one has undone; `None` for one that is no undo.
     pub undoes: Option<ApplyId>,
-    /// By what it was undone last.
+    /// The last apply that has undone this one.
     pub undone_by: Option<ApplyId>,
     /// Files that it has written, and what became of them.
     pub files: Vec<(RepoPath, Seen)>,
