@@ -33,7 +33,7 @@ const MARKER: &str = "ack";
 const MARKER_NEW: &str = ".ack";
 const SOCKET: &str = "sock";
 const PAYLOAD: &str = "payload.json";
-/// What the marker holds. DevIt 1.9.
+/// The content of the marker. DevIt 1.9.
 const MARKER_TEXT: &[u8] = b"ack";
 /// What a waiting hook is sent. DevIt 1.9.
 const RELEASE: &[u8] = &[1];

@@ -20,10 +20,10 @@ use crate::system;
 use crate::workspace::integrity_scan::{Entry, Ground, Survey, directory_flags, open_place};
 use crate::workspace::path_text::of_path;
 
-/// What one is called afterwards.
+/// The name of a disabled repository's folder.
 const ASIDE: &str = "git.set-aside-by-provost";
 
-/// What its head is called then.
+/// The name of the file `HEAD` in a disabled repository.
 const HEAD_ASIDE: &str = "HEAD.set-aside";
 
 impl Ground {

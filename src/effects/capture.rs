@@ -22,7 +22,7 @@ use crate::base::{EffectId, RuleId, TaskId};
 use crate::domain::command::{BeginCapture, EndCapture, Shot};
 use crate::domain::{Failure, Principal, Refusal};
 
-/// What taking pictures shares.
+/// State that all pictures share.
 pub(super) struct Captures {
     desk: Desk,
     camera: watch::Receiver<Arc<Camera>>,

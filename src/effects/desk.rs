@@ -22,7 +22,7 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 /// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Where hands report. Cheap to clone.
+/// The way of every effect back to the core. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Desk {
     /// The engine, to which results go as commands.

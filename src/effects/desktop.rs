@@ -51,7 +51,7 @@ pub enum TaskNotices {
     None,
 }
 
-/// What the configuration says about notices.
+/// The configuration of notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DesktopOptions {
     /// Whether there are any.
@@ -64,9 +64,9 @@ pub struct DesktopOptions {
     pub per_minute: u32,
 }
 
-/// What telling the person takes.
+/// The parts of the daemon that notices need.
 pub struct DesktopParts {
-    /// Who answers by a click.
+    /// The principal that answers by a click.
     pub person: Principal,
     /// The options, as the configuration has them now.
     pub options: watch::Receiver<DesktopOptions>,

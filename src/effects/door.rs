@@ -23,7 +23,7 @@ pub struct WorkersDoor {
     pub entrance: Entrance,
     /// The worker's end of [`Entrance::Inherited`].
     pub socket: Option<Handle>,
-    /// What tells the worker about it.
+    /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
     /// Closes the door when it is dropped.
     pub stop: DropGuard,

@@ -33,7 +33,7 @@ pub(super) struct Private {
     _mark: Option<Mark>,
 }
 
-/// Where a run works.
+/// The folder in which a run works.
 #[derive(Default)]
 enum Folder {
     /// In the workspace itself, as for workers without a copy.

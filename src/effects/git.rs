@@ -159,7 +159,7 @@ fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
     found
 }
 
-/// What git says of its configuration.
+/// Git's answer about its configuration, or the exit status with which it failed.
 fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     answer_of(asked, |stdout| {
         let mut answer = Vec::new();

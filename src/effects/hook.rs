@@ -33,7 +33,7 @@ use crate::domain::command::Record;
 use crate::domain::view::View;
 use crate::domain::{Notice, State};
 
-/// What is run for every notification.
+/// The command that runs for every notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HookCommand {
     /// For a login shell.
@@ -47,7 +47,7 @@ pub struct HookCommand {
 /// The message for a hook: variables, and the whole of it as the content of a file.
 pub type Told = (Vec<(&'static str, String)>, String);
 
-/// What running hooks takes.
+/// The parts of the daemon that hooks need.
 pub struct HookParts {
     /// The command, as the configuration has it now.
     pub command: watch::Receiver<Option<Arc<HookCommand>>>,
@@ -100,7 +100,7 @@ struct Known {
     over: CancellationToken,
 }
 
-/// What every hook shares.
+/// State that all hooks share.
 pub(super) struct Hooks {
     desk: Desk,
     parts: HookParts,
@@ -306,7 +306,7 @@ impl Hooks {
 }
 
 impl End {
-    /// What there is to complain about.
+    /// The trouble that is logged; `None` for a run without any.
     fn trouble(&self) -> Option<String> {
         match self {
             End::Code(0) | End::Stopped => None,

@@ -35,7 +35,7 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
 }
 
-/// What is known of variables.
+/// The values of variables, as far as they are known.
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.

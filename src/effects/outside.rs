@@ -67,9 +67,9 @@ pub(super) struct Outside {
 /// What holds for the words of one command.
 #[derive(Clone, Copy)]
 struct Way<'b> {
-    /// Where it is started.
+    /// The directory in which the command starts.
     at: &'b Path,
-    /// Where its words may lie.
+    /// The directories from which its words may count.
     bases: &'b BTreeSet<PathBuf>,
     mode: Mode,
 }

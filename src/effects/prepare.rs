@@ -31,7 +31,7 @@ use crate::vault::Vault;
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
-/// Where runs take place.
+/// The places and stores that runs use.
 pub(super) struct Place {
     /// The top directory of the workspace.
     pub(super) root: Root,
@@ -39,13 +39,13 @@ pub(super) struct Place {
     pub(super) grounds: Grounds,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
-    /// Where secrets for workers are kept.
+    /// The store of secrets for workers.
     pub(super) vault: Vault,
     /// Opens the way back to the daemon.
     pub(super) doors: Option<OpenDoor>,
     /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
-    /// What plans are made for.
+    /// Whether plans are made for runs, or to be shown.
     pub(super) trying: Trying,
 }
 

@@ -27,11 +27,11 @@ pub struct Rehearsal {
     pub profile: Profile,
     /// The top directory of the workspace.
     pub root: Root,
-    /// What no worker is ever shown.
+    /// The paths that no worker ever sees.
     pub grounds: Grounds,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
-    /// Where secrets for workers are kept.
+    /// The store of secrets for workers.
     pub vault: Vault,
     /// What it may reach over the network.
     pub network: Network,
@@ -55,7 +55,7 @@ pub struct Rehearsed {
 /// What a program has left in the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// What runs later, or leads out.
+    /// Files that run later, or links that lead out.
     pub handoff: Handoff,
     /// Repositories that it has made, and what they are called now, in words.
     pub made: Option<String>,

@@ -32,7 +32,7 @@ const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What was to be done.
+    /// The task, as it was when the run began.
     pub task: &'a Task,
     /// The profile of the worker that ran.
     pub profile: &'a Profile,

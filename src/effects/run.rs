@@ -37,7 +37,7 @@ pub(super) struct Once {
     pub(super) order: Arc<Order>,
 }
 
-/// What a run waits for.
+/// The places that a run holds while it runs.
 struct Places<'a> {
     /// Its job's copy, if it works in that.
     copy: Option<Result<Lent, Failure>>,
@@ -68,7 +68,7 @@ struct Over {
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
-    /// What of it was kept.
+    /// The changes of it that were kept; `None` where none were to be.
     harvest: Option<Harvest>,
 }
 

@@ -41,7 +41,7 @@ impl Shield {
     }
 }
 
-/// What a plan is made for.
+/// The purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trying {
     /// For a program that is started.

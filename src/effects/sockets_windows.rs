@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::jail::Place;
 
-/// What was found: nothing here.
+/// The findings, which are always empty here.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) sockets: Vec<Vec<u8>>,

@@ -198,7 +198,7 @@ impl Watchers {
 struct Session {
     desk: Desk,
     task: TaskId,
-    /// What an earlier daemon had seen.
+    /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,
     watch: Arc<Watch>,
     hints: Hints,
