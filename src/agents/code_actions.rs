@@ -29,7 +29,7 @@ pub use test_merge::{Kept, keep_tests, lost_tests};
 /// For how long an answer is given again.
 const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
 
-/// What is asked about code.
+/// The kinds of questions about selected code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeQuestion {
@@ -86,7 +86,7 @@ pub struct CodeAsk {
     pub file_path: String,
     /// The user's own words.
     pub instructions: Option<String>,
-    /// What a review looks for.
+    /// The focus of a review, as its prompt says it.
     pub focus: &'static str,
 }
 
@@ -102,7 +102,7 @@ pub enum CodeFault {
     /// It would be too long.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// What is wrong with the selection.
+    /// The selection cannot be used, for this reason.
     #[error("{0}")]
     Selection(Box<str>),
 }
@@ -116,7 +116,7 @@ pub struct CodePlan {
     pub(super) language: Box<str>,
     /// Where it is; `None` for a buffer without a file in the workspace.
     pub(super) file: Option<RepoPath>,
-    /// What the buffer is called.
+    /// The name of the buffer in the editor.
     pub(super) name: Box<str>,
     /// Whether what the agent changes in its copy is the answer; otherwise what it says is.
     pub(super) edits: bool,
@@ -128,7 +128,7 @@ pub struct CodePlan {
     pub(super) was: Option<Digest>,
 }
 
-/// What has come of a question.
+/// The answer to a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CodeResult {
     /// Markdown for people.
@@ -288,7 +288,7 @@ impl AgentService {
 pub struct SoFar {
     /// Since it was asked, in milliseconds.
     pub ms: u64,
-    /// Whose word it waits for.
+    /// The approval that its task waits for, if it does.
     pub waits_for: Option<ApprovalId>,
 }
 

@@ -9,7 +9,7 @@ use crate::base::{AgentId, Ttl};
 use crate::domain::{PhaseName, Switch};
 use crate::jail::Reader;
 
-/// What an agent's work consists of.
+/// The form of an agent's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgentOutput {
     /// It changes files in its copy.
@@ -33,7 +33,7 @@ pub struct Agent {
     pub capability: Box<str>,
     /// The place that editors show for it; the configuration says it.
     pub region: Box<str>,
-    /// What its work consists of.
+    /// The form of its work.
     pub output: AgentOutput,
     /// How its standard output is read.
     pub reader: Reader,
@@ -60,7 +60,7 @@ pub struct Rounds {
     pub check: Vec<Vec<Box<str>>>,
     /// Whether the execution fails when one of those does, or its reviewer.
     pub required: bool,
-    /// Who looks at what was changed.
+    /// The agent that reviews the changes; `None` for no review.
     pub reviewer: Option<AgentId>,
     /// Whether each phase is a run of its own.
     pub pipeline: bool,
@@ -98,18 +98,18 @@ pub struct Role {
     pub id: AgentId,
     /// The agent behind it; `None` is the first one.
     pub agent: Option<AgentId>,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin; `None` for the built-in one, if there is one.
     pub preamble: Option<Box<str>>,
 }
 
-/// Whom a name means.
+/// The agent that a name means, and the role in which.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedAgent<'a> {
     /// The agent that does the work.
     pub agent: &'a Agent,
     /// The role, by the spelling of the configuration or of the protocol.
     pub role: Option<&'a str>,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin.
     pub preamble: Option<&'a str>,
 }
 
@@ -152,11 +152,11 @@ pub struct Agents {
     pub soft_deadline: Ttl,
     /// Whether ids that editors' plugins know from the beginning are names for the first agent.
     pub role_aliases: bool,
-    /// What agents are told.
+    /// The templates of prompts.
     pub prompts: Prompts,
     /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
     pub phases: BTreeMap<PhaseName, AgentId>,
-    /// What they do together.
+    /// The workflows of the configuration that can be run.
     pub workflows: Vec<Workflow>,
     /// Workflows that cannot be used, by id, and why.
     pub refused_workflows: BTreeMap<Box<str>, Box<str>>,

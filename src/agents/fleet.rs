@@ -15,7 +15,7 @@ pub struct FleetAgent {
     pub id: AgentId,
     /// Its name for people.
     pub name: Box<str>,
-    /// What it is good for.
+    /// A text for people about what the agent is good for.
     pub description: Box<str>,
     /// What it can do, by which editors choose.
     pub capability: Box<str>,

@@ -38,12 +38,12 @@ use crate::domain::{
 use crate::service::unreadable;
 use crate::store::{LogPart, StoreError};
 
-/// What is asked for.
+/// A request for a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobAsk {
     /// By which it will be known: one of [`fresh_job_id`]'s.
     pub id: JobId,
-    /// What kind of question.
+    /// The kind of job, which decides how editors see it.
     pub kind: JobKind,
     /// The method that was called.
     pub method: &'static str,
@@ -55,11 +55,11 @@ pub struct JobAsk {
     pub worker: AgentId,
     /// The prompt of the worker.
     pub prompt: String,
-    /// Where it works, within the workspace.
+    /// The directory where it works, relative to the workspace.
     pub working_dir: Option<String>,
     /// Whether the worker is an agent: it works in a private copy, and what it changes there is kept.
     pub by_agent: bool,
-    /// By what the same question is recognised.
+    /// Digest by which the same question is recognised; `None` where each request is a job of its own.
     pub key: Option<Digest>,
     /// How it is carried out.
     pub plan: Plan,

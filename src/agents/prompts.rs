@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use crate::base::limits::PROMPT_BYTES_MAX;
 use crate::domain::PhaseName;
 
-/// What a prompt is for.
+/// The purpose of a prompt, which has a template of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PromptFor {
     /// Something in the user's own words.

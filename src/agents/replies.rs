@@ -47,7 +47,7 @@ pub struct Issue {
     pub message: String,
     /// In which line of the code that was sent, from one.
     pub line: Option<u64>,
-    /// What to do about it.
+    /// A way to mend it, if the reviewer has named one.
     pub suggestion: Option<String>,
 }
 

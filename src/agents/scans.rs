@@ -13,7 +13,7 @@ use crate::base::RepoPath;
 use crate::base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
 use crate::domain::Refusal;
 
-/// What is looked for.
+/// The kinds of scans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanFor {
     /// `scan.techDebt`

@@ -15,9 +15,9 @@ use crate::domain::{JobResult, PhaseName};
 pub struct Wanted {
     /// In the user's words.
     pub task: Box<str>,
-    /// What came with it.
+    /// The context that the editor has sent; may be empty.
     pub context: Box<str>,
-    /// Who the agent is to be.
+    /// The role that the agent takes, as text; may be empty.
     pub preamble: Box<str>,
 }
 

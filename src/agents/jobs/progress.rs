@@ -14,7 +14,7 @@ use crate::domain::{Job, JobKind, PhaseName};
 pub struct Pulse {
     /// The id of the job.
     pub job: JobId,
-    /// What kind of job.
+    /// The kind of the job.
     pub kind: JobKind,
     /// Which part of it, if it has parts.
     pub phase: Option<PhaseName>,

@@ -29,7 +29,7 @@ pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// How far a run that has not ended may seem to be.
 const NEARLY: u64 = 95;
 
-/// What a run is for.
+/// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     /// The part of the job that it belongs to.
@@ -40,7 +40,7 @@ pub(super) struct Run {
     pub(super) by_agent: bool,
     /// The prompt, which is the task's goal.
     pub(super) prompt: Box<str>,
-    /// Where it works, within the workspace.
+    /// The directory where it works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
     /// The JSON Schema that its answer has to satisfy.
     pub(super) schema: Option<Json>,
@@ -52,12 +52,12 @@ pub(super) struct Run {
     pub(super) harvest: bool,
 }
 
-/// What a run has come to.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
     /// The task of the run, as it was at its end.
     pub(super) task: Arc<Task>,
-    /// What it has answered.
+    /// Its answer, as text.
     pub(super) answer: String,
     /// Files as they could be.
     pub(super) artifacts: Vec<Artifact>,
@@ -307,7 +307,7 @@ impl JobRunner {
 /// How much a run of a worker takes.
 struct Usual {
     time: Duration,
-    /// Where the worker tells its steps.
+    /// The usual number of steps, for a worker that reports its steps.
     steps: Option<u64>,
 }
 
