@@ -45,7 +45,7 @@ mod kernel {
         /// Nothing comes any more.
         silent: bool,
         bells: HashMap<u64, Arc<Bell>>,
-        /// Who wants hints of which watch.
+        /// The listeners that want hints of each watch.
         watches: HashMap<i32, BTreeSet<u64>>,
     }
 

@@ -67,7 +67,7 @@ impl Order {
         matches!(self.want, Want::Gone { .. })
     }
 
-    /// What tells it from others.
+    /// The fields by which an approval recognises the order.
     pub(crate) fn fields(&self) -> [Vec<u8>; 5] {
         let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),

@@ -103,7 +103,7 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// What may still be copied.
+/// How much may still be copied.
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,

@@ -79,7 +79,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// What may still be copied.
+/// How much may still be copied.
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,

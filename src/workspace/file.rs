@@ -47,7 +47,7 @@ pub(crate) enum Trouble {
     Io(#[from] io::Error),
 }
 
-/// What a file says.
+/// The present content of a file.
 pub(crate) struct Found {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: Digest,

@@ -128,7 +128,7 @@ pub(crate) struct Survey {
     pub(crate) stopped_at: Option<Vec<u8>>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ground {
     /// The workspace; links that lead out of it matter.

@@ -74,7 +74,7 @@ pub(crate) struct Unshared {
     pub(crate) held: BTreeSet<String>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ground {
     /// The top directory of the workspace.
