@@ -87,7 +87,7 @@ pub struct DevitdForm {
 
 /// How a daemon is to be started.
 pub struct Start {
-    /// Where its things are.
+    /// The folders and files of this daemon.
     pub places: Places,
     /// The configuration file named on the command line, if any.
     pub config_file: Option<PathBuf>,

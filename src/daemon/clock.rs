@@ -13,7 +13,7 @@ use crate::base::limits::CLOCK_JUMP_MS_MIN;
 use crate::engine::Engine;
 use crate::system;
 
-/// What was seen of the clocks.
+/// Compares the clocks, and remembers when the system's was set.
 pub(super) struct Watch {
     engine: Engine,
     seen: Mutex<Seen>,

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
-/// What listens, and for whom.
+/// Watches folders, each for the listeners that want it.
 pub(super) struct Ears {
     heard: Arc<Heard>,
     folders: Mutex<Folders>,

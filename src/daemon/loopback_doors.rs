@@ -57,7 +57,7 @@ struct With<'a> {
 
 /// A protocol that this daemon can answer at a door over TCP.
 trait Wired: LoopbackDoor {
-    /// What answers at this port.
+    /// Makes the door that answers at this port.
     fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self;
 }
 
@@ -219,7 +219,7 @@ impl Daemon {
         Err(anyhow!("{section}: port {port} {who}; {help}"))
     }
 
-    /// Who has a port, in words.
+    /// The process that has a port, in words.
     async fn holder(&self, port: u16) -> String {
         let places = self.start.places.clone();
         let look = move || (Ports::held_elsewhere(&places, port), listener_at(port));

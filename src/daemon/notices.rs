@@ -7,7 +7,7 @@ use crate::auth::role;
 use crate::config::{Config, DesktopTasks};
 use crate::effects::{DesktopOptions, DesktopParts, TaskNotices};
 
-/// What notices there are.
+/// The options of notices, from the configuration.
 pub(super) fn options(config: &Config) -> DesktopOptions {
     let desktop = &config.desktop;
     DesktopOptions {

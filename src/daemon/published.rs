@@ -14,7 +14,7 @@ use crate::config::{Config, ImportFound};
 use crate::service::{ImportFault, Provost};
 use crate::system::{folder_inside, private_file};
 
-/// Where its database is.
+/// The path of the database, from the top of the repository.
 const DATABASE: [&str; 2] = [".agent-protocol", "protocol.db"];
 
 /// Where it is written down what became of it, in the daemon's state.

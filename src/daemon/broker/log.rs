@@ -39,7 +39,7 @@ const GATHERED_FOR: Duration = Duration::from_millis(20);
 /// How much of the file's end is read to find its last line: a little first, and at last as long as the longest can be.
 const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
 
-/// What keeps the file.
+/// Follows the journal, and writes the file.
 struct BrokerLog {
     provost: Provost,
     top: PathBuf,

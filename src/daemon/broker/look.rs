@@ -26,7 +26,7 @@ use crate::system;
 /// How often in a row a work tree is looked at in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;
 
-/// What there is to be seen.
+/// The state of a work tree at one look.
 pub(super) struct Looked {
     /// Files that are changed, untracked ones one by one; by their names and sorted.
     pub(super) files: Vec<String>,

@@ -65,7 +65,7 @@ impl Named {
 struct Watched {
     tree: WorkTree,
     agent: AgentId,
-    /// What was seen last.
+    /// The changed files at the last look; `None` before the first.
     files: Option<Vec<String>>,
     /// When it is to be looked at; not at all while nothing happens.
     due: Option<Instant>,
