@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
 
-/// What sends questions on one connection.
+/// The sending side of one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// Connections without a question on them.

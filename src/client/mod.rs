@@ -47,7 +47,7 @@ pub enum ClientError {
     Foreign {
         /// The address of the socket or pipe.
         socket: PathBuf,
-        /// What is wrong with it.
+        /// The fault, as a part of a sentence.
         what: String,
     },
     /// The daemon speaks another version of its API.
@@ -90,7 +90,7 @@ pub trait Inside: Send + Sync {
     fn lets_in(&self) -> bool;
 }
 
-/// Where a daemon is.
+/// The way to a daemon.
 #[derive(Clone)]
 enum Way {
     Socket(PathBuf),

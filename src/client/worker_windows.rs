@@ -44,7 +44,7 @@ pub struct Worker {
     pub ident: AgentId,
     /// The id of the task that it works on.
     pub task: TaskId,
-    /// What signs, for this run.
+    /// The secret that signs messages, for this run only.
     pub secret: Secret,
 }
 

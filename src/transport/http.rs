@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use super::accept::{Busy, Guard};
 use crate::base::limits::HTTP_HEAD_BYTES_MAX;
 
-/// What bodies are counted in.
+/// The unit in which bodies are counted, in bytes.
 const UNIT: usize = 1 << 10;
 
 /// How long one body may pause.
@@ -94,7 +94,7 @@ impl<B: Body + Unpin> Body for Kept<B> {
     }
 }
 
-/// What a door holds of bodies.
+/// The bounds for the bodies at a door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyLimits {
     /// The largest one, in bytes.
@@ -179,7 +179,7 @@ impl Room {
         Share { room: self.clone(), held: None, covered: self.limits.small }
     }
 
-    /// What one body is bounded by.
+    /// The bounds of one body, and of all together.
     pub(super) fn limits(&self) -> BodyLimits {
         self.limits
     }

@@ -112,7 +112,7 @@ where
     }
 }
 
-/// What a peer has sent.
+/// A message or control frame of the peer.
 enum Received {
     Message(Taken),
     Ping(Vec<u8>),

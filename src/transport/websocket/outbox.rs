@@ -81,7 +81,7 @@ pub enum Unsent {
     TooSlow,
 }
 
-/// What is to be written next.
+/// The next thing to be written.
 enum Next {
     Write(Vec<Bytes>, Option<Vec<u8>>),
     Last(Code),
