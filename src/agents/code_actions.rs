@@ -1,5 +1,5 @@
-//! Selected code in an editor: its place, the agent that is asked about it, and the recognition of repeated
-//! questions.
+//! Questions about selected code in an editor: the place of the selection, the agent that is asked, and the
+//! recognition of repeated questions.
 //!
 //! Promises: equal questions become one request; an agent's answer replaces the selection if that occurs exactly once
 //! in the file, or nothing; no existing test is lost. This module writes no file of the user's; its results are

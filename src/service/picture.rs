@@ -21,7 +21,7 @@ pub struct Shown {
     pub path: PathBuf,
     /// Its format, as a file extension.
     pub format: String,
-    /// The size of the file.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// A small one of it, or why there is none.
     pub thumb: Result<Thumb, String>,

@@ -149,7 +149,7 @@ pub struct Picture {
     pub path: String,
     /// Its format, as a file extension.
     pub format: String,
-    /// The size of the file.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// The picture at a smaller size; absent where `why` says the reason.
     pub thumb: Option<Thumb>,

@@ -74,7 +74,7 @@ struct Taken {
     /// Its format, as a file extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<String>,
-    /// The size of the picture's file.
+    /// The size of the picture's file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     /// Why no small one is shown.

@@ -1,4 +1,4 @@
-//! Which connections wait for the answer to a question about code. A6s 6.4.
+//! Counts the connections that wait for the answer to a question about code. A6s 6.4.
 //!
 //! A connection that waits for an answer gets no event about it. The door sends `execution.complete` to the
 //! connections that got the error about the delay. If every connection that asked has ended, it sends the

@@ -1,4 +1,4 @@
-//! Which names agents may publish under here, and which spellings mean the same agent.
+//! Checks the names under which agents publish here, and finds the one name of all spellings.
 
 use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;

@@ -1,8 +1,7 @@
 //! Counts which process has how many of a door's connections, so that the process that has most gives way.
 //!
 //! The door asks only when it is full: to find one process among all takes milliseconds, and before that no
-//! process keeps another one out. One search finds the processes of all connections for which none is known
-//! yet.
+//! process keeps another one out. One search finds the processes of all connections that have none yet.
 
 use tokio::sync::Semaphore;
 
