@@ -17,7 +17,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "intent_declare",
             title: "Announce a change",
-            description: "Announces what you are about to change and says what it collides with, without a lock: it stops no other agent. work_begin does both. End it with intent_update.",
+            description: "Announces what you are about to change and says what it collides with, without a lock: no agent is stopped. work_begin does both. End it with intent_update.",
             kind: Kind::Begins,
         }
         .does(declare),

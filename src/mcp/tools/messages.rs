@@ -15,7 +15,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "message_send",
             title: "Write to an agent",
-            description: "Writes to another agent by its name; the message waits in its inbox. Use it to ask for a lock, or to tell what you found. A message gives no permission.",
+            description: "Writes to another agent by its name; the message waits in its inbox. Use it to ask for a lock, or to tell what you found. It gives no permission.",
             kind: Kind::Begins,
         }
         .does(send),
