@@ -79,7 +79,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
 /// The form in which DevIt's clients start a daemon. DevIt 1.14.
 pub struct DevitdForm {
-    /// Its socket.
+    /// The path of its socket.
     pub socket: PathBuf,
     /// The secret of that door, for this run.
     pub secret: Option<Secret>,
@@ -87,7 +87,7 @@ pub struct DevitdForm {
 
 /// How a daemon is to be started.
 pub struct Start {
-    /// Where its things are.
+    /// The folders and files of this daemon.
     pub places: Places,
     /// The configuration file named on the command line, if any.
     pub config_file: Option<PathBuf>,
@@ -107,7 +107,7 @@ pub struct Start {
     pub ready: Option<std::fs::File>,
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until a signal, an order or idleness ends it.
 ///
 /// # Errors
 /// Why it could not start, with what to do; also written to [`Start::ready`].
@@ -179,7 +179,7 @@ fn now() -> Timestamp {
 /// How the note about rules that could not be used begins.
 const NOT_RELOADED: &str = "policy not reloaded: ";
 
-/// The running daemon.
+/// The running daemon, with all that ends with it.
 struct Daemon {
     start: Start,
     provost: Provost,
@@ -214,15 +214,16 @@ struct Shared(wire::About);
 
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
-    // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
+    // Before any door is open: a client that was answered may send a signal, which would kill us.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, own, mut started, hands) = assemble(start, &prepared, &config, orders).await?;
-    // Before any door is open: whoever finds one knows where the others are.
+    // Written before any door is open, so that a client that finds one door knows where the others are.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
     daemon.provost.settle_applies().await;
-    // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
+    // The process that starts a daemon waits for the doors that open last: then the others
+    // are there, and logged.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
@@ -416,7 +417,8 @@ impl Daemon {
         self.open(door, at, place)
     }
 
-    /// The sockets of the wit door, in the work trees. What is in their way is told, and is no reason not to start.
+    /// Places the sockets of the wit door in the work trees. What is in their way is reported, and is
+    /// no reason not to start.
     #[cfg(unix)]
     async fn open_wit(&self, config: &Config) {
         let running = (self.doors.clone(), self.stop.clone(), self.capacity.clone());
@@ -425,7 +427,7 @@ impl Daemon {
         wit_sockets::WitSockets::new(door, places, config.wit.open, running, shared).keep().await;
     }
 
-    /// Addresses that somebody has asked for besides the default one.
+    /// Opens the addresses that the configuration or `devitd` names besides the default one.
     fn open_extra(&mut self, config: &Config) -> Result<()> {
         if let Some(socket) = config.devit.socket.clone()
             && let Err(err) = self.open_devit(&socket, Place::Given)
@@ -545,8 +547,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Rules that changed by themselves. A store that takes nothing at the moment is no reason to end; the next
-    /// look tries again.
+    /// Puts changed rules in force. A store that takes nothing at the moment is no reason to end; the
+    /// next look tries again.
     async fn take_over(&mut self, rules: RuleSet) {
         match self.put_in_force(rules).await {
             Ok(()) => self.shared().0.notes.retain(|note| !note.starts_with(NOT_RELOADED)),

@@ -1,4 +1,4 @@
-//! What a person has to know of a request before they answer it, wherever they are shown it.
+//! What a person has to know of a request before they answer it, wherever it is shown.
 //!
 //! What the daemon has found out is apart from what the asker says of itself, so that the latter cannot pass for a fact.
 

@@ -1,4 +1,4 @@
-//! Changing keys: in their files first, then in the daemon, if one runs.
+//! Changes keys: in their files first, then in the daemon, if one runs.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub use crate::auth::role::is_reserved;
 pub enum Told {
     /// It has taken the change over and put it on record.
     Daemon,
-    /// None runs; the next one will read the files.
+    /// No daemon runs; the next one will read the files.
     Nobody,
     /// One runs and could not be told; it goes on with the old keys.
     Failed(ClientError),

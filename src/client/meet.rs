@@ -1,4 +1,4 @@
-//! Connecting, and making sure that no other user's process listens there before a byte is sent.
+//! Connects, and makes sure that no other user's process listens there before a byte is sent.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reading the stream of events.
+//! Reads the stream of events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the daemon knows of itself, for `GET /about`.
+//! Makes the answer to `GET /about` from what the daemon knows of itself.
 
 use super::policy_file::PolicyFile;
 use super::{Prepared, Start, VERSION, now, pictures, wiring};

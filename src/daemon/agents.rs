@@ -1,4 +1,4 @@
-//! From the configuration's words about agents to what runs them and what doors say of them.
+//! Translates the configuration's agents into profiles of workers, and into the agents that doors list.
 
 mod surroundings;
 mod workflows;
@@ -86,7 +86,7 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
     }
 }
 
-/// What surrounds an agent's work.
+/// The commands, the reviewer and the mode around an agent's work.
 fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
     let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
         of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
@@ -100,7 +100,7 @@ fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
     }
 }
 
-/// Who does which phase.
+/// The agent of each phase that has one of its own.
 fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
     let named = PhaseName::ALL.into_iter().zip(config.pipeline.agents());
     named.filter_map(|(phase, (_, agent))| Some((phase, agent?.clone()))).collect()

@@ -1,4 +1,4 @@
-//! Files change and are renamed, and what is coordinated in them is followed.
+//! Follows files that change or are renamed, so that intents and locks in them stay right.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::domain::Principal;
 use crate::mcp::{Called, Clients, McpHttp, Settings, recorded_for};
 use crate::protocols::own::{Inside, Known};
 
-/// Somebody whom the door has recognised, before the daemon's own API.
+/// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
     who: Known,
     api: Inside,

@@ -1,4 +1,4 @@
-//! What doors recognise callers by: keys, names, and frames that were seen before.
+//! Opens what doors recognise callers by: keys, names, and frames that were seen before.
 
 use std::sync::Arc;
 use std::time::Duration;

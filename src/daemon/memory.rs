@@ -1,4 +1,4 @@
-//! Memory that is given back to the system once what took it is over: reading a large file or a large body.
+//! Gives memory back to the system when the work that took it is over: reading a large file or a large body.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From the configuration's words about pictures of the screen to what takes them.
+//! Translates the configuration of pictures of the screen for the modules that take and judge them.
 
 use std::path::Path;
 

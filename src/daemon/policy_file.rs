@@ -1,4 +1,4 @@
-//! The rules' file: where it is, and when it has changed.
+//! Finds the file of the rules, and notices when it changes.
 
 use std::path::{Path, PathBuf};
 

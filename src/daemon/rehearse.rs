@@ -1,4 +1,4 @@
-//! What a worker would be given now, found out as a daemon would and without one: for `provost jail`.
+//! Finds out what a worker would be given now, as a daemon would, but without one: for `provost jail`.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 

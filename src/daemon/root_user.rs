@@ -1,4 +1,4 @@
-//! A daemon that root insists on: its workers run as somebody else.
+//! A daemon that root has started with `--allow-root`: its workers run as another user.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};

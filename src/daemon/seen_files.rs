@@ -1,4 +1,4 @@
-//! Files change, whoever changes them, and the crew is told. Agent Protocol, 3.7.
+//! Watches files, and reports every change to the crew, whichever program has made it. Agent Protocol, 3.7.
 //!
 //! A file that is being written is waited for until it has been left alone for half a second.
 
@@ -137,7 +137,7 @@ fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
         // Still there: it is ignored from now on, which is nothing that became of it.
         Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
         Way::Deleted => (Seen::Deleted, None),
-        // Gone again by now, which is told next.
+        // The file is gone again by now; the next look reports that.
         _ if after == Some(Content::Missing) => return None,
         Way::Created => (Seen::Created, after),
         Way::Changed => (Seen::Changed, after),

@@ -1,4 +1,4 @@
-//! From the configuration's words to what each part wants to know.
+//! Translates the configuration into what each part of the daemon takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
 
 /// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
-    // Whoever has written agents down, even wrongly, means them and nobody else.
+    // A configuration that names agents, even wrongly, means these agents and no others.
     if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
         let all = config.agents.iter().map(|it| agents::in_the_fleet(it, config.limits.workers));
         return all.collect();
@@ -106,7 +106,7 @@ fn fleet(config: &Config) -> Fleet {
     cli.map(agent).collect()
 }
 
-/// What messages between agents lead to.
+/// The settings for messages between agents.
 fn posts(config: &Config) -> PostSettings {
     let (supervisor, conflict) = (&config.supervisor, &config.conflict);
     let owner = |(pattern, by): (&String, &String)| Owner {
@@ -154,7 +154,7 @@ pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applyi
     Ok((versions, applying))
 }
 
-/// What may be written for editors.
+/// The rules for files that are written for editors.
 pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a> {
     let a6s = &config.a6s;
     let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
@@ -195,7 +195,7 @@ fn approval_salt(start: &Start) -> Digest {
     Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
 }
 
-/// What running it takes.
+/// The parts of the daemon that hooks need.
 pub(super) fn hook_parts(
     start: &Start,
     config: &Config,
@@ -345,7 +345,7 @@ fn bounds(worker: &Worker) -> Bounds {
     }
 }
 
-/// What the DevIt door is like.
+/// The options of the DevIt door.
 pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
     devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
@@ -373,7 +373,7 @@ pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
     Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
 }
 
-/// Who starts workers.
+/// Makes the supervisors of workers, which run as the workers' user if there is one.
 pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
     let supervisor = Supervisor::default().sharing_among(prepared.loaded.config.limits.workers);
     match prepared.worker_user {

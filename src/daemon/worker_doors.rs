@@ -1,4 +1,4 @@
-//! The doors of runs: where they are, and who serves them.
+//! Opens the doors of runs: places their sockets, and serves them.
 
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;

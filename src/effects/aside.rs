@@ -20,15 +20,15 @@ use crate::system;
 use crate::workspace::integrity_scan::{Entry, Ground, Survey, directory_flags, open_place};
 use crate::workspace::path_text::of_path;
 
-/// What one is called afterwards.
+/// The name of a disabled repository's folder.
 const ASIDE: &str = "git.set-aside-by-provost";
 
-/// What its head is called then.
+/// The name of the file `HEAD` in a disabled repository.
 const HEAD_ASIDE: &str = "HEAD.set-aside";
 
 impl Ground {
-    /// What of the repositories of a later look was not there before. Links to our own repository from work trees
-    /// that somebody has added are not among them.
+    /// What of the repositories of a later look was not there before. Links to our own repository from work
+    /// trees that a person has added are not among them.
     pub(super) fn one_more(&self, known: &Repositories, later: &Survey) -> Vec<PathBuf> {
         let is_one_more = |at: &PathBuf| {
             let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };

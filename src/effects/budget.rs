@@ -1,4 +1,5 @@
-//! What it may cost to find out what lines, scripts and settings name: a worker can have made some of them.
+//! Bounds the cost of finding out what lines, scripts and settings name, since a worker can
+//! have made some of them.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};

@@ -23,9 +23,9 @@ pub struct WorkersDoor {
     pub entrance: Entrance,
     /// The worker's end of [`Entrance::Inherited`].
     pub socket: Option<Handle>,
-    /// What tells the worker about it.
+    /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
-    /// Closes it.
+    /// Closes the door when it is dropped.
     pub stop: DropGuard,
     /// Ends when nothing is served any more and everything is on record.
     pub served: JoinHandle<()>,
@@ -37,7 +37,7 @@ impl WorkersDoor {
         Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
     }
 
-    /// Takes what was sent before and lets nobody in any more.
+    /// Takes what was sent before, and admits no further connection.
     pub(super) async fn close(self) {
         let Self { stop, served, socket, .. } = self;
         drop((stop, socket));

@@ -33,10 +33,10 @@ pub(super) struct Private {
     _mark: Option<Mark>,
 }
 
-/// Where a run works.
+/// The folder in which a run works.
 #[derive(Default)]
 enum Folder {
-    /// In the workspace.
+    /// In the workspace itself, as for workers without a copy.
     #[default]
     There,
     /// In a copy of which nothing is kept.

@@ -1,4 +1,4 @@
-//! What makes a directory too large for a copy, for the sentence that says so. Blocking.
+//! Finds what makes a directory too large for a copy, for the sentence that says so. Blocking.
 
 use std::path::{Path, PathBuf};
 

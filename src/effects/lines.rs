@@ -17,7 +17,7 @@ const GO_ON: [&str; 16] = [
     "time", "until", "while",
 ];
 
-/// One word.
+/// One word of a command line, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Word {
     /// What of it is known: all of it, or its end.
@@ -35,7 +35,7 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
 }
 
-/// What is known of variables.
+/// The values of variables, as far as they are known.
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.

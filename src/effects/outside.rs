@@ -1,8 +1,9 @@
-//! What command lines that run outside of every jail name in a workspace, and what scripts and settings that are named lead
-//! to in turn. Blocking: files are looked at and read, never run.
+//! Finds what command lines that run outside of every jail name in a workspace, and what the scripts and
+//! settings among those lead to in turn. Blocking: it looks at files and reads them, and never runs one.
 //!
-//! What is found is held read-only: the file that a line names, a folder that an interpreter loads modules from, and what
-//! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
+//! The jail holds what is found read-only: the file that a line names, a folder that an interpreter loads
+//! modules from, and what a script of a shell starts or reads. What a line names by something unknown
+//! (`$DIR/f`) is held by the end of its path.
 
 mod interpreters;
 
@@ -42,7 +43,7 @@ enum Mode {
 enum Run {
     /// As a hook of git's.
     AsHook,
-    /// As a program.
+    /// As a program of its own.
     Itself,
     /// Read by a shell.
     ByShell,
@@ -50,7 +51,7 @@ enum Run {
     ByInterpreter,
 }
 
-/// What is found.
+/// All that was found, which is to be held read-only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outside {
     /// Files and folders, absolute.
@@ -66,16 +67,16 @@ pub(super) struct Outside {
 /// What holds for the words of one command.
 #[derive(Clone, Copy)]
 struct Way<'b> {
-    /// Where it is started.
+    /// The directory in which the command starts.
     at: &'b Path,
-    /// Where its words may lie.
+    /// The directories from which its words may count.
     bases: &'b BTreeSet<PathBuf>,
     mode: Mode,
 }
 
 /// A look for what is named.
 pub(super) struct Seeker<'a> {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(super) root: &'a Path,
     home: &'a Path,
     /// Folders that a worker is to work in: neither they nor what holds them can be held.

@@ -32,9 +32,9 @@ const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What was to be done.
+    /// The task, as it was when the run began.
     pub task: &'a Task,
-    /// By which worker.
+    /// The profile of the worker that ran.
     pub profile: &'a Profile,
     /// How it was confined; `None` when it never began.
     pub tier: Option<Tier>,
@@ -113,7 +113,7 @@ pub struct Outcome {
     pub status: Status,
     /// What goes to those who wait for the task.
     pub report: Report,
-    /// Why it failed.
+    /// Why the task failed; `None` unless `status` says that it did.
     pub failure: Option<Failure>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,

@@ -6,7 +6,7 @@ use crate::domain::{Credentials, Task};
 use crate::jail::{HomeFile, Profile};
 use crate::vault::{Credential, Delivery, Vault};
 
-/// What a run is given.
+/// The secrets that a run gets.
 #[derive(Default)]
 pub(super) struct Given {
     /// To be added to requests.

@@ -1,5 +1,5 @@
-//! What stays read-only in a task's directory besides the usual: repositories, what git's configuration names, settings
-//! that run later, and what our configuration adds. Blocking.
+//! Finds what stays read-only in a task's directory besides the usual: repositories, what git's configuration
+//! names, settings that run later, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -41,7 +41,7 @@ impl Shield {
     }
 }
 
-/// What a plan is made for.
+/// The purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trying {
     /// For a program that is started.
@@ -125,8 +125,8 @@ pub(super) fn shield(
     Ok(Shield { guards, sockets, repositories, hooks, before })
 }
 
-/// Has all repositories held that are there, and those places where submodules belong; answers which there are, and what
-/// holds them.
+/// Has all repositories held that are there, and those places where submodules belong. Returns the
+/// repositories, and what holds them.
 fn guard_repositories(
     before: &Before,
     root: &Place,
@@ -281,8 +281,8 @@ fn guards_of(
     Ok((guards, protected))
 }
 
-/// Whether a directory, or one that it lies in up to the workspace, is a repository's own: by its name, or by what is
-/// in it.
+/// Whether a directory, or one that it lies in up to the workspace, is a repository's own. Its name
+/// or its content tells.
 fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
     let own = directory.path().ancestors().take_while(|at| *at != root.path());
     own.into_iter().any(|at| {
@@ -310,8 +310,8 @@ fn no_link_leads_to(directory: &Path, below: &Path) -> bool {
     })
 }
 
-/// Looks around until no file of the directory is shared with anything outside, and says what is to be read-only for
-/// that.
+/// Looks around until no file of the directory is shared with anything outside. Returns what is to be
+/// read-only because of that.
 fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTreeSet<String>), Failure> {
     let mut held = BTreeSet::new();
     for _ in 0..UNSHARE_LOOKS_MAX {

@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A conversation that is under way.
 pub(super) type Talk = Pin<Box<dyn Future<Output = Result<Value, Untold>> + Send>>;
 
-/// What has become of it.
+/// The conversation of a run, and its outcome once it is over.
 pub(super) struct Talking {
     talk: Option<Talk>,
     said: Option<Result<Value, Untold>>,

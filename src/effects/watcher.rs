@@ -32,8 +32,8 @@ use crate::workspace::file_watch::{Look, Watch, changes, listed};
 /// Between a hint and the look that follows, at first; doubled with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);
 const REST_LAST: Duration = Duration::from_secs(60);
-/// A look is followed by a rest of so many times its length, so that large directories cost a twentieth of one
-/// processor at most.
+/// The rest after a look takes so many times as long as the look, so that large directories cost a twentieth
+/// of one processor at most.
 const REST_PER_LOOK: u32 = 20;
 
 /// Everything that is watched.
@@ -198,7 +198,7 @@ impl Watchers {
 struct Session {
     desk: Desk,
     task: TaskId,
-    /// What an earlier daemon had seen.
+    /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,
     watch: Arc<Watch>,
     hints: Hints,

@@ -1,4 +1,4 @@
-//! How much one worker may use of everything, and which part of the system holds it to that.
+//! Limits of what one worker may use, and the part of the system that enforces each.
 //!
 //! There is no unset limit: each has a number, and zero is refused. Some are walls, which the kernel keeps at
 //! every moment (resource limits of a process, the size of a temporary file system). Others are watched: the
@@ -153,7 +153,7 @@ pub enum Space {
     Entries,
     /// Directories in directories, deeper than can be watched.
     Depth,
-    /// Temporary files.
+    /// Bytes in the worker's private folder for temporary files.
     Temporary,
 }
 

@@ -107,7 +107,7 @@ impl Supervisor {
         self.user
     }
 
-    /// The executable.
+    /// The program that runs as the supervisor.
     pub fn executable(&self) -> &Path {
         &self.executable
     }
@@ -141,7 +141,7 @@ pub enum ExitReason {
 /// How a worker ended. When one has this, no process of the worker is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exit {
-    /// Why.
+    /// What has ended the worker.
     pub reason: ExitReason,
     /// Processes that outlived the worker's first one and had to be killed. Counted in tier `ll`; in `ns` the
     /// kernel ends them with the namespace, uncounted.
@@ -177,7 +177,8 @@ impl Running {
         &self.output
     }
 
-    /// The listeners of the jail's own network, for whoever answers there. The worker waits until somebody does.
+    /// The listeners of the jail's own network, for the part of the daemon that answers there. A worker that
+    /// connects waits until that part accepts.
     pub fn take_outlets(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.outlets)
     }

@@ -1,4 +1,4 @@
-//! Signs of life for a host whose call waits: some give up on calls of which they hear nothing.
+//! Sends signs of life to a host whose call waits: some hosts give up a call of which they hear nothing.
 
 use std::time::Duration;
 

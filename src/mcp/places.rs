@@ -110,7 +110,7 @@ fn parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where an absolute path leads.
+/// The place to which an absolute path leads.
 struct Found {
     /// The path from the top of its work tree.
     inside: String,
@@ -220,7 +220,7 @@ impl Trees {
         let top = match &self.real {
             Some((root, _)) if tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == *root) => Top::Main,
             Some((_, common)) if is_worktree(folder, common).await => Top::Linked,
-            // What is no work tree of the repository is refused by the daemon, which is told its name.
+            // The daemon refuses a folder that is no work tree of the repository, and names it in the error.
             _ if self.named.as_deref() == Some(folder) => Top::Linked,
             _ => Top::Nothing,
         };

@@ -1,7 +1,7 @@
-//! The session of its host that a call is made in, where the host says so with the call.
+//! Finds the session of the host in which a call is made, if the host names it with the call.
 //!
-//! Codex does: its hooks are told the same session, and so both are one agent. A host that says nothing is one agent for
-//! all of its calls.
+//! Codex does. Its hooks get the same session, so hooks and calls are one agent. A host that names no session
+//! is one agent for all of its calls.
 
 use std::fs::File;
 use std::io::Read as _;

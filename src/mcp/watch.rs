@@ -1,4 +1,4 @@
-//! Tasks on which an eye is kept for a host: it is told of changes, and waits for results. In both forms of tasks.
+//! Watches tasks for a host: sends it the changes, and waits for results. For both forms of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;

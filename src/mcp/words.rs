@@ -1,5 +1,5 @@
-//! Others' words in what a model reads: shortened, without escape sequences, and behind a bar, so that they cannot pass
-//! for the tool's own.
+//! Puts texts of other agents into what a model reads: shortened, without escape sequences, and behind a bar,
+//! so that they cannot pass for the tool's own words.
 
 use std::collections::BTreeSet;
 
@@ -131,7 +131,7 @@ pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String 
     text
 }
 
-/// Where the next page begins, for whoever reads the text alone.
+/// Says where the next page begins, for a model that gets only the text.
 pub(super) fn more(cursor: Option<&str>) -> String {
     cursor.map(|it| format!("\nThere are more: call again with cursor {it}")).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ pub enum ProposeFault {
     /// The file declares no signature under this name.
     #[error("{why}")]
     NoSymbol {
-        /// Why not.
+        /// Why no signature was found, as a sentence.
         why: Box<str>,
         /// The full names of the symbols that might be meant.
         candidates: Vec<Box<str>>,
@@ -37,7 +37,7 @@ pub enum ProposeFault {
 /// A file as a commit would contain it.
 #[derive(Clone, Debug)]
 pub struct Staged {
-    /// Where.
+    /// The path of the file, from the top of the repository.
     pub path: RepoPath,
     /// What; as it is on disk without.
     pub content: Option<Arc<[u8]>>,
@@ -61,11 +61,11 @@ pub enum Fault {
 /// A contract that a commit would break.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The contract.
+    /// The contract that is in force.
     pub contract: Arc<Contract>,
     /// The file that breaks it.
     pub file: RepoPath,
-    /// How.
+    /// What the commit would do to the signature.
     pub fault: Fault,
 }
 

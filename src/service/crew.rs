@@ -66,7 +66,8 @@ impl Provost {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        // Nobody closes it. The turn is given back when the work is done, however long a disk takes.
+        // The semaphore is never closed. The turn is given back when the work is done,
+        // however long a disk takes.
         let turn = Arc::clone(&self.0.claiming).acquire_owned().await.ok()?;
         let work = move || {
             let done = work();
@@ -84,8 +85,8 @@ impl Provost {
         self.contents_kept(vec![file.clone()]).await.into_values().next().unwrap_or(Content::Unreadable)
     }
 
-    /// Keeps versions of all claimed files without one: an earlier daemon may have ended
-    /// in between.
+    /// Keeps versions of all claimed files without one, since an earlier daemon may have
+    /// ended before it kept them.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -99,7 +100,7 @@ impl Provost {
         Ok(())
     }
 
-    /// Claims a file.
+    /// Claims a file for the caller, with the content that it has now as the version to go back to.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -136,7 +137,7 @@ impl Provost {
         self.submit(who, LockFile { file, content, lock }).await
     }
 
-    /// Lets an agent leave the crew; its files are nobody's then. With `only_if_idle` it stays if it has any.
+    /// Has an agent leave the crew, which frees its files. With `only_if_idle` it stays if it has any.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

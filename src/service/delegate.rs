@@ -1,4 +1,4 @@
-//! The facts for the judgement of a delegation.
+//! Collects the facts for the judgement of a delegation.
 
 use super::Provost;
 use crate::base::{Digest, RepoPath, is_absolute};

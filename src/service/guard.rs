@@ -18,7 +18,7 @@ pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
 /// A file that a caller is about to write, or to commit.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// Which.
+    /// The path of the file, from the top of the repository.
     pub path: RepoPath,
     /// What it contains before and after, where that is known; otherwise every lock in the file counts.
     pub change: Option<BeforeAndAfter>,
@@ -26,7 +26,7 @@ pub struct Edit {
     pub symbol: Option<Box<str>>,
 }
 
-/// What is known about some edits.
+/// The answer about some edits.
 #[derive(Clone, Debug, Default)]
 pub struct Guarded {
     /// What stands in their way, in their order.
@@ -38,7 +38,7 @@ pub struct Guarded {
 /// Other agents' holds on the place of the write.
 #[derive(Clone, Debug)]
 pub struct Blocked {
-    /// What.
+    /// The lock or the claim that is in the way.
     pub by: Obstacle,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,

@@ -45,7 +45,7 @@ impl News {
 /// A page of what has come.
 #[derive(Clone, Debug, Default)]
 pub struct InboxPage {
-    /// Oldest first.
+    /// Messages of both kinds, oldest first.
     pub news: Vec<News>,
     /// Whether there are more.
     pub more: bool,

@@ -26,13 +26,13 @@ use crate::syntax::Reading;
 pub struct IntentOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
     pub base: Option<Base>,
-    /// Its name, which nobody has used before.
+    /// The id of the intent, which no intent has had before.
     pub id: IntentId,
-    /// What is to be done.
+    /// The change, in the caller's words.
     pub description: Box<str>,
     /// In which files; each also as the caller wrote it.
     pub files: Vec<(RepoPath, Box<str>)>,
-    /// In which symbols of them.
+    /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<Box<str>>,
     /// When it lapses by itself.
     pub ttl: Option<Ttl>,

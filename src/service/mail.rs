@@ -17,8 +17,8 @@ const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
 impl Provost {
     /// The next message of the caller's queue.
     ///
-    /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that a result is
-    /// handed over the moment it is there; everybody else is answered at once. DevIt 1.5.
+    /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that the caller
+    /// gets a result the moment it is there. Every other caller is answered at once. DevIt 1.5.
     ///
     /// # Errors
     /// A [`Refusal`].

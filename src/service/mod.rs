@@ -67,7 +67,7 @@ pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
 /// What the configuration makes of workers, replaced as a whole on reload.
 #[derive(Clone)]
 pub struct Configured {
-    /// The workers.
+    /// The workers of the configuration, by name.
     pub profiles: Profiles,
     /// The files that workers have changed in their private copies.
     pub artifacts: Artifacts,
@@ -129,7 +129,7 @@ impl Provost {
         &self.0.engine
     }
 
-    /// The workspace.
+    /// The top directory of the workspace, which is the daemon's own checkout.
     pub fn root(&self) -> &Root {
         self.0.base.root()
     }
@@ -144,17 +144,17 @@ impl Provost {
         &self.0.base
     }
 
-    /// What reads source files.
+    /// The cache that reads and parses source files.
     pub fn code(&self) -> &Arc<Code> {
         &self.0.code
     }
 
-    /// The daemon itself.
+    /// The principal of the daemon itself, for commands that no client sends.
     pub(crate) fn host(&self) -> &Principal {
         &self.0.host
     }
 
-    /// Who calls whom in the workspace.
+    /// The index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
     }

@@ -21,7 +21,7 @@ pub struct Shown {
     pub path: PathBuf,
     /// Its format, as a file extension.
     pub format: String,
-    /// Its size.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// A small one of it, or why there is none.
     pub thumb: Result<Thumb, String>,
@@ -30,11 +30,11 @@ pub struct Shown {
 /// A small picture in PNG.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thumb {
-    /// All of it.
+    /// The whole file, in PNG.
     pub png: Vec<u8>,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
 }
 

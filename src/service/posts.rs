@@ -91,7 +91,7 @@ impl Provost {
         }
     }
 
-    /// Publishes a message.
+    /// Publishes a message to the inboxes of the agents that it is for.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

@@ -106,7 +106,7 @@ pub(crate) struct Pen {
     n: u32,
 }
 
-/// The folder.
+/// The folder of all records, which only the daemon can write.
 #[derive(Debug)]
 pub(crate) struct Records {
     dir: Dir,
@@ -247,7 +247,7 @@ impl Pen {
         }
     }
 
-    /// It was written.
+    /// Notes that the file of this step was written.
     pub(crate) fn done(&mut self, n: u32) -> io::Result<()> {
         self.put(&Line::Done(n), &[])
     }

@@ -45,7 +45,7 @@ mod kernel {
         /// Nothing comes any more.
         silent: bool,
         bells: HashMap<u64, Arc<Bell>>,
-        /// Who wants hints of which watch.
+        /// The listeners that want hints of each watch.
         watches: HashMap<i32, BTreeSet<u64>>,
     }
 
@@ -103,7 +103,8 @@ mod kernel {
     }
 
     impl Listeners {
-        /// Rings for all who want hints of one of these watches; for everybody, when some were lost.
+        /// Rings for every listener that wants hints of one of these watches; for all listeners, when
+        /// some hints were lost.
         fn ring(&self, events: &[u8]) {
             let mut rest = events;
             while let Some((head, more)) = rest.split_at_checked(HEAD) {
@@ -140,7 +141,7 @@ mod kernel {
                 Err(_) => break,
             }
         }
-        // There will be no hints any more: everybody looks once, and then by the clock.
+        // There will be no hints any more: each listener looks once, and then by the clock.
         let mut listeners = shared.listeners();
         listeners.silent = true;
         for bell in listeners.bells.values() {
@@ -163,7 +164,8 @@ mod kernel {
                 | WatchFlags::EXCL_UNLINK;
             let mut now = BTreeSet::new();
             let mut all = directories.len() <= WATCH_DIRS_MAX;
-            // Held meanwhile, so that nobody else's last look takes a watch away that has just been counted on.
+            // The lock is held until all watches are counted, so that no other listener's last look can
+            // remove one of them meanwhile.
             let mut listeners = self.shared.listeners();
             for directory in directories.iter().take(WATCH_DIRS_MAX) {
                 let path = self.root.join(Path::new(OsStr::from_bytes(directory)));

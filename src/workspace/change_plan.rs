@@ -8,14 +8,14 @@ use super::diff::merge;
 use super::file::Found;
 use crate::base::{ApplyId, Digest, RepoPath};
 
-/// What the file has to be for that, where anybody knows.
+/// What the file has to be before the change, as far as that is known.
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
-    /// Anything.
+    /// Any content is right; also no file.
     Nothing,
     /// This, or what can be merged with it.
     Base { hash: Digest, content: Option<Vec<u8>> },
-    /// Not there.
+    /// There must be no file.
     Missing,
     /// Exactly this; `None` is not there.
     Exactly(Option<Digest>),
@@ -67,7 +67,7 @@ impl Order {
         matches!(self.want, Want::Gone { .. })
     }
 
-    /// What tells it from others.
+    /// The fields by which an approval recognises the order.
     pub(crate) fn fields(&self) -> [Vec<u8>; 5] {
         let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
@@ -99,13 +99,13 @@ impl Order {
     }
 }
 
-/// What is done.
+/// How a file is changed to become what is wanted.
 pub(crate) enum Plan {
     /// Nothing: it is so already.
     Same,
-    /// It says this.
+    /// The file gets this content.
     Says { bytes: Arc<[u8]>, mode: Option<u32> },
-    /// It is removed.
+    /// The file is removed.
     Gone,
 }
 

@@ -22,11 +22,11 @@ use crate::base::{Digest, IgnoreRules, RepoPath, TaskId};
 use crate::domain::artifact::{artifact_id, is_test, language_by_name};
 use crate::domain::{Artifact, Gathered, Harvest};
 
-/// What has happened to a file.
+/// A file that has changed since the copy was made.
 enum Found {
     /// It is there and not as it was, or was not there before.
     Content { path: String, stamp: Stamp, bytes: Vec<u8> },
-    /// It is gone.
+    /// The file was there before, and is gone.
     Gone { path: String },
 }
 

@@ -69,7 +69,7 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Where it is.
+    /// The absolute path of the copy.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +103,7 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// What may still be copied.
+/// How much may still be copied.
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
@@ -170,7 +170,7 @@ impl Room {
         // Without waiting: what was a file a moment ago may be a pipe now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut source = match rustix::fs::openat(from, name, flags, Mode::empty()) {
-            // The same.
+            // A file that its owner cannot read is left out, too.
             Err(rustix::io::Errno::ACCESS) => return Ok(()),
             source => File::from(source?),
         };

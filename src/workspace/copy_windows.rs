@@ -60,7 +60,7 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Where it is.
+    /// The absolute path of the copy.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -79,7 +79,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// What may still be copied.
+/// How much may still be copied.
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,

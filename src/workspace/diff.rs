@@ -41,7 +41,7 @@ pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
         return text + &format!("Binary files {} and {} differ\n", ends.0, ends.1);
     }
     if old_bytes.is_empty() && new_bytes.is_empty() {
-        // Git takes an empty file for one only when it is told so.
+        // Git makes or removes an empty file only if the patch has this line.
         const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         let zero = "0".repeat(EMPTY.len());
         let (from, to) = if old.is_none() { (&*zero, EMPTY) } else { (EMPTY, &*zero) };
@@ -169,8 +169,8 @@ fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
     hunks
 }
 
-/// Both changes of a base in one content; `None` where they are about the same lines, or ones that touch, and are not
-/// the same.
+/// Both changes of a base in one content. `None` where they differ and are about the same lines, or
+/// about lines that touch.
 pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
     if [base, ours, theirs].into_iter().any(is_binary) {
         return None;

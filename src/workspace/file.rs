@@ -16,7 +16,7 @@ use crate::system::{
     file_inside, folder_inside, mode_of, name_inside, new_file_inside, set_mode, swap_inside, sync_folder,
 };
 
-/// Who may do what with a new file, where nobody has said: as editors make them.
+/// The permissions of a new file, where the change names none: those with which editors make files.
 pub(crate) const MODE: u32 = 0o644;
 
 /// Of a file's rights, a worker has a say in one: whether it is a program.
@@ -47,7 +47,7 @@ pub(crate) enum Trouble {
     Io(#[from] io::Error),
 }
 
-/// What a file says.
+/// The present content of a file.
 pub(crate) struct Found {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: Digest,
@@ -56,7 +56,7 @@ pub(crate) struct Found {
 
 /// What is to become of a file.
 pub(crate) enum New<'a> {
-    /// It says this.
+    /// The file gets this content.
     Says { bytes: &'a [u8], mode: Option<u32> },
     /// It is not there.
     Gone,
@@ -199,7 +199,8 @@ fn says(dir: &Dir, name: &str) -> Option<Digest> {
     look_inside(dir, name).ok().flatten().map(|it| it.digest)
 }
 
-/// Changes a file that says `old` at this moment, by way of another name in its folder that nobody else uses.
+/// Changes a file that says `old` at this moment, by way of another name in its folder that
+/// no other writer uses.
 pub(crate) fn change(
     root: &Dir,
     path: &RepoPath,

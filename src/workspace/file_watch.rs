@@ -22,14 +22,14 @@ use crate::jail::{PLACEHOLDER_MTIME, Place};
 /// Folders of git and of daemons; what changes in them is no work.
 const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
 
-/// What is watched, and where.
+/// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) place: Place,
     pub(crate) patterns: WatchPatterns,
 }
 
-/// What a file was like.
+/// The state of a file, by which a change is recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Known {
     stamp: Stamp,

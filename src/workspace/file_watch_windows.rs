@@ -8,7 +8,7 @@ use crate::base::limits::WATCH_LISTED_MAX;
 use crate::domain::{Watched, WatchedFile};
 use crate::jail::Place;
 
-/// What is watched, and where.
+/// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) place: Place,

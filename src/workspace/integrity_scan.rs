@@ -55,7 +55,7 @@ pub(crate) struct Entry {
     pub(crate) leaves: bool,
     pub(crate) setuid: bool,
     pub(crate) executable: bool,
-    /// A local socket.
+    /// Whether it is a local socket.
     pub(crate) socket: bool,
     /// A directory that could not be looked into.
     pub(crate) closed: bool,
@@ -128,7 +128,7 @@ pub(crate) struct Survey {
     pub(crate) stopped_at: Option<Vec<u8>>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ground {
     /// The workspace; links that lead out of it matter.
@@ -486,8 +486,8 @@ impl Walk<'_> {
         if self.ground.whole_repositories { Zone::Whole } else { Zone::Git }
     }
 
-    /// Whether a link leads out of the workspace: as the kernel follows it, or by its words where it leads nowhere
-    /// at present.
+    /// Whether a link leads out of the workspace: as the kernel follows it; or, where it leads nowhere at
+    /// present, by its text.
     fn leaves(&self, dir: BorrowedFd<'_>, name: &CString, path: &[u8]) -> bool {
         let Ok(target) = rustix::fs::readlinkat(dir, name, Vec::new()) else { return true };
         let target = PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes()));

@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) leaves: bool,
     pub(crate) setuid: bool,
     pub(crate) executable: bool,
-    /// A local socket.
+    /// Whether it is a local socket.
     pub(crate) socket: bool,
     /// A directory that could not be looked into.
     pub(crate) closed: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Survey {
     pub(crate) links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
     pub(crate) shared: BTreeMap<(u64, u64), Shared>,
-    /// Repositories.
+    /// Repositories. Never known here.
     pub(crate) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
     pub(crate) incomplete: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Never known here.
+    /// Always `false`: files with several names are not known here.
     pub(crate) fn is_elsewhere(&self) -> bool {
         false
     }
@@ -74,10 +74,10 @@ pub(crate) struct Unshared {
     pub(crate) held: BTreeSet<String>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ground {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(crate) root: Place,
     /// The directory that the worker may change, in it.
     pub(crate) directory: Place,
@@ -102,17 +102,17 @@ impl Ground {
         Survey { incomplete: Some(why), ..Survey::default() }
     }
 
-    /// Finds nothing.
+    /// Looks at nothing, and finds nothing.
     pub(crate) fn look_for_an_apply(&self) -> Survey {
         Survey::default()
     }
 
-    /// The same.
+    /// Looks at nothing, as `look` does.
     pub(crate) fn look_after(&self, _before: &Survey) -> Survey {
         self.look()
     }
 
-    /// Does nothing.
+    /// Does nothing, since no worker runs in the workspace here.
     pub(crate) fn unshare(
         &self,
         _survey: &Survey,

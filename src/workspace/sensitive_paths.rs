@@ -13,7 +13,7 @@ use crate::jail::Parts;
 pub(crate) enum Zone {
     /// The top of the workspace.
     Top,
-    /// Any directory.
+    /// A directory that has no meaning of its own.
     Plain,
     /// A repository's own directory, under whatever name.
     Git,

@@ -15,7 +15,7 @@ use crate::base::limits::COPY_DEPTH_MAX;
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Size {
-    /// On the disk.
+    /// Bytes that the files take on the disk.
     pub(crate) bytes: u64,
     /// Files, folders and whatever else has a name.
     pub(crate) entries: u64,

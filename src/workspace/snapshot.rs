@@ -47,10 +47,10 @@ impl Stamp {
     }
 }
 
-/// What was at a path.
+/// The original at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Was {
-    /// A file.
+    /// There was a regular file.
     File {
         /// Permissions of the original.
         mode: u32,
@@ -80,9 +80,9 @@ pub(crate) struct Base {
 /// A private copy, and what was copied.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// Where a run works.
+    /// The copy in which a run works.
     pub(crate) copied: Copied,
-    /// With what its changes are compared.
+    /// The record of the originals, with which changes are compared.
     pub(crate) base: Base,
 }
 
@@ -94,7 +94,7 @@ struct Contents {
 }
 
 impl Base {
-    /// What a file held.
+    /// The content of an original, by its place in the record.
     pub(crate) fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
         let mut file = self.contents.file.try_clone()?;
         file.seek(SeekFrom::Start(at))?;

@@ -21,7 +21,7 @@ use crate::base::later;
 use crate::base::limits::{SETTINGS_HELD_MAX, UNSHARED_BYTES_MAX, UNSHARED_FILES_MAX, XATTR_BYTES_MAX};
 use crate::system::{file_inside, folder_inside, new_file_inside, swap_inside};
 
-/// What was done about them.
+/// The outcome for the files with other names.
 #[derive(Debug, Default)]
 pub(crate) struct Unshared {
     /// So many files have a content of their own now.

@@ -112,7 +112,7 @@ impl Shelf {
     }
 }
 
-/// The folder.
+/// The folder of all versions, which only the daemon can write.
 #[derive(Debug)]
 pub struct Versions {
     dir: Dir,

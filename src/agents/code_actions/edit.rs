@@ -18,7 +18,7 @@ pub(in crate::agents) struct CodeEdit {
     kind: &'static str,
     path: String,
     content: String,
-    /// What is there.
+    /// The file's present content and its digest; `None` where there is no file.
     before: Option<(Vec<u8>, Digest)>,
 }
 

@@ -58,8 +58,8 @@ pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -
     Ok(Order { prompt, plan })
 }
 
-/// The selection as it stands in its file: with the indentation of its first line an agent can tell how far all of it is
-/// indented.
+/// The selection as it stands in its file. From the indentation of its first line, an agent can tell how far
+/// all of it is indented.
 ///
 /// # Errors
 /// Where new text could not be put in its place, or never be written.

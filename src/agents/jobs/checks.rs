@@ -168,7 +168,7 @@ impl JobRunner {
     }
 }
 
-/// What checks have said.
+/// The output of checks, and how many have passed.
 #[derive(Default)]
 struct Checks {
     text: String,

@@ -209,7 +209,7 @@ fn unchanged(why: impl AsRef<str>) -> Stop {
     Stop::Failed(no_change(why.as_ref()))
 }
 
-/// Reads a review where that holds nobody up: replies are as long as agents like.
+/// Reads a review on a thread that may block, since a reply can be very long.
 async fn read_review(reply: String, lines: u64) -> Result<Result<Review, String>, Stop> {
     tokio::task::spawn_blocking(move || review(&reply, lines)).await.map_err(|_| Stop::Over)
 }

@@ -13,7 +13,7 @@ use crate::base::Json;
 const DONE: &str = "done";
 
 impl WorkflowRun<'_> {
-    /// The first step decides, round by round, who is next and what it is told.
+    /// The first step decides, round by round, which step is next and what its agent has to do.
     pub(super) async fn supervised(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let went = self.decisions(so_far).await;
         let ran = so_far.answers.clone();

@@ -12,13 +12,13 @@ use crate::domain::{Job, JobKind, PhaseName};
 /// How far a job is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pulse {
-    /// Which.
+    /// The id of the job.
     pub job: JobId,
-    /// What kind of job.
+    /// The kind of the job.
     pub kind: JobKind,
     /// Which part of it, if it has parts.
     pub phase: Option<PhaseName>,
-    /// Of a hundred.
+    /// How far the part is, in percent; or the whole job, if it has no parts.
     pub progress: u8,
 }
 

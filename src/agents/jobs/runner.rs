@@ -96,8 +96,8 @@ impl JobRunner {
         self.service.pulses().end(&self.job.id);
     }
 
-    /// What is not offered is a file for people among those that are: editors show files, and no list of what is
-    /// missing.
+    /// Lists what is not offered in a file among the artifacts: editors show files, but have no
+    /// list of what is missing.
     fn name_what_is_missing(&self, kept: &mut JobResult) {
         // The answer to a question about code is the files that were asked for, and nothing beside them.
         if let Some(left_out) = kept.left_out.as_ref().filter(|_| self.job.kind != JobKind::Code) {

@@ -27,7 +27,7 @@ impl JobRunner {
         Ok(())
     }
 
-    /// What it changes in its copy is nobody's.
+    /// Runs the agent. Its copy is thrown away with all changes.
     async fn look_through(&self, prompt: Box<str>) -> Result<String, Stop> {
         let run = Run {
             phase: PhaseName::Generate,

@@ -43,14 +43,14 @@ pub(super) struct SoFar {
 
 /// How a command has ended that checks something.
 pub(super) enum Checked {
-    /// It has succeeded.
+    /// The command has succeeded, and has said this.
     Passed(String),
-    /// It has not, and has said this.
+    /// The command has failed, and has said this.
     Failed(String),
 }
 
 impl JobRunner {
-    /// All of it.
+    /// Carries all steps of a workflow out.
     pub(super) async fn workflow(&self, flow: &Flow, kept: &mut JobResult) -> Result<(), Stop> {
         self.begin(PhaseName::Research).await?;
         let flowing =
@@ -145,7 +145,8 @@ impl WorkflowRun<'_> {
         Ok(answer)
     }
 
-    /// All at once. What two of them have made different things of is nobody's to choose.
+    /// Takes all steps at once. If two of them have changed one file in different ways, the workflow fails:
+    /// no rule could choose between them.
     async fn at_once(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let each = self.flow.steps.iter().enumerate().map(|(number, step)| async move {
             let mut its = SoFar::default();

@@ -1,4 +1,4 @@
-//! Workflows, from the configuration's words to what doors speak of.
+//! Translates the configuration's workflows into those that doors list and agents run.
 
 use std::collections::BTreeMap;
 

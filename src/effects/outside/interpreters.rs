@@ -1,4 +1,5 @@
-//! What interpreters and programs that run others are told to run: scripts, modules, and what is loaded before them.
+//! Finds what interpreters, and programs that run others, run or load: scripts, modules, and what
+//! is loaded before them.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,8 @@ impl Seeker<'_> {
         })
     }
 
-    /// What an interpreter is told to run: a script, or a module; and what it is told to load before that.
+    /// What the arguments have an interpreter run: a script, or a module; and what they
+    /// have it load before that.
     pub(super) fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
         let mut words = words.iter().peekable();
         let mut is_value = false;

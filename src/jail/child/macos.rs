@@ -116,7 +116,7 @@ fn command(plan: &Plan, profile: &str, scratch: &Path) -> Command {
     command
 }
 
-/// What the worker reads.
+/// The worker's standard input.
 enum Input {
     Nothing,
     Bytes(Vec<u8>),
@@ -179,12 +179,13 @@ struct Seen {
     began: String,
 }
 
-/// Who was ever seen to descend from a worker; a number with another beginning is somebody else.
+/// The processes that were ever seen to descend from a worker, each with its beginning: the same number with
+/// another beginning is another process.
 #[derive(Default)]
 struct Family(BTreeMap<i32, String>);
 
 impl Family {
-    /// Looks at everybody, and answers those of the family who are alive.
+    /// Looks at all processes, and returns those of the family that are alive.
     async fn look(&mut self, worker: i32) -> BTreeMap<i32, Seen> {
         let listed =
             Command::new("/bin/ps").args(["-axo", "pid=,ppid=,pgid=,rss=,lstart="]).env_clear().output();
@@ -248,7 +249,8 @@ impl Keeper {
         Exit { reason, swept, ..Exit::default() }
     }
 
-    /// Stops everybody first, so that nobody makes others meanwhile, and kills them then; until none is left.
+    /// Stops all processes first, so that none starts another one meanwhile, and kills them then;
+    /// again until none is left.
     async fn end(&mut self, worker: i32) -> u32 {
         let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
         let mut swept = 0;

@@ -1,5 +1,5 @@
-//! Systems other than Linux: what there is nothing to do for there. Where workers cannot be confined, everything
-//! refuses; nothing runs unconfined.
+//! Systems other than Linux, where some functions have nothing to do. Where workers cannot be confined, every
+//! function refuses, so that nothing runs unconfined.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -45,7 +45,7 @@ pub(in crate::jail) fn host_facts() -> Facts {
 /// Nothing to do on this system.
 ///
 /// # Errors
-/// Never.
+/// Never fails: there is nothing to do.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
@@ -53,7 +53,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Nothing to do on this system.
 ///
 /// # Errors
-/// Never.
+/// Never fails: there is nothing to do.
 pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }
@@ -61,7 +61,7 @@ pub fn harden_daemon() -> io::Result<()> {
 /// There is none: no worker gets a door of its own on this system.
 ///
 /// # Errors
-/// Always.
+/// Always fails with `Unsupported`.
 pub fn inherited_socket(_number: i32) -> io::Result<Handle> {
     Err(io::ErrorKind::Unsupported.into())
 }

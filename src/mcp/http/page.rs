@@ -1,7 +1,7 @@
 //! The pages that a host opens for a person who is asked: requests that wait, one or all of them.
 //!
-//! They show, and take no answer: whoever can reach this door can press a button on a page of it, and a model can. The
-//! answer is given at a terminal, or wherever else the rule says.
+//! The pages only show requests, and take no answer: any process that can reach this door can press a button
+//! on a page, and so can a model. A person answers at a terminal, or wherever else the rule says.
 
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;

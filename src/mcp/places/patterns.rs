@@ -13,7 +13,7 @@ use crate::mcp::words::one_line;
 /// The member that has them.
 const MEMBER: &str = "watch_patterns";
 
-/// What makes a name a pattern.
+/// The characters that make a name a pattern.
 const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '}'];
 
 fn is_absolute(value: &Value) -> bool {

@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Which claims.
+/// The claims that are asked for; all when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -98,7 +98,7 @@ fn tool(call: &Call) -> String {
     said.unwrap_or_else(|| "mcp".into())
 }
 
-/// Which file.
+/// The file whose claim is given back.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
     /// The file, such as `src/app.py`.

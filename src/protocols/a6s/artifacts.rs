@@ -13,7 +13,7 @@ use crate::base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX
 use crate::domain::{Answer, Artifact};
 use crate::service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
 
-/// What contents are counted in.
+/// The unit in which contents are counted, in bytes.
 pub(super) const UNIT: usize = 1 << 10;
 
 impl A6s {

@@ -81,10 +81,10 @@ impl A6s {
     }
 }
 
-/// Whom an editor means.
+/// The agent or worker that an editor means.
 pub(super) struct Meant {
     pub(super) worker: AgentId,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin; `None` without one.
     pub(super) preamble: Option<Box<str>>,
     /// Whether it is an agent, and not only a worker.
     pub(super) by_agent: bool,

@@ -20,7 +20,7 @@ pub(super) fn has_phases(job: &Job) -> bool {
     matches!(job.kind, JobKind::Execution | JobKind::Workflow)
 }
 
-/// What `execution.status` and `execution.complete` say.
+/// The content of `execution.status` and `execution.complete`.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
     let (name, progress) = match job.phases.current() {
@@ -78,7 +78,7 @@ fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
-/// What was found in code.
+/// The findings of a review, as they travel.
 pub(super) fn review(it: &Review) -> wire::Review {
     let issue = |it: &Issue| wire::Issue {
         severity: it.severity.name(),

@@ -50,7 +50,7 @@ pub use envelope::Fault;
 use events::Hub;
 use session::{Outcome, Session};
 
-/// Where the socket is.
+/// The path of the WebSocket.
 const PATH: &str = "/ws";
 
 /// The version of the WebSocket protocol. RFC 6455, 4.1.
@@ -63,7 +63,7 @@ const WS_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 /// As whom an editor speaks that shows no token: the protocol knows no names.
 const EDITOR: &str = "editor";
 
-/// The door.
+/// The door that serves editors. Clones share everything.
 #[derive(Clone)]
 pub struct A6s(Arc<Parts>);
 
@@ -118,7 +118,7 @@ impl A6s {
         }))
     }
 
-    /// Who is told what.
+    /// The hub, which decides which connections get which events.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
     }
@@ -166,7 +166,7 @@ impl A6s {
         Arc::clone(&self.0.contents).try_acquire_many_owned(u32::try_from(units).ok()?).ok()
     }
 
-    /// As whom a connection speaks.
+    /// The agent as which a connection speaks: that of its token, or `editor`.
     fn speaks_as(caller: &Caller) -> Result<Principal, Rejected> {
         let name = match caller.agent() {
             Some(agent) => agent.clone(),

@@ -1,4 +1,4 @@
-//! What happens to jobs, told to editors. A6s 4.
+//! Turns events about jobs into events for editors. A6s 4.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl A6s {
                             self.tell_of(event, &mut late).await;
                         }
                     }
-                    // Whoever asks for the status sees what was missed.
+                    // A client that asks for the status sees what it has missed.
                     Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "editors were not told of everything"),
                     Err(RecvError::Closed) => break,
                 },
@@ -42,7 +42,7 @@ impl A6s {
                 },
             }
         }
-        // What has ended with the daemon is told before its connections end.
+        // The ends of jobs that end with the daemon are sent before the connections end.
         while let Ok(event) = events.try_recv() {
             if let EventKind::Job(event) = &event.kind {
                 self.tell_of(event, &mut late).await;
@@ -99,7 +99,8 @@ impl A6s {
         let unattended = self.attendance().end(&job.id);
         match job.kind {
             JobKind::Execution | JobKind::Workflow => {}
-            // Whoever was told that it takes longer, or else everybody, if nobody has the answer.
+            // The connections that got the error about the delay are told; if no request has got the
+            // answer, every connection is.
             JobKind::Code => {
                 let is_news = unattended && !result.artifacts.is_empty();
                 if !is_news && !self.hub().is_watched(&execution_id(&job.id)) {

@@ -21,7 +21,7 @@ impl A6s {
         Said::new(&agents.workflows.iter().filter(of_domain).map(|it| row(it, &agents)).collect::<Vec<_>>())
     }
 
-    /// `workflows.run`. Nothing of it is told before the answer is on its way.
+    /// `workflows.run`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn run_workflow(&self, session: &Session, asked: &RunWorkflow) -> Outcome {
         let agents = self.service().configured();
         let workflow = find(&agents, asked.workflow_id.as_str())?;

@@ -40,7 +40,7 @@ const KINDS: [(&str, &str); 13] = [
     ("md", "text/plain; charset=utf-8"),
 ];
 
-/// The folder.
+/// The dashboard's folder, as the configuration names it.
 #[derive(Clone, Debug)]
 pub(super) struct Folder(Arc<Path>);
 

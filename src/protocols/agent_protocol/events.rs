@@ -22,10 +22,10 @@ use crate::protocols::proven::ended;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
 
-/// Events in one answer when nobody says how many.
+/// Events in one answer, where the request has no `limit`.
 const LIMIT: usize = 100;
 
-/// Which events somebody wants.
+/// Which events a reader wants; a member that is `None` chooses nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     agent: Option<Box<str>>,
@@ -172,11 +172,11 @@ pub(super) struct Reader {
     pub(super) with_ids: bool,
     /// The last event that it has.
     pub(super) after: Option<EventSeq>,
-    /// Who reads, and is told nothing more when its token has ended.
+    /// The reader. When its token has ended, it gets no further event.
     pub(super) caller: Caller,
 }
 
-/// Why a reader is told nothing more.
+/// Why a reader gets no further event.
 enum End {
     Cut(CutOff),
     /// Its token is not good any more.

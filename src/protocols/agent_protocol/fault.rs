@@ -59,7 +59,7 @@ impl Fault {
         }
     }
 
-    /// A refusal of a claim, which is told as a claim that was not granted.
+    /// A refusal of a claim, in the form of a claim that was not granted.
     pub(super) fn of_claim(refusal: Refusal) -> Self {
         let owner = match &refusal {
             Refusal::Crew(CrewRefusal::FileClaimed { by } | CrewRefusal::FileLocked { by }) => {

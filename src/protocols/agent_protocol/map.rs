@@ -15,7 +15,7 @@ use crate::domain::{
 pub(super) const SYSTEM: &str = "system";
 const DAEMON: &str = "provost";
 
-/// Names under which this door tells of things itself; nobody else speaks under them.
+/// Names under which this door reports events itself; the door refuses a client that uses one.
 pub(super) const OURS: [&str; 4] = [SYSTEM, DAEMON, "watcher", "unknown"];
 
 pub(super) const ROLES: [(&str, Role); 3] =

@@ -50,7 +50,7 @@ use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
 
-/// What people see of a door.
+/// The part of the configuration that people see at the door.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The project's name; the one of its folder without it.
@@ -59,7 +59,7 @@ pub struct Shown {
     pub dashboard: Option<PathBuf>,
 }
 
-/// The door.
+/// The door that serves Agent Protocol. Clones share everything.
 #[derive(Clone)]
 pub struct AgentProtocol(Arc<Parted>);
 

@@ -1,4 +1,4 @@
-//! The broker's words and ours.
+//! The dictionary between the broker's words and ours.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How agents' names have to be written here, and how others are read.
+//! Checks the names under which agents publish here, and finds the one name of all spellings.
 
 use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;

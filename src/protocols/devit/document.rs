@@ -24,8 +24,8 @@ const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);
 /// Told to a session when there is something for it, or it asks for something, and its key has ended.
 const KEY_ENDED: &str = "the key of this session is not valid any more";
 
-/// A request of this dialect. Its parameters stay text until its sender is known: a tree of them would take many
-/// times their size.
+/// A request of this dialect. Its parameters stay text until the sender is known: a tree of values would take
+/// many times as much memory.
 pub(super) struct Request<'a> {
     id: Value,
     method: Cow<'a, str>,

@@ -106,7 +106,7 @@ impl WorkerDoor {
         &self.run.secret
     }
 
-    /// What serves its connections.
+    /// The door that serves its connections.
     pub fn door(&self) -> Devit {
         self.door.clone()
     }

@@ -16,7 +16,7 @@ use crate::service::{Snapshot, TaskFilter};
 
 /// DevIt 1.5: a delegation without a timeout has half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
-/// How much of a text is shown of a task that is told in brief.
+/// How much of a text is shown of a task that is shortened, in bytes.
 const BRIEF_BYTES: usize = 240;
 
 /// A message to be signed and sent.
@@ -126,7 +126,7 @@ pub(super) fn order(
     })
 }
 
-/// What a NOTIFY asks for.
+/// The request of a NOTIFY, in our words.
 pub(super) enum Notified {
     Ack(AckTask),
     Report(Box<ReportTask>),
@@ -359,7 +359,7 @@ fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {
     }
 }
 
-/// `details` and `metadata` of what a hook is told.
+/// `details` and `metadata` of the message for a hook.
 pub(super) fn told(notice: &Notice, salt: &Digest) -> (Option<Value>, Option<Value>) {
     let (worker, goal) = (&notice.worker, &notice.goal);
     let why = notice.failure.as_ref();

@@ -1,5 +1,5 @@
-//! NOTIFY about what others do at the recipient's place. It is about no task, which its id says; clients that wait for a
-//! task's word pass it over, as they do with those of other tasks.
+//! NOTIFY about other agents' work at the recipient's place. Its id says that it is about no task, so clients
+//! that wait for a task ignore it, as they ignore messages about other tasks.
 
 use serde_json::{Value, json};
 

@@ -71,7 +71,7 @@ pub struct Options {
     pub uid: u32,
 }
 
-/// The door.
+/// The door that serves DevIt's clients. Clones share everything.
 #[derive(Clone)]
 pub struct Devit(Arc<Parts>);
 
@@ -96,11 +96,11 @@ enum Lock {
     Inside(Arc<Inside>),
 }
 
-/// What a line was answered with.
+/// The answer to a line.
 enum Said {
     /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
-    /// A signed message.
+    /// A message, which the daemon signs before it sends it.
     Message(Message),
     /// A queued message, which counts as delivered when the peer goes on or closes.
     Mail(Arc<Mail>),
@@ -222,7 +222,7 @@ impl FrontDoor for Devit {
     }
 }
 
-/// One connection.
+/// One connection, from its acceptance to its end.
 struct Talk {
     door: Devit,
     peer: PeerId,
@@ -428,7 +428,8 @@ impl Talk {
         self.say_unsigned(&Fault::invalid(why)).await
     }
 
-    /// A wrong secret fails loudly; a good one with a stale or repeated frame is told in words.
+    /// Refuses a frame. A peer with a wrong secret is cut off; one with a good secret and a stale or
+    /// repeated frame gets an error.
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {

@@ -1,4 +1,4 @@
-//! What a notification hook is told, in DevIt's words. DevIt 1.9.
+//! The message for a notification hook, in DevIt's words. DevIt 1.9.
 
 use serde::Serialize;
 use serde_json::json;

@@ -95,7 +95,7 @@ impl Devit {
                 Ok((picture, None)) => Ok(Message::ack(&picture)),
                 Err(fault) => Err(fault),
             },
-            // Nobody expects an answer to an answer.
+            // A client expects no answer to an answer.
             "ACK" | "ERR" => return Said::Nothing,
             _ => Err(Fault::invalid("unknown msg_type")),
         };

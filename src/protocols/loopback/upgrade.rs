@@ -1,4 +1,4 @@
-//! Connections that stop being HTTP after an answer of 101.
+//! Connections that leave HTTP after an answer of 101, and are handed to their door.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::transport::patient::Patient;
 pub struct Upgraded {
     /// What is written to it and not taken in time ends it.
     pub stream: Patient<TcpStream>,
-    /// What came behind the request.
+    /// The bytes that came behind the request and were read already.
     pub first: Bytes,
-    /// Who asked for it.
+    /// The caller that asked for the upgrade.
     pub caller: Caller,
 }
 

@@ -1,4 +1,4 @@
-//! Carrying requests out: a handler for each endpoint of the table, and the one way to all of them.
+//! Carries requests out: a handler for each endpoint of the table, and the one function that calls them all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct Call {
 
 /// Carries out one endpoint. A row of the table without it does not compile.
 pub(super) trait Handles<E: Endpoint> {
-    /// Answers a request.
+    /// Carries out a request whose caller is known, and answers with the members of the reply.
     fn handle(&self, call: &Call, asked: E::Asked) -> impl Future<Output = Answered<E::Answer>> + Send;
 }
 

@@ -1,5 +1,5 @@
-//! What a host may know of the tasks that its agent has asked for, and the answers of the person at the host.
-//! Tasks of others are unknown here.
+//! What a host may learn of the tasks that its agent has asked for, and the answers of the person at the
+//! host. A host learns nothing of other agents' tasks: they are unknown to it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -89,8 +89,8 @@ impl Handles<endpoints::DialogKey> for Own {
 }
 
 impl Handles<endpoints::HostAnswer> for Own {
-    // Speaks for the person at the caller's host, about what the caller has asked for; whether that counts is for the rule
-    // that asked.
+    // The caller speaks for the person at its host, about a request of its own. Whether that counts is
+    // decided by the rule that asked.
     async fn handle(&self, call: &Call, body: wire::HostAnswer) -> Answered<wire::Answered> {
         if let Some(dialog) = &body.dialog {
             if dialog.is_empty() || dialog.len() > ID_LEN_MAX {

@@ -1,4 +1,4 @@
-//! The journal: read from a position, and what is put into it.
+//! The journal: clients read it from a position, and a person's tools put records into it.
 
 use hyper::StatusCode;
 
@@ -21,7 +21,8 @@ impl Handles<endpoints::Events> for Own {
         let until = tokio::time::Instant::now() + patience(query.wait_ms);
         let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
         while events.len() < usize::from(limit) {
-            // What is there already is told, however slow the machine is; only for the first event is waited.
+            // Events that are there already are returned, however slow the machine is. Only the
+            // first event is waited for.
             let event = match feed.ready().await.map_err(unavailable)? {
                 Some(event) => event,
                 None if !events.is_empty() => break,

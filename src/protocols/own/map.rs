@@ -1,4 +1,4 @@
-//! The own API's words and ours.
+//! The dictionary between the own API's words and ours.
 
 pub(super) mod coordinate;
 pub(super) mod crew;
@@ -233,8 +233,8 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
     Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
 }
 
-/// What a person's tools may put on record: changes of keys and secrets. What else is there is the daemon's own word, which
-/// nobody speaks for it.
+/// What a person's tools may put on record: changes of keys and secrets. All other records are the daemon's
+/// own, and no client may write them.
 pub(super) fn record(it: &wire::Record) -> Result<Record, Fault> {
     const WHAT: [&str; 5] = ["key.added", "key.rotated", "key.revoked", "secret.added", "secret.removed"];
     if !WHAT.contains(&&*it.what) {
@@ -439,7 +439,7 @@ pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
     }
 }
 
-/// Symbols as text.
+/// Writes symbols as `file:Path`.
 fn names(symbols: &[SymbolPath]) -> Vec<String> {
     symbols.iter().map(ToString::to_string).collect()
 }

@@ -64,14 +64,14 @@ pub enum Order {
     Reload,
     /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
     Listen(std::path::PathBuf, Option<crate::base::Secret>),
-    /// Stop.
+    /// End the daemon in order, as the signal to terminate does.
     Stop,
 }
 
 /// An [`Order`] and where its outcome goes: one sentence, either way.
 pub type Ordered = (Order, oneshot::Sender<Result<String, String>>);
 
-/// The door.
+/// The door that serves Provost's own API. Clones share everything.
 #[derive(Clone)]
 pub struct Own(Arc<Parts>);
 

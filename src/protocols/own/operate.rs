@@ -1,4 +1,4 @@
-//! The daemon itself: what it is, whom it knows, and orders of its operator.
+//! The daemon itself: its state, the agents that it knows, and orders of its operator.
 
 use hyper::StatusCode;
 use tokio::sync::oneshot;

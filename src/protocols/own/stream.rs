@@ -26,7 +26,7 @@ use crate::protocols::proven::ended;
 use crate::transport::accept::Guard;
 use crate::transport::sse::{CutOff, EventSender, Readers};
 
-/// What the stream keeps.
+/// State that all streams share.
 pub(super) struct Streams {
     readers: Readers,
     events: Fanout<Written>,

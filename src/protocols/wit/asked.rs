@@ -13,13 +13,13 @@ use crate::service::Checkouts;
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
 
-/// One request.
+/// One request, with members that were checked.
 pub(super) enum Asked {
     Ping,
     Register(AgentId, Box<str>),
     Acquire(AgentId, Acquire),
     Release(AgentId, Release),
-    /// Whose locks; everybody's without a name.
+    /// The agent whose locks are asked for; `None` for all agents.
     Locks(Option<String>),
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),

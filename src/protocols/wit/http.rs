@@ -17,7 +17,7 @@ use super::wire::{BadEnvelope, Envelope, response};
 use crate::base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
 use crate::transport::http::{BodyLimits, Taken, Untaken};
 
-/// What the door holds of bodies.
+/// The bounds of bodies at this door.
 pub(super) const BODIES: BodyLimits = BodyLimits {
     most: WIT_BODY_BYTES_MAX,
     total: WIT_BODIES_BYTES_MAX,

@@ -28,7 +28,7 @@ impl Fault {
         Self::of(-32000, token, None)
     }
 
-    /// What is wrong with parameters.
+    /// The error for wrong parameters, with all that is wrong.
     pub(super) fn params(faults: Faults) -> Self {
         Self::invalid(&faults)
     }

@@ -53,7 +53,8 @@ impl Wit {
         }
     }
 
-    /// The caller under the name that it gave itself, which must be free for anyone to take.
+    /// The caller under the name that it gave itself. The name must be one that every process
+    /// of this user may take.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, Fault> {
         self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");
@@ -109,7 +110,7 @@ impl Wit {
     }
 
     async fn locks(&self, session: Option<String>) -> Answered {
-        // What is no name is nobody's.
+        // No agent has a name that is not well-formed, so it has no locks.
         let Some(holder) = all_or_one(session, agent) else { return Ok(nothing()) };
         let (found, now) = self.0.provost.locks(holder, Vec::new()).await?;
         Ok(wire::json(&rows::locks(&found, now)))

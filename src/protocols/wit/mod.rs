@@ -37,7 +37,7 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
 /// How long a client may leave an answer unread.
 const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The door.
+/// The door that serves wit's clients in one work tree. Clones share everything.
 #[derive(Clone)]
 pub struct Wit(Arc<Parts>, Arc<Line>);
 

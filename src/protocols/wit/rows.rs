@@ -20,7 +20,7 @@ pub(super) struct Granted {
     expires_at: String,
     warnings: Vec<Told>,
     fence: Fence,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     more_warnings: usize,
 }
@@ -46,7 +46,7 @@ struct Told {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`; the symbol is told as it was asked for.
+/// The answer to `lock.acquire`; the symbol is written as the caller wrote it.
 pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     let lock = &granted.lock;
     Granted {

@@ -109,8 +109,8 @@ impl Carrying {
         }
     }
 
-    /// Looks at all files of a change once more before the first of them is removed. Answers which does not fit any more,
-    /// and why.
+    /// Looks at all files of a change again before the first of them is removed. Names a file that does not
+    /// fit any more, with the reason.
     async fn still_fits(&self, orders: Vec<Order>) -> Result<(), (RepoPath, String)> {
         let (provost, exactly) = (self.provost.clone(), self.exactly);
         let first = orders.first().map(|it| it.path.clone()).unwrap_or_default();
@@ -162,7 +162,8 @@ impl Carrying {
         }
     }
 
-    /// Writes one file when nobody else does, and nobody keeps it; `None` if it needs nothing.
+    /// Writes one file when no other apply writes it and no agent's stake protects it;
+    /// `None` if it needs nothing.
     async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
         let provost = self.provost.clone();
         let turn = provost.0.applying.file(&order.path).await;

@@ -13,7 +13,7 @@ use crate::workspace::file::plain_mode;
 /// Why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
 
-/// What is known of one.
+/// An artifact that a run of this daemon has left, as its record says.
 struct Known {
     kind: Box<str>,
     path: RepoPath,

@@ -29,8 +29,8 @@ enum Word {
 }
 
 impl Provost {
-    /// Marks the files of an undo that run later; an undo restores them without a setting. If they are not known, it
-    /// marks all files.
+    /// Marks the files of an undo that run later; an undo restores them without a setting. If it cannot find
+    /// out which do, it marks all files.
     pub(super) fn mark_what_runs_later(&self, orders: &mut [Order]) {
         if orders.is_empty() {
             return;

@@ -11,7 +11,7 @@ use crate::workspace::apply_record::{Pen, Record, Totals};
 use crate::workspace::file;
 
 impl Provost {
-    /// Settles what was under way when the daemon ended, before anybody asks for a file to be written.
+    /// Settles what was under way when the daemon ended, before any client asks for a file to be written.
     pub async fn settle_applies(&self) {
         let provost = self.clone();
         let all = match self.in_applying_turn(move || provost.0.applying.records.all()).await {

@@ -13,15 +13,15 @@ use crate::workspace::change_plan::{Check, Order, Want, plan};
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PastApply {
-    /// Its number.
+    /// The number that `undo` takes; it rises with every apply.
     pub apply: ApplyId,
-    /// For whom.
+    /// The agent that asked for it.
     pub by: AgentId,
-    /// When.
+    /// When it was begun.
     pub at: Timestamp,
-    /// What it has undone.
+    /// The apply that this one has undone; `None` for one that is no undo.
     pub undoes: Option<ApplyId>,
-    /// By what it was undone last.
+    /// The last apply that has undone this one.
     pub undone_by: Option<ApplyId>,
     /// Files that it has written, and what became of them.
     pub files: Vec<(RepoPath, Seen)>,

@@ -1,4 +1,4 @@
-//! What a daemon does to itself, and what it does for a jail whose supervisor was killed.
+//! What a daemon does to protect itself, and to end the processes of a jail whose supervisor was killed.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -107,8 +107,8 @@ fn bonds(pid: i32) -> Option<(u64, bool)> {
     Some((field("Seccomp_filters:")?, field("NoNewPrivs:")? == 1))
 }
 
-/// More filters than we obey ourselves: the daemon, and with it all that it starts, may live in a container that
-/// has some already.
+/// More filters than this process obeys itself. The daemon may live in a container that has some already, and
+/// all that it starts has them, too.
 fn is_jailed(pid: i32, ours: u64) -> bool {
     bonds(pid).is_some_and(|(filters, kept)| kept && filters >= ours + FILTERS_OF_A_WORKER)
 }

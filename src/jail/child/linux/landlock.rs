@@ -82,7 +82,7 @@ pub(super) fn fence(plan: &Plan, inside: &Inside<'_>) -> io::Result<Fenced> {
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(all)
         .map_err(other)?;
-    // In its own network namespace a worker may serve and connect; there is nobody else.
+    // In its own network namespace a worker may serve and connect, since only its own processes are there.
     if version >= ABI_OF_NET && plan.tier == Tier::Ll {
         ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(other)?;
     }

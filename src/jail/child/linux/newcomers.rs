@@ -1,6 +1,6 @@
-//! Folders in which the kernel says at once that something has appeared, so that a new repository is seen before the next
-//! walk comes to it. A help for the walks and not in their place: a user has a number of such watches, of which this takes
-//! a small part, and what is not watched is walked to.
+//! Folders in which the kernel reports at once what appears, so that a new repository is found before the
+//! next walk comes to it. This helps the walks and does not replace them: a user has a limited number of such
+//! watches, of which this takes a small part, and folders without a watch are walked.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

@@ -48,7 +48,7 @@ pub(in crate::jail::child) fn main(try_namespaces: bool, whole_jails_only: bool)
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
     let Err(mut error) = run(&mut control, whole_jails_only) else { sys::exit(0) };
     error.exit = Some(REFUSED);
-    // For someone who has called this by hand; the daemon listens on the socket.
+    // For a person who has called this by hand; the daemon listens on the socket.
     let _unread = writeln!(io::stderr(), "provost: {error}");
     control.say(&Said::Refused(error));
     sys::exit(REFUSED)
@@ -229,7 +229,7 @@ enum Woken {
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// By what the supervisor saw itself.
+    /// The supervisor itself has seen the worker go beyond a limit.
     Breached(Breach),
 }
 

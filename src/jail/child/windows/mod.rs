@@ -38,7 +38,7 @@ use crate::system::Token;
 /// for tests where nothing else can be had. Others do not look at it.
 const UNRESTRICTED: &str = "PROVOST_TEST_UNRESTRICTED_JOBS";
 
-/// The null device.
+/// The null device, which a worker without input reads.
 const NOTHING: &str = "NUL";
 
 /// Starts a worker, if its plan is one for this system.

@@ -27,7 +27,7 @@ impl Scratch {
         Ok(made)
     }
 
-    /// Where it is.
+    /// The absolute path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }

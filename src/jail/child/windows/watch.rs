@@ -1,4 +1,4 @@
-//! How much a worker has made of what it may change: looked at from time to time, since nothing walls it in.
+//! Measures from time to time how much a worker has written, since the system has no wall for that.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -17,7 +17,7 @@ pub(super) struct Ground {
     before: Amount,
 }
 
-/// Bytes and files.
+/// How many bytes and files there are.
 #[derive(Clone, Copy, Default, Debug)]
 struct Amount {
     bytes: u64,

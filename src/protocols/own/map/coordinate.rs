@@ -249,7 +249,7 @@ fn had(stake: &Stake) -> String {
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-/// What somebody has through another door.
+/// A warning about what another agent has through another door.
 fn of_stake(stake: &Stake, message: String) -> wire::Told {
     let kind = match stake.kind {
         StakeKind::Claim => "file_claimed",

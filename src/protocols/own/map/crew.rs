@@ -184,7 +184,7 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, F
     })
 }
 
-/// A hand-off is answered by whom it is for, and by nobody who has made it.
+/// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
 pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), Fault> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {

@@ -45,7 +45,7 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
     })
 }
 
-/// Whom such a message reaches.
+/// The agent that gets such a message.
 pub(in super::super) fn recipient(post: &Post) -> String {
     match post {
         Post::Feedback { agent, .. } | Post::Answer { agent, .. } => agent.to_string(),
