@@ -1,7 +1,7 @@
 //! Provost: one local daemon through which many AI coding agents work on one repository.
 //!
 //! Read in this order: `base` (words), `domain` (rules), `engine` and `store` (order and rest), then the edges.
-//! `docs/architecture.md` is the map; `tests/it/layers.rs` holds the table of who may use whom.
+//! `docs/architecture.md` is the map; `tests/it/gates/layers.rs` holds the table of who may use whom.
 
 pub mod agents;
 pub mod api;

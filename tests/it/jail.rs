@@ -3,17 +3,40 @@
 //! These tests need an ordinary user and a host that can confine; they fail elsewhere, they are never skipped.
 #![expect(clippy::unwrap_used, reason = "what fails in here fails the test")]
 
+mod agents;
+mod descriptor;
+mod destinations;
 mod ends;
+mod errands;
+#[cfg(target_os = "linux")]
+mod escapes;
+mod greed;
 mod groups;
+mod guarded;
+mod handoff;
 mod hogs;
 mod job;
+mod kept_out;
+mod later;
+#[cfg(target_os = "linux")]
+mod left_behind;
+mod nested_repositories;
+mod network;
 mod output;
+mod pipes;
 mod plan;
 mod protected;
 mod refusals;
+pub(crate) mod repositories;
 mod root;
+pub(crate) mod run_outside;
+pub(crate) mod runs;
 mod seatbelt;
+mod secrets;
+mod shared_files;
+mod trial;
 mod walls;
+mod worker_door;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -37,7 +37,7 @@ async fn the_ordinary_executable_builds_no_jail_that_lacks_a_layer() {
         assert!(error.to_string().contains("builds no jail that lacks a layer"), "{error}");
         assert!(!world.path("workspace/ran").exists(), "{tier:?}");
     }
-    for source in crate::source::sources("src") {
+    for source in crate::support::source::sources("src") {
         let calls = source.code.matches("main_of_the_tests_if_asked").count();
         let allowed = match source.path.as_str() {
             "src/jail/child/mod.rs" | "src/jail/mod.rs" => 1,
