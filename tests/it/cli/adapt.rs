@@ -2,87 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
+use crate::support::adapter::Adapter;
 use crate::support::loopback_client::Http;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{World, eventually};
-
-/// A running adapter; ended when dropped.
-pub(crate) struct Adapter {
-    child: Child,
-    file: PathBuf,
-    said: PathBuf,
-}
-
-impl Adapter {
-    /// Starts one and waits until the section is there.
-    pub(crate) fn start(world: &World, host: &str, file: &str) -> Self {
-        Self::start_with(world, host, file, &[], &[])
-    }
-
-    fn start_with(
-        world: &World,
-        host: &str,
-        file: &str,
-        more: &[&str],
-        environment: &[(&str, &str)],
-    ) -> Self {
-        let said = world.path(&format!("adapt-{host}.log"));
-        let log = fs::File::create(&said).unwrap();
-        let args = [&["adapt", host], more].concat();
-        let mut command = world.command(&args);
-        command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(log);
-        let adapter = Self { child: command.spawn().unwrap(), file: world.repo().join(file), said };
-        // Announced, and told so.
-        adapter.waits_for(&format!("- `\"{}\"`, the program", agent_of(host)));
-        adapter
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&fs::read(&self.file).unwrap_or_default()).into_owned()
-    }
-
-    fn waits_for(&self, what: &str) {
-        self.waits(what, |text| text.contains(what));
-    }
-
-    fn waits(&self, what: &str, is_so: impl Fn(&str) -> bool) {
-        eventually(&format!("{what}\n{}", fs::read_to_string(&self.said).unwrap_or_default()), || {
-            is_so(&self.text())
-        });
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it in order.
-    fn stop(mut self) {
-        self.signal(rustix::process::Signal::TERM);
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}: {}", fs::read_to_string(&self.said).unwrap());
-    }
-}
-
-impl Drop for Adapter {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn agent_of(host: &str) -> &str {
-    match host {
-        "claude" => "claude-code-1",
-        "cursor" => "cursor-1",
-        "codex" => "codex-1",
-        _ => "agent-1",
-    }
-}
 
 fn run(world: &World, args: &[&str]) -> Output {
     world.command(args).output().unwrap()
@@ -478,7 +405,7 @@ fn a_name_that_has_a_token_needs_it() {
     let with = [("PROVOST_TOKEN", token.trim())];
     let adapter = Adapter::start_with(&world, "claude", "CLAUDE.md", &[], &with);
     assert!(agents(Http::agent_protocol(&world)).contains(&"claude-code-1".to_owned()));
-    crate::doors::tokens::revoke_of(&world, "claude-code-1");
+    crate::support::tokens::revoke_of(&world, "claude-code-1");
     eventually("the end", || names(&world).is_empty());
     drop(adapter);
 }

@@ -19,6 +19,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::host_hooks::recorded;
 use crate::support::{World, provost};
 
 const CODE: &str = "export function login(a: string): string { return a }\n\n\
@@ -30,14 +31,6 @@ const HOSTS: [(&str, &str); 3] = [
     ("codex", ".codex/hooks.json"),
     ("cursor", ".cursor/hooks.json"),
 ];
-
-/// What a host of that name is told in its documentation.
-pub(crate) fn recorded(world: &World, name: &str) -> Value {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/host_hooks").join(format!("{name}.json"));
-    let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
-    serde_json::from_str(&text.replace("$REPO", world.repo().to_str().unwrap())).unwrap()
-}
 
 /// What Claude Code tells its hook before it runs a command in the top folder.
 fn told(world: &World, command: &str) -> Value {
@@ -451,7 +444,7 @@ fn in_a_shell_of_codex(world: &World, session: &str, variable: &str, line: &str)
 fn a_session_of_codex_is_the_agent_of_its_adapter_in_hooks_calls_and_shells() {
     let world = world("codex");
     let _daemon = world.start();
-    let _adapter = crate::cli::adapt::Adapter::start(&world, "codex", "AGENTS.md");
+    let _adapter = crate::support::adapter::Adapter::start(&world, "codex", "AGENTS.md");
     let told = recorded(&world, "codex/apply_patch");
     let session = told["session_id"].as_str().unwrap();
     let server = Server::that_locks(&world, None, &json!({ "threadId": session }));
@@ -488,7 +481,7 @@ fn a_session_of_codex_is_the_agent_of_its_adapter_in_hooks_calls_and_shells() {
 fn conversations_of_cursor_are_the_agent_that_its_file_names() {
     let world = world("cursor");
     let _daemon = world.start();
-    let _adapter = crate::cli::adapt::Adapter::start(&world, "cursor", ".cursor/rules/provost.mdc");
+    let _adapter = crate::support::adapter::Adapter::start(&world, "cursor", ".cursor/rules/provost.mdc");
     let _server = Server::of("cursor-vscode", &world, None, &json!({}));
     assert_eq!(holders(&world), [("src/auth.ts:login".to_owned(), "cursor-1".to_owned())]);
     let told = recorded(&world, "cursor/write");

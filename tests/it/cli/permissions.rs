@@ -1,7 +1,7 @@
 //! Questions about tools of hosts: the rules as scripts over the core, and the hooks that ask, with a real daemon and a
 //! person at a terminal.
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use provost::base::{ApprovalId, Digest, Json, Ttl};
 use provost::domain::command::{AnswerApproval, AskPermission};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::loopback_client::Http;
 use crate::support::script::{ByWord, RATED, Said, Script, approver, client, person};
+use crate::support::terminal::at_the_terminal;
 use crate::support::{World, eventually, provost};
 
 fn question(id: &str, tool: &str) -> AskPermission {
@@ -130,7 +131,7 @@ struct Asking(Child);
 impl Asking {
     fn begin(world: &World, host: &str, wait: &str) -> Self {
         let like = world.command(&[]);
-        let told = crate::cli::host_hooks::recorded(world, &format!("{host}/permission_request"));
+        let told = crate::support::host_hooks::recorded(world, &format!("{host}/permission_request"));
         let file = world.path("told.json");
         std::fs::write(&file, told.to_string()).unwrap();
         // A host of its own, so that the test is not taken for one.
@@ -156,17 +157,6 @@ impl Asking {
         assert_eq!(said["hookSpecificOutput"]["hookEventName"], "PermissionRequest");
         said["hookSpecificOutput"]["decision"].clone()
     }
-}
-
-/// What somebody at a terminal of their own does.
-pub(crate) fn at_the_terminal(world: &World, line: &str) -> Output {
-    let mut person = Command::new("script");
-    person.args(["-qec", &format!("{} {line}", provost().display()), "/dev/null"]);
-    person.current_dir(world.repo()).env_clear().stdin(Stdio::null());
-    for (name, value) in world.command(&[]).get_envs() {
-        person.env(name, value.unwrap());
-    }
-    crate::support::apart(&person)
 }
 
 fn waiting(world: &World) -> Vec<Value> {
@@ -239,7 +229,7 @@ fn without_an_answer_the_host_asks_its_person_itself() {
 fn a_model_does_not_answer_for_itself_from_its_hosts_terminal() {
     let world = World::new();
     let _daemon = world.start();
-    let told = crate::cli::host_hooks::recorded(&world, "claude/permission_request");
+    let told = crate::support::host_hooks::recorded(&world, "claude/permission_request");
     std::fs::write(world.path("told.json"), told.to_string()).unwrap();
     // A host at a terminal, which calls its hook and meanwhile does what a model wants of it.
     let line = format!(

@@ -1,65 +1,11 @@
 //! Who calls whom across files: every kind of import that people write, with the edges that a reader would draw; and
 //! changes, after which the graph is the one that reading everything anew would give.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use provost::base::{RepoPath, SymbolPath};
-use provost::graph::{Asked, Graph, Outline, is_settings};
-use provost::syntax::{Patience, language_of, read};
-
-pub(crate) fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).unwrap()
-}
-
-pub(crate) fn symbol(text: &str) -> SymbolPath {
-    SymbolPath::parse(text).unwrap()
-}
-
-fn outline(name: &str, text: &str) -> Arc<Outline> {
-    let language = language_of(name).unwrap();
-    Arc::new(Outline::of(&read(language, text.as_bytes(), &Patience::endless())))
-}
-
-fn put(graph: &mut Graph, name: &str, text: &str) {
-    if is_settings(name) {
-        graph.set_settings(&path(name), Some(text));
-    } else {
-        graph.put(&path(name), outline(name, text)).unwrap();
-    }
-}
-
-fn settled(graph: &mut Graph) {
-    while !graph.settle(7) {}
-}
-
-pub(crate) fn graph_of(files: &[(&str, &str)]) -> Graph {
-    let mut graph = Graph::default();
-    files.iter().for_each(|(name, text)| put(&mut graph, name, text));
-    settled(&mut graph);
-    graph
-}
-
-fn texts(paths: &[SymbolPath]) -> Vec<String> {
-    paths.iter().map(ToString::to_string).collect()
-}
-
-fn callers(graph: &Graph, of: &str) -> Vec<String> {
-    texts(&graph.callers(&symbol(of)))
-}
-
-fn callees(graph: &Graph, of: &str) -> Vec<String> {
-    texts(&graph.callees(&symbol(of)))
-}
-
-/// All edges, as `caller -> callee`.
-pub(crate) fn assert_edges(graph: &Graph, expected: &[&str]) {
-    let edges: BTreeSet<String> = graph.edges().into_iter().map(|(a, b)| format!("{a} -> {b}")).collect();
-    let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
-    let missing: Vec<_> = expected.difference(&edges).collect();
-    let more: Vec<_> = edges.difference(&expected).collect();
-    assert!(missing.is_empty() && more.is_empty(), "missing {missing:#?}\ntoo many {more:#?}");
-}
+use crate::support::graphs::{assert_edges, callees, callers, graph_of, path, put, settled, symbol, texts};
+use provost::graph::{Asked, Graph, is_settings};
+use provost::syntax::language_of;
 
 #[test]
 fn the_documented_example_of_wit_comes_true() {

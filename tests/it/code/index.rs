@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::code::graph::{path, symbol};
+use crate::support::graphs::{path, symbol};
 use crate::support::wit_client::{self, Wit};
 use crate::support::{World, eventually};
 

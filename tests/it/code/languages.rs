@@ -3,7 +3,7 @@
 use provost::graph::is_settings;
 use provost::syntax::{Language, language_of};
 
-use crate::code::graph::{assert_edges, graph_of};
+use crate::support::graphs::{assert_edges, graph_of};
 use crate::support::source::{Source, sources};
 
 /// A module, the one that stands for its folder, and a file that calls both: what every language has in some form.

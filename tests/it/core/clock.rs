@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::doors::broker::door::{publish, status};
+use crate::support::broker_client::{publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::{Daemon, UP, World, eventually};
 

@@ -3,60 +3,20 @@
 mod contracts;
 mod intents;
 
-use std::sync::Arc;
-
 use provost::base::limits::{LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
-use provost::base::{AgentId, Fence, RepoPath, Span, SymbolPath, TaskId, Ticket, Ttl, encloses};
+use provost::base::{AgentId, Fence, Span, SymbolPath, TaskId, Ticket, Ttl, encloses};
 use provost::domain::command::{
-    AcquireLock, AnswerContract, Known, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock,
-    SymbolFacts, Warning,
+    AcquireLock, AnswerContract, Known, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock, Warning,
 };
-use provost::domain::{Answer, Change, EventKind, Lock, Refusal, Reply};
+use provost::domain::{Answer, Change, EventKind, Refusal, Reply};
 
+use crate::support::coordinating::{acquire, at, contract_id, held, intent, propose, release};
 use crate::support::script::{Script, client, host, named, person};
-
-use contracts::contract_id;
-pub(crate) use contracts::propose;
-pub(crate) use intents::intent;
-
-pub(crate) fn at(text: &str) -> SymbolPath {
-    SymbolPath::parse(text).unwrap()
-}
-
-pub(crate) fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).unwrap()
-}
-
-pub(crate) fn acquire(symbol: &str) -> AcquireLock {
-    AcquireLock {
-        at: at(symbol),
-        asked: symbol.into(),
-        ttl: Ttl::minutes(30),
-        keeps_longer: false,
-        wait: None,
-        ticket: None,
-        reason: None,
-        process: None,
-        seen: SymbolFacts { known: Known::Found, ..SymbolFacts::default() },
-        in_session: false,
-    }
-}
 
 fn also_named(symbol: &str, names: &[&str]) -> AcquireLock {
     let mut verb = acquire(symbol);
     verb.seen.names = names.iter().map(|it| (*it).into()).collect();
     verb
-}
-
-pub(crate) fn release(symbol: &str) -> ReleaseLock {
-    ReleaseLock { at: at(symbol), fence: None, force: false }
-}
-
-pub(crate) fn held(said: Result<Answer<Reply>, Refusal>) -> (Arc<Lock>, Vec<Warning>) {
-    match said.unwrap() {
-        Answer::Done(Reply::Locked(Locked::Held { lock, warnings, .. })) => (lock, warnings),
-        other => panic!("{other:?}"),
-    }
 }
 
 fn queued(said: Result<Answer<Reply>, Refusal>) -> (Ticket, usize) {

@@ -23,7 +23,7 @@ use provost::store::{Artifacts, MemoryStore, Retention};
 use provost::workspace::Versions;
 use tempfile::TempDir;
 
-use crate::core::coordinating::{at, path};
+use crate::support::coordinating::{at, path};
 use crate::support::script::{ByWord, client};
 use crate::support::storm::settings;
 

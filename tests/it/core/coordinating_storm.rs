@@ -12,7 +12,7 @@ use provost::domain::{
     Outbox, Principal, Refusal, Reply, State,
 };
 
-use crate::core::coordinating::{acquire, at, intent, path, release};
+use crate::support::coordinating::{acquire, at, intent, path, release};
 use crate::support::script::{ByWord, client, host, person};
 use crate::support::storm::{Dice, settings};
 

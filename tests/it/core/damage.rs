@@ -315,7 +315,7 @@ fn what_was_owed_when_a_backup_was_made_is_not_done_again_after_it() {
     does(&world, &["backup", copy.to_str().unwrap()]);
     world.write("go", "");
     assert_eq!(client.result_of(&queued)["status"], "completed");
-    crate::doors::tokens::revoke_of(&world, "feat-auth");
+    crate::support::tokens::revoke_of(&world, "feat-auth");
     daemon.stop();
     let told = does(&world, &["restore", copy.to_str().unwrap()]);
     assert!(told.contains("lost") && told.contains("token"), "{told}");

@@ -9,8 +9,8 @@ use provost::service::{Base, Code};
 use provost::syntax::{Cache, Language, Patience, Reading, read};
 use provost::system::{give_memory_back, own_memory};
 
-use crate::doors::wit::coordination::{lock, started};
 use crate::support::wit_client::world;
+use crate::support::wit_world::{lock, started};
 use crate::support::{Daemon, eventually};
 
 /// Functions that call each other, unlike those of any other number.

@@ -9,7 +9,7 @@ use provost::domain::{
     Answer, Content, Event, EventKind, MailKind, Part, Refusal, Reply, Role, Settings, Stake, StakeKind,
 };
 
-use crate::core::coordinating::{acquire, path};
+use crate::support::coordinating::{acquire, path};
 use crate::support::script::{Said, Script, client, register};
 use crate::support::storm::{agent, settings};
 

@@ -17,8 +17,8 @@ use provost::transport::accept::AllDoors;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::json;
 
-use crate::doors::transport::{CHILD, this_test};
 use crate::support::mcp_host::Host;
+use crate::support::processes::{CHILD, this_test};
 use crate::support::script::{ByWord, host};
 use crate::support::storm::settings;
 use crate::support::wit_client::{Wit, world};

@@ -9,7 +9,7 @@ use provost::base::{RepoPath, Ttl};
 use provost::domain::command::{AcquireLock, ClaimFile, JoinCrew, ReleaseFile};
 use provost::domain::{Content, Refusal, Role};
 
-use crate::core::coordinating::{acquire, held, intent, propose, release};
+use crate::support::coordinating::{acquire, held, intent, propose, release};
 use crate::support::script::{Said, Script, client};
 
 #[test]

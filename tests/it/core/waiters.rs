@@ -4,7 +4,7 @@ use provost::base::Ttl;
 use provost::domain::command::{AcquireLock, LeaveQueue, Locked, Status};
 use provost::domain::{Answer, MailKind, Reply};
 
-use crate::core::coordinating::{acquire, release};
+use crate::support::coordinating::{acquire, release};
 use crate::support::script::{Script, client, last_words, named};
 
 /// Waits for a lock and gives up, under another name each time.

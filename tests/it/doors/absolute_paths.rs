@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use provost::base::Tops;
 use serde_json::{Value, json};
 
-use crate::doors::names::own;
 use crate::support::loopback_client::Http;
+use crate::support::own_api::own;
 use crate::support::wit_client::{Wit, git, world};
 use crate::support::{Daemon, World, eventually};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::doors::transport::this_test;
+use crate::support::processes::this_test;
 use crate::support::{Client, Daemon, Reply, World, eventually, fresh, mac, read_line};
 
 /// Which socket a child process talks to, what it says there, and where it writes what it heard.

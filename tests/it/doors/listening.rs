@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::doors::transport::{CHILD, SOON, this_test};
+use crate::support::processes::{CHILD, SOON, this_test};
 
 async fn echo_once(path: &Path) -> io::Result<()> {
     let mut stream = connect(path).await?;

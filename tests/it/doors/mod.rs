@@ -5,7 +5,7 @@ mod a6s;
 mod absolute_paths;
 mod agent_protocol;
 mod agree;
-pub(crate) mod broker;
+mod broker;
 mod devit;
 mod heads;
 mod hostile;
@@ -30,6 +30,6 @@ mod shares_at_doors;
 #[cfg(target_os = "linux")]
 mod shares_of_hosts;
 mod table;
-pub(crate) mod tokens;
-pub(crate) mod transport;
-pub(crate) mod wit;
+mod tokens;
+mod transport;
+mod wit;

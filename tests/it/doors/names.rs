@@ -4,9 +4,6 @@ mod inboxes;
 mod spellings;
 
 use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use provost::domain::Door;
 use serde_json::{Value, json};
@@ -14,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::a6s_client::{OPEN, Socket, handshake};
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::ASK;
+use crate::support::own_api::own;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{Daemon, Reply, World, eventually};
 
@@ -28,31 +26,6 @@ fn ok(world: &World, args: &[&str]) -> String {
     let (fine, text) = said(world, args);
     assert!(fine, "{args:?}: {text}");
     text.trim().to_owned()
-}
-
-/// One request to the own API as an agent: the status and the error's code.
-pub(crate) fn own(
-    world: &World,
-    (method, path): (&str, &str),
-    headers: &[(&str, &str)],
-    body: &Value,
-) -> (u16, Value) {
-    let mut stream = UnixStream::connect(world.own_socket()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let body = body.to_string();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: provost\r\nx-provost-api: 1\r\nconnection: close\r\n{headers}\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    let _until_closed = stream.read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{method} {path}: {answer}"));
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, serde_json::from_str(body).unwrap_or_default())
 }
 
 /// Whether an answer says that the name is somebody's.

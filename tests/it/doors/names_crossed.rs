@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::doors::names::own;
 use crate::support::a6s_client::{KEY, Socket};
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::{EVERY, Host};
+use crate::support::own_api::own;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{Client, Daemon, Reply, World, eventually};
 

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use provost::base::limits::{PARKED_OF_ONE_MAX, QUESTIONS_MAX};
 use serde_json::{Value, json};
 
-use crate::doors::names::own;
-use crate::doors::own_answers::{ask, is_refused_for_its_place, waiting, world};
+use crate::support::own_answers::{ask, is_refused_for_its_place, waiting, world};
+use crate::support::own_api::own;
 use crate::support::{Client, Daemon, Reply, World, apart, eventually, provost};
 
 /// A child connects, and ends: either once it was let in, or before anybody has looked at it. What it leaves says something.
@@ -208,7 +208,7 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
     assert!(said.contains("ended: 4"), "{said}");
     // Its person has another terminal.
     let id = asked(&world);
-    let person = crate::cli::permissions::at_the_terminal(&world, &format!("approve {id}"));
+    let person = crate::support::terminal::at_the_terminal(&world, &format!("approve {id}"));
     assert!(person.status.success(), "{person:?}");
 }
 
@@ -246,7 +246,7 @@ fn who_has_spoken_as_an_agent_is_known_over_restarts() {
     };
     assert!(host.contains("ended: 4"), "{host}");
     assert_eq!(waiting(&world), 1);
-    let person = crate::cli::permissions::at_the_terminal(&world, &format!("approve {}", asked(&world)));
+    let person = crate::support::terminal::at_the_terminal(&world, &format!("approve {}", asked(&world)));
     assert!(person.status.success(), "{person:?}");
     drop(daemon);
 }
@@ -288,7 +288,8 @@ fn tokens_that_an_agent_has_made_share_with_it() {
     }
     assert_eq!(waiting(&world), PARKED_OF_ONE_MAX);
     // A token that the user gives away from elsewhere counts for itself.
-    let minted = crate::cli::permissions::at_the_terminal(&world, "token mint friend --scopes read,delegate");
+    let minted =
+        crate::support::terminal::at_the_terminal(&world, "token mint friend --scopes read,delegate");
     let shown = String::from_utf8(minted.stdout).unwrap();
     let token = shown.split_whitespace().find(|it| it.starts_with("pvst_")).unwrap();
     let bearer = format!("Bearer {token}");

@@ -4,36 +4,11 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::loopback_client::Http;
+use crate::support::own_answers::{ask, is_refused_for_its_place, waiting, world};
 use crate::support::{Client, Daemon, Reply, World, eventually, relay};
-
-/// An approver with a key, or a person, has the last word.
-const ASKED: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "another one looks at it"
-when.action = ["delegate", "permission"]
-approve.by = ["human", "client:approver"]
-approve.expires = "5m"
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
-
-pub(crate) fn world() -> (World, Daemon) {
-    let world = World::new();
-    world.rule(ASKED);
-    let daemon = world.start();
-    (world, daemon)
-}
 
 /// Processes that pass on what is said, started like this below the test; ended when dropped.
 struct Way(Child, PathBuf);
@@ -70,12 +45,6 @@ impl Drop for Way {
     }
 }
 
-/// Asks, and says which approval waits.
-pub(crate) fn ask(client: &Client) -> String {
-    let (_, reply) = client.delegate("shell", "true", json!({}));
-    reply.ack()["approval_id"].as_str().unwrap().to_owned()
-}
-
 fn answers(approver: &Client, approval: &str) -> Reply {
     approver.say_to("APPROVAL_DECISION", approval, "orchestrator", json!({ "status": "granted" }))
 }
@@ -84,17 +53,6 @@ fn answers(approver: &Client, approval: &str) -> Reply {
 fn is_refused(reply: Reply) -> bool {
     let Reply::Message(message) = reply else { return false };
     message["msg_type"] == "ERR" && is_refused_for_its_place(&message["payload"].to_string())
-}
-
-/// The same of an answer's text.
-pub(crate) fn is_refused_for_its_place(text: &str) -> bool {
-    text.contains("the session that the answer comes from") && text.contains("another terminal")
-}
-
-pub(crate) fn waiting(world: &World) -> usize {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
-    let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    all.len()
 }
 
 #[test]
@@ -173,7 +131,7 @@ fn the_door_at_which_it_was_asked_and_a_restart_make_no_difference() {
     let answer = Http::mcp(&world).send("POST /mcp", &headers, call.to_string().as_bytes());
     assert_eq!(answer.status, 200, "{answer:?}");
     // What a host asks about its tools.
-    let told = crate::cli::host_hooks::recorded(&world, "claude/permission_request");
+    let told = crate::support::host_hooks::recorded(&world, "claude/permission_request");
     std::fs::write(world.path("told.json"), told.to_string()).unwrap();
     let mut hook = world.command(&["hooks", "run", "claude", "permission-request", "--wait", "9m"]);
     hook.stdin(std::fs::File::open(world.path("told.json")).unwrap()).stdout(Stdio::null());

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::doors::names::own;
 use crate::support::a6s_client::Socket;
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::own_api::own;
 use crate::support::wit_client::{Wit, git, world};
 use crate::support::{Daemon, World, eventually};
 

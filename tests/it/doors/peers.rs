@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use provost::auth::Rejected;
 use provost::auth::peer::{self, PeerId};
 
-use crate::doors::transport::{SOON, this_test};
+use crate::support::processes::{SOON, this_test};
 
 /// Where the process that plays a peer finds the socket.
 const SOCKET: &str = "PROVOST_TEST_PEER";

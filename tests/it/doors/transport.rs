@@ -2,27 +2,14 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream as StdStream;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::processes::SOON;
 use provost::base::limits::FRAME_LEN_MAX;
 use provost::transport::Stream;
 use provost::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-
-/// Longer than anything takes on a busy machine.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
-
-/// Names what a test, started once more as its own child, needs for the child's part.
-pub(crate) const CHILD: &str = "PROVOST_TEST_CHILD";
-
-/// This executable, running one of its tests once more, in a process of its own.
-pub(crate) fn this_test(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name]).env(CHILD, "1").stdin(Stdio::null());
-    command
-}
 
 fn pair() -> (Stream, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();

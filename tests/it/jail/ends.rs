@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use provost::jail::{become_subreaper, sweep_orphans};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::*;
+use crate::support::jails::*;
 
 /// A hundred processes that left the session and their parent, ignore every signal that can be ignored, and hold
 /// no pipe of ours; then the worker itself, which waits.

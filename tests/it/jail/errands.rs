@@ -9,7 +9,7 @@ use provost::jail::{AsAgent, Copies, Reader};
 use provost::store::Artifacts;
 use serde_json::json;
 
-use crate::jail::runs::{World, asker, details, status, summary};
+use crate::support::runs::{World, asker, details, status, summary};
 
 fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<Errand>> {
     let schema = schema.map(|text| Json::parse(text).unwrap());

@@ -8,11 +8,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::repositories::{OPEN, THIN};
 use crate::support::{Client, World, eventually, provost};
-
-/// A worker of tier `ll`, whose jail cannot protect files in the workspace, and a policy that lets it run.
-pub(crate) const THIN: &str = "[workers.thin]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ntier = \"ll\"\n";
-pub(crate) const OPEN: &str = "[policy]\nfile = \"builtin:open\"\n";
 
 fn git(folder: &Path, args: &[&str]) {
     let mut git = Command::new("git");

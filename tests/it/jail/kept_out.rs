@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
-use crate::jail::handoff::{OPEN, THIN};
-use crate::jail::repositories::{committed, ended, findings, in_copies, well, write};
 use crate::support::World;
+use crate::support::repositories::{OPEN, THIN};
+use crate::support::repositories::{committed, ended, findings, in_copies, well, write};
 
 /// The command that a refusal names.
 fn command_in(said: &str, begins: &str) -> String {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::jail::repositories::{BARE, committed, ended, findings, git, in_copies, well, write};
+use crate::support::repositories::{BARE, committed, ended, findings, git, in_copies, well, write};
 use crate::support::{UP, World, eventually};
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::jail::repositories::{committed, ended, findings, well, write};
+use crate::support::repositories::{committed, ended, findings, well, write};
 use crate::support::{World, eventually};
 
 /// A worker that may commit where a person works.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::jail::handoff::{OPEN, THIN};
-use crate::jail::repositories::{committed, ended, findings};
+use crate::support::repositories::{OPEN, THIN};
+use crate::support::repositories::{committed, ended, findings};
 use crate::support::{World, eventually};
 
 fn pipe(path: &Path) {

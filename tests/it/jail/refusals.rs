@@ -5,7 +5,7 @@ use std::fs;
 use provost::base::limits::STDIN_BYTES_MAX;
 use provost::jail::{Network, PlanRefused, Step, probe};
 
-use super::*;
+use crate::support::jails::*;
 
 /// Programs built for release have no way to make a step fail.
 #[cfg(debug_assertions)]

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::jail::repositories::{committed, ended, well, write};
-use crate::jail::run_outside::{By, SH, Way, file_ways, put, server_ways};
 use crate::support::World;
 use crate::support::desk::{FREELY, ask, errors, file};
+use crate::support::repositories::{committed, ended, well, write};
+use crate::support::ways_outside::{By, SH, Way, file_ways, put, server_ways};
 
 const DELEGATE: &str =
     "[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"delegate\"]\n";

@@ -342,7 +342,7 @@ fn work_trees_and_folders_below_share_the_hooks_and_the_daemon() {
         let no = world.git_in(&folder, &["commit", "-qam", "x"]).output().unwrap();
         assert!(is_refused(&no).contains("Contract violation"));
         let status = world.by("x", &["git", "status"]).current_dir(&folder).output().unwrap();
-        assert_eq!(crate::cli::locking::said(&status).1[2]["state"], "installed");
+        assert_eq!(crate::support::commands::said(&status).1[2]["state"], "installed");
     }
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::doors::wit::coordination::{lock, started};
 use crate::support::wit_client::{Wit, git, world};
+use crate::support::wit_world::{lock, started};
 use crate::support::{World, eventually};
 
 const CODE: &str = "export function f() { return 1 }\nexport function g() { return 2 }\n";

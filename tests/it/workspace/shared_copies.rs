@@ -8,7 +8,7 @@ use provost::domain::command::{EndJob, OpenJob};
 use provost::domain::{Answer, Delegate, Errand, Failure, JobKind, JobState, Network, Refusal, Status};
 use provost::store::Artifacts;
 
-use crate::jail::runs::{World, asker, details, host, status, summary};
+use crate::support::runs::{World, asker, details, host, status, summary};
 
 fn job(name: &str) -> JobId {
     JobId::parse(name).unwrap()

@@ -2,26 +2,11 @@
 
 use std::sync::Arc;
 
-use provost::base::ContractId;
-use provost::domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
+use provost::domain::command::{AnswerContract, FollowContracts, WithdrawContract};
 use provost::domain::{Contract, ContractStatus, Refusal};
 
-use super::{at, path};
+use crate::support::coordinating::{contract_id, path, propose};
 use crate::support::script::{Script, client, host, person};
-
-pub(crate) fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract {
-    ProposeContract {
-        id: contract_id(number),
-        at: at(symbol),
-        asked: symbol.into(),
-        signature: canon.into(),
-        canon: canon.into(),
-    }
-}
-
-pub(super) fn contract_id(number: u64) -> ContractId {
-    ContractId::parse(&format!("c-{number}")).unwrap()
-}
 
 fn in_force(s: &Script, file: &str) -> Vec<Arc<Contract>> {
     s.core.state().contracts.in_force_on(&path(file)).cloned().collect()

@@ -4,34 +4,12 @@ use std::sync::Arc;
 
 use provost::base::limits::INTENTS_SETTLED_MAX;
 use provost::base::{IntentId, Span, Ttl};
-use provost::domain::command::{
-    Conflict, DeclareIntent, Declared, FreshSpans, IntendedFile, Leave, RefreshIntents, UpdateIntent,
-};
+use provost::domain::command::{Conflict, Declared, FreshSpans, Leave, RefreshIntents, UpdateIntent};
 use provost::domain::{Answer, Intent, IntentStatus, Refusal, Reply};
 
-use super::{acquire, also_named, at, held, path};
+use super::also_named;
+use crate::support::coordinating::{acquire, at, held, intent, path};
 use crate::support::script::{Script, client, host};
-
-pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&str]) -> DeclareIntent {
-    let file = |(file, spans): &(&str, &[(u32, u32)])| IntendedFile {
-        path: path(file),
-        asked: (*file).into(),
-        spans: spans.iter().map(|(start, end)| Span { start: *start, end: *end }).collect(),
-        names: Vec::new(),
-    };
-    DeclareIntent {
-        id: IntentId::parse(&format!("i-{number}")).unwrap(),
-        description: "change it".into(),
-        files: files.iter().map(file).collect(),
-        symbols: symbols.iter().map(|it| (*it).into()).collect(),
-        ttl: None,
-        calls: Vec::new(),
-        callers: Vec::new(),
-        fresh: Vec::new(),
-        gaps: Vec::new(),
-        grants: Vec::new(),
-    }
-}
 
 fn declared(said: Result<Answer<Reply>, Refusal>) -> (Arc<Intent>, Vec<Conflict>) {
     match said.unwrap() {

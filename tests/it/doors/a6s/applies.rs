@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::doors::a6s::artifacts::{ALL, APPLY, Editor, PREVIEW, desk, file, made, nothing_written, socket};
+use crate::support::a6s_artifacts::{ALL, APPLY, Editor, PREVIEW, desk, file, made, nothing_written, socket};
 use crate::support::a6s_client::Socket;
 use crate::support::desk::Desk;
 use crate::support::eventually;

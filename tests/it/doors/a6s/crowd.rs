@@ -6,10 +6,10 @@ use std::io::Write as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::doors::a6s::artifacts::{ALL, APPLY, Editor, PREVIEW, desk, made, socket};
-use crate::doors::a6s::hostile::resident;
+use crate::support::a6s_artifacts::{ALL, APPLY, Editor, PREVIEW, desk, made, socket};
 use crate::support::a6s_client::{Socket, TEXT, frame, handshake};
 use crate::support::loopback_client::Http;
+use crate::support::processes::resident;
 
 /// Waits for an event, and leaves the others aside.
 fn until(socket: &mut Socket, kind: &str, wanted: impl Fn(&Value) -> bool) -> Value {

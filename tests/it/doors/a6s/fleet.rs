@@ -244,7 +244,7 @@ fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
     let _daemon = world.start();
     let mut socket = socket(&world);
     let by_person = |line: &str| {
-        let output = crate::cli::permissions::at_the_terminal(&world, line);
+        let output = crate::support::terminal::at_the_terminal(&world, line);
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (code, said) = by_person("worker off first-ai --json");
@@ -279,7 +279,7 @@ fn what_a_person_holds_back_stays_so_over_restarts() {
     let world = world();
     let mut daemon = world.start();
     let by_person = |line: &str| {
-        let output = crate::cli::permissions::at_the_terminal(&world, line);
+        let output = crate::support::terminal::at_the_terminal(&world, line);
         assert!(output.status.success(), "{line}: {output:?}");
     };
     by_person("worker off first-ai");

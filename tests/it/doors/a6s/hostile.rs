@@ -10,14 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::{BINARY, KEY, OPEN, Socket, TEXT, frame, handshake, head, world};
 use crate::support::loopback_client::Http;
+use crate::support::processes::resident;
 use crate::support::{World, eventually};
-
-/// Resident memory of a process, in kilobytes.
-pub(crate) fn resident(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = text.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
 
 /// Sends until the other side has had enough.
 fn pour(stream: &mut TcpStream, piece: &[u8], times: usize) {
@@ -251,7 +245,7 @@ fn a_token_is_shown_in_a_header_or_in_the_address_and_is_good_as_long_as_it_is()
     }
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={token}"), ""));
     assert!(socket.is_alive());
-    crate::doors::tokens::revoke_of(&world, "ada");
+    crate::support::tokens::revoke_of(&world, "ada");
     let error = socket.error("agents.list", &json!({}));
     assert!(error.contains("not good any more"), "{error}");
     assert_eq!(socket.frame().code(), 1008);
@@ -309,7 +303,7 @@ fn who_has_a_token_for_the_name_of_those_without_a_name_has_it_alone() {
     let other = mint(&world, "ada");
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={other}"), ""));
     assert!(socket.is_alive());
-    crate::doors::tokens::revoke_of(&world, "editor");
+    crate::support::tokens::revoke_of(&world, "editor");
     for (query, status) in [(&*format!("?token={token}"), "401"), ("?token=pvst_unknown", "401"), ("", "101")]
     {
         let (_, head) = Socket::with_head(door, &with_token(door, query, ""));

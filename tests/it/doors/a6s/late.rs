@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::doors::a6s::code::{Desk, begun};
 use crate::support::a6s_client::{CLOSE, Socket};
+use crate::support::a6s_desk::{Desk, begun};
 
 /// Told after the shortest time that there is.
 const SOON: &str = "soft_deadline = \"1s\"";

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::doors::a6s::artifacts::{
+use crate::support::a6s_artifacts::{
     ALL, APPLY, Editor, PREVIEW, desk, file, made, nothing_written, row, socket,
 };
 use crate::support::a6s_client::{CLOSE, Socket};

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{started, watched};
+use crate::support::agent_protocol::{started, watched};
 use crate::support::loopback_client::{Answer, Http};
 use crate::support::{World, eventually};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::started;
+use crate::support::agent_protocol::started;
 use crate::support::loopback_client::Http;
 use crate::support::{World, eventually};
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::started;
 use crate::support::World;
+use crate::support::agent_protocol::started;
 use crate::support::loopback_client::{Answer, Http};
 
 impl Http {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::started;
+use crate::support::agent_protocol::started;
 use crate::support::loopback_client::Http;
 use crate::support::{World, eventually};
 

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::started;
+use crate::support::agent_protocol::started;
 use crate::support::loopback_client::Http;
 
 #[test]

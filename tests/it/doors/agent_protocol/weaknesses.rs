@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::started;
+use crate::support::agent_protocol::started;
 use crate::support::loopback_client::Http;
 use crate::support::{UP, World, eventually};
 

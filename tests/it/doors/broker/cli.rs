@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::doors::broker::door::{poll, publish, status};
 use crate::support::World;
+use crate::support::broker_client::{poll, publish, status};
 use crate::support::loopback_client::Http;
 
 fn run(world: &World, args: &[&str]) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::doors::broker::door::{poll, publish, status};
+use crate::support::broker_client::{poll, publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::{World, eventually};
 

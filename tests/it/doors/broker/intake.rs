@@ -15,7 +15,7 @@ use provost::store::{Letters, MemoryControl, MemoryStore, Options, Retention, St
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::doors::broker::door::{Kept, feedback, poll, publish, status};
+use crate::support::broker_client::{Kept, feedback, poll, publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::script::ByWord;
 use crate::support::storm::settings;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::doors::broker::door::{feedback, publish, status};
+use crate::support::broker_client::{feedback, publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::{World, eventually};
 

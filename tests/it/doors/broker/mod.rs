@@ -1,7 +1,7 @@
 //! The broker door, the commands that use it, and what it sees of work trees.
 
 mod cli;
-pub(crate) mod door;
+mod door;
 mod git;
 mod intake;
 mod log;

@@ -7,8 +7,8 @@ use provost::domain::Settings;
 use provost::store::{Letters, Options, open};
 use serde_json::{Value, json};
 
-use crate::doors::broker::door::{Kept, feedback, poll, publish, status};
 use crate::support::World;
+use crate::support::broker_client::{Kept, feedback, poll, publish, status};
 use crate::support::loopback_client::Http;
 
 /// How many statuses are said again.

@@ -19,7 +19,7 @@ use provost::domain::post::{Post, Source};
 use provost::store::{Options, open};
 use serde_json::{Value, json};
 
-use crate::doors::broker::door::{feedback, poll, publish, status};
+use crate::support::broker_client::{feedback, poll, publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::storm::Storm;
 use crate::support::{World, eventually, now_s};

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::doors::mcp::examined::node;
 use crate::support::World;
 use crate::support::loopback_client::Http;
+use crate::support::mcp_examiners::node;
 use crate::support::mcp_fixtures;
 use crate::support::mcp_host::{ALLOW, Host};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::doors::mcp::examined::{environment, node};
+use crate::support::mcp_examiners::{environment, node};
 use crate::support::mcp_host::Host;
 use crate::support::{World, provost};
 

@@ -229,7 +229,7 @@ fn a_stream_ends_at_once_with_the_daemon_and_says_so() {
 fn a_stream_ends_with_the_token_of_its_reader() {
     let world = World::new();
     let _daemon = world.start();
-    let secret = crate::doors::tokens::mint(&world, "reader");
+    let secret = crate::support::tokens::mint(&world, "reader");
     let headers = format!("authorization: Bearer {secret}\r\nx-provost-agent: reader\r\n");
     for name in ["reader", "Reader", "human"] {
         assert_eq!(Reader::open(&world, "", &format!("x-provost-agent: {name}\r\n")).status, 403, "{name}");
@@ -238,7 +238,7 @@ fn a_stream_ends_with_the_token_of_its_reader() {
     assert_eq!(reader.status, 200);
     record(&world, "before");
     while subjects(&reader.take(1)) != ["before"] {}
-    crate::doors::tokens::revoke_of(&world, "reader");
+    crate::support::tokens::revoke_of(&world, "reader");
     let mut last = reader.next().unwrap();
     while last.kind != "error" {
         assert!(last.kind == "token_ended", "{last:?}");

@@ -7,27 +7,13 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-use crate::cli::locking::waits_begun;
+use crate::support::commands::waits_begun;
+use crate::support::eventually;
 use crate::support::wit_client::{Answer, Wit, git, request, world};
-use crate::support::{Daemon, World, eventually};
-
-pub(crate) fn started(world: &World) -> (Daemon, Wit) {
-    let (daemon, wit) = (world.start(), Wit::of(world));
-    eventually("an answer", || wit.answers());
-    (daemon, wit)
-}
-
-pub(crate) fn lock(at: &str, who: &str) -> Value {
-    json!({ "symbolPath": at, "sessionId": who })
-}
+use crate::support::wit_world::{kinds, lock, started};
 
 fn waiting(at: &str, who: &str, ms: u64) -> Value {
     json!({ "symbolPath": at, "sessionId": who, "waitMs": ms })
-}
-
-/// The kinds of warnings in an answer.
-pub(crate) fn kinds(items: &Value) -> Vec<&str> {
-    items.as_array().unwrap().iter().map(|it| it["type"].as_str().unwrap()).collect()
 }
 
 /// Asks for a lock in the background, and returns when it waits behind so many.

@@ -1,6 +1,6 @@
 //! The wit door.
 
-pub(crate) mod coordination;
+mod coordination;
 mod door;
 mod input;
 mod neighbours;

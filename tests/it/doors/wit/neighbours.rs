@@ -6,8 +6,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::doors::wit::coordination::{kinds, lock, started};
 use crate::support::wit_client::{git, world};
+use crate::support::wit_world::{kinds, lock, started};
 use crate::support::{World, eventually};
 
 const CODE: &str = "export function top() { return middle() }\n\

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::support::eventually;
 use crate::support::source::project_root;
-use crate::support::wit_client::{Wit, request, world};
-use crate::support::{World, eventually};
+use crate::support::wit_client::{Wit, request};
+use crate::support::wit_world::recorded_world;
 
 /// Kinds of warnings and conflicts that wit knows.
 const KINDS: [&str; 4] = ["CALLER_LOCKED", "INTENT_OVERLAP", "LOCK_INTERSECTION", "DEP_CHAIN"];
@@ -19,25 +19,6 @@ const KINDS: [&str; 4] = ["CALLER_LOCKED", "INTENT_OVERLAP", "LOCK_INTERSECTION"
 fn vectors(name: &str) -> Vec<Value> {
     let text = fs::read_to_string(project_root().join("tests/it/vectors/wit").join(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (path, target): (PathBuf, PathBuf) = (entry.path(), to.join(entry.file_name()));
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
-    }
-}
-
-/// A world whose repository has the files on which the answers were recorded.
-pub(crate) fn recorded_world() -> World {
-    let world = world();
-    copy(&project_root().join("tests/it/vectors/wit/fixture"), &world.repo());
-    world
 }
 
 /// What was saved from earlier answers.

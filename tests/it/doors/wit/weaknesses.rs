@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::doors::wit::coordination::{kinds, lock, started};
-use crate::doors::wit::vectors::recorded_world;
 use crate::support::wit_client::{Wit, git, world};
+use crate::support::wit_world::recorded_world;
+use crate::support::wit_world::{kinds, lock, started};
 use crate::support::{Daemon, eventually};
 
 /// The memory that a process has at the moment, in KiB.

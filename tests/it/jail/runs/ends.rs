@@ -1,6 +1,7 @@
 //! How a run ends before it is done: out of time, cancelled, stopped, or with a daemon that died.
 
 use super::*;
+use crate::support::runs::host;
 
 #[tokio::test]
 async fn the_shortest_time_limit_ends_a_run() {

@@ -1,15 +1,4 @@
-//! Agent Protocol through its door: what the recording does not show, and what the published server got wrong.
-
-mod conflicts;
-mod door;
-mod elsewhere;
-mod files;
-mod heartbeats;
-mod options;
-mod published;
-mod stream;
-mod vectors;
-mod weaknesses;
+//! A client of Agent Protocol's door.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,26 +9,26 @@ use crate::support::loopback_client::{Answer, Http};
 use crate::support::{Daemon, World, eventually};
 
 impl Http {
-    fn delete(self, path: &str) -> Answer {
+    pub(crate) fn delete(self, path: &str) -> Answer {
         self.send(&format!("DELETE {path}"), &[], b"")
     }
 
-    fn announce(self, id: &str) -> Value {
+    pub(crate) fn announce(self, id: &str) -> Value {
         let answer = self.post("/agents/announce", &json!({ "id": id, "tool": "x" }));
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()
     }
 
-    fn claim(self, path: &str, agent: &str) -> Answer {
+    pub(crate) fn claim(self, path: &str, agent: &str) -> Answer {
         self.post("/resources/claim", &json!({ "path": path, "agent_id": agent }))
     }
 
-    fn count(self) -> u64 {
+    pub(crate) fn count(self) -> u64 {
         self.get("/status").json()["event_count"].as_u64().unwrap()
     }
 
     /// A stream of events, from now on.
-    fn stream(self, query: &str) -> Stream {
+    pub(crate) fn stream(self, query: &str) -> Stream {
         let mut connection = self.connect();
         let head = format!("GET /events/stream{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port);
         connection.write_all(head.as_bytes()).unwrap();
@@ -53,14 +42,14 @@ impl Http {
     }
 }
 
-struct Stream {
-    reader: BufReader<TcpStream>,
-    head: String,
+pub(crate) struct Stream {
+    pub(crate) reader: BufReader<TcpStream>,
+    pub(crate) head: String,
 }
 
 impl Stream {
     /// The next chunk, which is a whole frame.
-    fn frame(&mut self) -> Option<String> {
+    pub(crate) fn frame(&mut self) -> Option<String> {
         let mut size = String::new();
         if self.reader.read_line(&mut size).ok()? == 0 {
             return None;
@@ -72,7 +61,7 @@ impl Stream {
         Some(String::from_utf8(chunk).unwrap())
     }
 
-    fn event(&mut self) -> Value {
+    pub(crate) fn event(&mut self) -> Value {
         let frame = self.frame().expect("an event");
         let data =
             frame.lines().find_map(|it| it.strip_prefix("data: ")).unwrap_or_else(|| panic!("{frame}"));
@@ -80,7 +69,7 @@ impl Stream {
     }
 }
 
-fn started() -> (World, Daemon, Http) {
+pub(crate) fn started() -> (World, Daemon, Http) {
     let world = World::new();
     world.write("src/a.ts", "export const a = 1\n");
     let daemon = world.start();
@@ -89,7 +78,7 @@ fn started() -> (World, Daemon, Http) {
 }
 
 /// Waits until changes of files are seen.
-fn watched(world: &World) {
+pub(crate) fn watched(world: &World) {
     eventually("the first look", || {
         world
             .command(&["graph", "status", "--json"])
