@@ -327,7 +327,7 @@ fn edits_of_people_are_never_lost() {
     announce(http, "busy");
     for number in 0..40_u64 {
         claim(http, "busy", &format!("f{number}.ts"));
-        // Sometimes it has the time to write, sometimes not.
+        // tidy: sleeps because it is a person who leaves the adapter time to write, or none
         std::thread::sleep(std::time::Duration::from_millis(number * 37 % 300));
         let now = fs::read_to_string(&file).unwrap();
         let (first, rest) = now.split_once('\n').unwrap();

@@ -5,7 +5,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use provost::index::{Changed, Index, Options};
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::support::graphs::{path, symbol};
+use crate::support::waits::until_some;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{World, eventually};
 
@@ -57,18 +57,11 @@ impl Read {
 
     /// Waits until the index tells of a change of this file.
     fn hears_of(&mut self, name: &str) {
-        let until = Instant::now() + Duration::from_secs(20);
-        loop {
-            match self.changes.try_recv() {
-                Ok(changed) if changed.iter().any(|it| it.as_str() == name) => return,
-                Ok(_) => {}
-                Err(TryRecvError::Empty) => {
-                    assert!(Instant::now() < until, "nobody told of {name}");
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(err) => panic!("{err}"),
-            }
-        }
+        until_some(&format!("word of {name}"), || match self.changes.try_recv() {
+            Ok(changed) => changed.iter().any(|it| it.as_str() == name).then_some(()),
+            Err(TryRecvError::Empty) => None,
+            Err(err) => panic!("{err}"),
+        });
     }
 
     fn callers(&self, of: &str) -> Vec<String> {

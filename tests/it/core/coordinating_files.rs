@@ -26,6 +26,7 @@ use tempfile::TempDir;
 use crate::support::coordinating::{at, path};
 use crate::support::script::{ByWord, client};
 use crate::support::storm::settings;
+use crate::support::waits::eventually_so;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -288,12 +289,8 @@ async fn whoever_waits_gets_the_lock_in_turn_and_whoever_gives_up_loses_the_plac
 }
 
 async fn waiters(world: &World, count: usize) {
-    let reached = async {
-        while world.provost.lock_waiters().await.unwrap().len() != count {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+    let reached = async || world.provost.lock_waiters().await.unwrap().len() == count;
+    eventually_so("so many who wait", reached).await;
 }
 
 #[tokio::test]
@@ -315,12 +312,8 @@ async fn a_grant_of_which_nobody_heard_is_given_back() {
             world.provost.unlock(&client("bob"), None, &at, None, false).await.unwrap();
         }
     }
-    let settled = async {
-        while world.provost.locks(None, Vec::new()).await.unwrap().0.len() != 1 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, settled).await.expect("only the lock that somebody knows of is left");
+    let settled = async || world.provost.locks(None, Vec::new()).await.unwrap().0.len() == 1;
+    eventually_so("the end of locks that nobody knows of", settled).await;
 }
 
 #[tokio::test]

@@ -149,6 +149,7 @@ fn a_victim_works_until_it_is_killed() {
             () = hands => {}
             ended = crowd.join_next() => panic!("a client has ended: {ended:?}"),
             // A process that nobody kills must not stay for ever.
+            // tidy: sleeps because it is a limit and no pause
             () = tokio::time::sleep(Duration::from_secs(30)) => {}
         }
     });
@@ -185,6 +186,7 @@ fn kill_one(dir: &Path, round: u64, dice: &mut Dice) -> Vec<String> {
         }
         line.clear();
         if !killed && answered.len() as u64 > enough {
+            // tidy: sleeps because the moment of the kill is one by chance
             std::thread::sleep(pause);
             victim.0.kill().unwrap();
             killed = true;

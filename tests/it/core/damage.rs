@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::support::waits::within;
 use crate::support::{Daemon, UP, World, eventually};
 
 fn world() -> World {
@@ -376,12 +377,9 @@ fn a_backup_of_a_store_that_another_program_holds_ends_with_a_sentence() {
     other.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let copy = world.path("copy.db");
-    let begun = std::time::Instant::now();
     let mut child =
         world.command(&["backup", copy.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
-    while child.try_wait().unwrap().is_none() && begun.elapsed().as_secs() < 40 {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    within(std::time::Duration::from_secs(40), || child.try_wait().unwrap().is_some());
     let ended = child.try_wait().unwrap();
     let _ = child.kill();
     let text = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::support::script::{ByWord, client, host};
 use crate::support::storm::{agent, order, settings};
+use crate::support::waits::{eventually_so, within};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const FOR_EVER: Retention = Retention { tasks: Duration::MAX, tasks_most: u32::MAX, events: Duration::MAX };
@@ -56,9 +57,7 @@ impl Judge for Gate {
     fn decide(&self, who: &Principal, command: &Command, facts: &Facts) -> Decision {
         if matches!(command, Command::Delegate(it) if it.goal.starts_with("wait")) {
             self.0.reached.store(true, Ordering::SeqCst);
-            while self.0.down.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            assert!(within(PATIENCE, || !self.0.down.load(Ordering::SeqCst)), "nobody lets it go");
         }
         ByWord::default().decide(who, command, facts)
     }
@@ -123,9 +122,7 @@ impl Ran {
         let first = tokio::spawn(async move {
             engine.submit_judged(&client("gate"), ordered(9_999, "wait", "cli"), Facts::default()).await
         });
-        while !self.gate.reached.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        eventually_so("the gate", async || self.gate.reached.load(Ordering::SeqCst)).await;
         first
     }
 
@@ -187,11 +184,10 @@ async fn a_failed_commit_is_answered_as_one_and_leaves_nothing() {
     assert!(matches!(said, Err(Refusal::Unavailable { .. })), "writes wait for the store: {said:?}");
 
     store.fail_commits(false);
-    let until = Instant::now() + PATIENCE;
-    while ran.delegate("ada", 4, "do", "cli").await.is_err() {
-        assert!(Instant::now() < until, "writes go on once the store answers");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually_so("a write, once the store answers", async || {
+        ran.delegate("ada", 4, "do", "cli").await.is_ok()
+    })
+    .await;
     assert_eq!(ran.unfinished().await, 2);
     let mut spawned = Vec::new();
     for _ in 0..2 {

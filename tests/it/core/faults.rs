@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::support::a6s_client::{OPEN, Socket};
 use crate::support::loopback_client::Http;
+use crate::support::waits::within;
 use crate::support::{Daemon, UP, World};
 
 const SHIM: &str = r#"
@@ -133,16 +134,14 @@ fn a_repository_that_cannot_be_looked_at_keeps_no_stop_waiting() {
     let root = world.repo();
     let daemon = faults.start(root.canonicalize().unwrap().to_str().unwrap());
     faults.set("01");
-    // The daemon looks at its repository every two seconds, and gives up waiting after one.
+    // tidy: sleeps because nobody sees the daemon look, which it does every two seconds, and gives up after one
     std::thread::sleep(Duration::from_secs(6));
     let (code, said) = world.ask("a", &["locks"]);
     assert_eq!(code, 0, "{said}");
     std::thread::scope(|scope| {
         let asked = Instant::now();
         let stopped = scope.spawn(|| daemon.stop());
-        while !stopped.is_finished() && asked.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        within(Duration::from_secs(20), || stopped.is_finished());
         let took = asked.elapsed();
         faults.set("00");
         stopped.join().unwrap();
@@ -164,15 +163,14 @@ fn an_agents_program_that_cannot_be_looked_at_keeps_no_other_request_waiting() {
     let mut socket = Socket::open(Http::a6s(world));
     faults.set("01");
     let question = socket.request("fleet.status", &json!(null));
+    // tidy: sleeps because nobody sees from outside whether the question is looked at already
     std::thread::sleep(Duration::from_millis(500));
     for _ in 0..3 {
         let asked = Instant::now();
         let mut locks = world.command(&["locks"]).spawn().unwrap();
-        while locks.try_wait().unwrap().is_none() && asked.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let has_ended = within(Duration::from_secs(10), || locks.try_wait().unwrap().is_some());
         let took = asked.elapsed();
-        if took >= Duration::from_secs(10) {
+        if !has_ended {
             faults.set("00");
             locks.wait().unwrap();
             panic!("it waited for {took:?}");

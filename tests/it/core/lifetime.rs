@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{World, eventually};
+use crate::support::waits::{stays, until_some};
+use crate::support::{World, another_second, eventually};
 
 const SECRET: &str = "an-argv-secret-of-some-length";
 
@@ -22,14 +23,7 @@ fn a_daemon_without_clients_and_work_ends_by_itself() {
     let at = world.path("devitd.sock");
     let flags = ["--socket", at.to_str().unwrap(), "--secret", SECRET, "--auto-shutdown-after", "1"];
     let mut daemon = world.start_with(&flags);
-    let until = Instant::now() + Duration::from_secs(20);
-    let status = loop {
-        if let Some(status) = daemon.child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(Instant::now() < until, "it goes on and on");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let status = until_some("its end", || daemon.child.try_wait().unwrap());
     assert!(status.success(), "{status}: {}", world.log());
     assert!(!at.exists() && !daemon.socket.exists(), "its sockets are gone");
 }
@@ -43,8 +37,7 @@ fn an_unfinished_task_keeps_a_daemon_that_would_end_by_itself() {
     let (task, reply) = client.delegate("worker:away", "keep me", json!({}));
     reply.ack();
     // Twice as long as it takes to be noticed.
-    std::thread::sleep(Duration::from_secs(6));
-    assert_eq!(daemon.child.try_wait().unwrap(), None, "{}", world.log());
+    stays("a daemon with work", Duration::from_secs(6), || daemon.child.try_wait().unwrap().is_none());
     client.say("NOTIFY", json!({ "task_id": task, "status": "cancelled" })).ack();
     let pid = daemon.pid();
     eventually("the end", || {
@@ -122,7 +115,7 @@ fn a_stop_takes_running_workers_along_and_the_next_start_says_so() {
     let left = Command::new("pgrep").args(["-u", &uid, "-f", "sleep 8151"]).output().unwrap();
     assert!(left.stdout.is_empty(), "`down` answers when nothing is left: {left:?}");
     drop(daemon);
-    std::thread::sleep(Duration::from_millis(1_100));
+    another_second();
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let result = client.result_of(&task);

@@ -1,7 +1,9 @@
 //! Memory: what is kept is weighed as what it takes, and what is free goes back to the system.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, UNIX_EPOCH};
 
 use provost::base::RepoPath;
 use provost::jail::Root;
@@ -9,6 +11,7 @@ use provost::service::{Base, Code};
 use provost::syntax::{Cache, Language, Patience, Reading, read};
 use provost::system::{give_memory_back, own_memory};
 
+use crate::support::waits::eventually_so;
 use crate::support::wit_client::world;
 use crate::support::wit_world::{lock, started};
 use crate::support::{Daemon, eventually};
@@ -55,11 +58,14 @@ async fn files_that_were_asked_for_are_not_kept_beyond_the_room_for_readings() {
         fs::write(dir.path().join(&name), module(number, 40)).unwrap();
         // Files that were written just now are not known by their times.
         let path = dir.path().join(&name);
-        let at = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        let at = std::time::SystemTime::now() - Duration::from_secs(60);
         fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
     }
     // Their inodes have changed by that, which nobody can set back.
-    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    let last = fs::metadata(dir.path().join("m39.ts")).unwrap();
+    let changed = UNIX_EPOCH + Duration::new(last.ctime().cast_unsigned(), last.ctime_nsec() as u32);
+    let is_past = async || changed.elapsed().is_ok_and(|it| it > Duration::from_millis(150));
+    eventually_so("the time after the last change", is_past).await;
     for number in 0..40 {
         let path = RepoPath::parse(&format!("m{number}.ts")).unwrap();
         let source = code.read(&base, &path).await;

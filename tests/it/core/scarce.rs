@@ -234,7 +234,7 @@ fn a_daemon_out_of_descriptors_takes_nothing_from_agents_that_are_there() {
     let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
     let few = Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) };
     let before = prlimit(pid, Resource::Nofile, few).unwrap();
-    // Longer than from one look to the next but one.
+    // tidy: sleeps because nobody sees the daemon's look; this is longer than from one to the next but one
     std::thread::sleep(Duration::from_millis(2_500));
     prlimit(pid, Resource::Nofile, before).unwrap();
     assert_eq!(held(&mut host), (1, 1), "{}", world.log());

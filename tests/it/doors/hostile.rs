@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::processes::this_test;
+use crate::support::waits::stays;
 use crate::support::{Client, Daemon, Reply, World, eventually, fresh, mac, read_line};
 
 /// Which socket a child process talks to, what it says there, and where it writes what it heard.
@@ -470,8 +471,7 @@ fn when_the_disk_is_full_writes_are_refused_and_everything_else_goes_on() {
     world.rule(rules);
     let about = || ask_own(&world, &http("GET", "/about", ""));
     eventually("the new policy", || about().contains("policy.toml"));
-    std::thread::sleep(Duration::from_secs(3));
-    assert!(about().starts_with("HTTP/1.1 200 OK"), "reads go on");
+    stays("what is read", Duration::from_secs(3), || about().starts_with("HTTP/1.1 200 OK"));
     let status = client.say("STATUS_REQUEST", json!({})).message();
     assert_eq!(status["payload"]["summary"]["total_active"], kept.len(), "what was answered is there");
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use provost::auth::Rejected;
 use provost::auth::peer::{self, PeerId};
 
-use crate::support::processes::{SOON, this_test};
+use crate::support::processes::this_test;
+use crate::support::waits::until_some;
 
 /// Where the process that plays a peer finds the socket.
 const SOCKET: &str = "PROVOST_TEST_PEER";
@@ -47,16 +48,14 @@ fn peer_by(launcher: &[&str]) -> (StdStream, std::process::Child) {
     command.env(SOCKET, &path).stdin(Stdio::null()).stdout(Stdio::null());
     let child = command.spawn().unwrap();
     listener.set_nonblocking(true).unwrap();
-    let until = Instant::now() + SOON;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => return (stream, child),
-            Err(e) => {
-                assert!(e.kind() == io::ErrorKind::WouldBlock && Instant::now() < until, "{launcher:?}: {e}")
-            }
+    let accepted = || match listener.accept() {
+        Ok((stream, _)) => Some(stream),
+        Err(err) => {
+            assert_eq!(err.kind(), io::ErrorKind::WouldBlock, "{launcher:?}: {err}");
+            None
         }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    };
+    (until_some("a connection", accepted), child)
 }
 
 fn end(stream: StdStream, mut child: std::process::Child) {

@@ -41,6 +41,7 @@ fn begun(http: Http, path: &str, token: Option<&str>) -> BufReader<TcpStream> {
     headers.extend(bearer.as_deref().map(|it| ("Authorization", it)));
     let mut stream = http.connect();
     stream.write_all(&http.bytes(&format!("GET {path}"), &headers, b"")).unwrap();
+    // tidy: sleeps because nobody sees from outside whether a request waits already
     std::thread::sleep(Duration::from_millis(300));
     BufReader::new(stream)
 }
@@ -208,6 +209,7 @@ fn a_poll_that_waits_carries_nothing_once_its_key_has_ended() {
     // What there is to be told of its beginning comes first.
     while ada.poll() != Reply::Nothing {}
     let polling = std::thread::spawn(move || ada.poll());
+    // tidy: sleeps because nobody sees from outside whether a poll waits already
     std::thread::sleep(Duration::from_millis(50));
     assert!(apart(&world.command(&["key", "revoke", "ada"])).status.success());
     std::fs::write(world.repo().join("go"), "").unwrap();

@@ -87,10 +87,12 @@ mod lines {
         let mut reader = LineReader::new(ours, Duration::from_millis(60));
         let writer = tokio::spawn(async move {
             // Between lines there is no hurry.
+            // tidy: sleeps because it is a peer whose silence is tried
             tokio::time::sleep(Duration::from_millis(150)).await;
             theirs.write_all(b"quick\n").await.unwrap();
             // A byte now and then does not help.
             while theirs.write_all(b"x").await.is_ok() {
+                // tidy: sleeps because it is a peer whose slowness is tried
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });

@@ -186,6 +186,62 @@ fn a_leftover_is_caught() {
     assert_eq!(leftovers(&Source::new("tests/it/feed.rs", "fn f() { x.unwrap(); }")).len(), 0);
 }
 
+// Time.
+
+/// On the line itself or the one above; a reason has to follow.
+const SLEEPS: &str = "tidy: sleeps because ";
+/// So many of the tests may let time pass, each with its reason.
+const SLEEPS_MAX: usize = 20;
+
+/// The lines of a test on which it sleeps, each with whether it says why.
+fn sleeps(source: &Source) -> Vec<(usize, bool)> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let says = |line: usize| {
+        line.checked_sub(1)
+            .and_then(|line| lines.get(line))
+            .and_then(|line| line.split_once(SLEEPS))
+            .is_some_and(|(_, reason)| reason.trim().len() > 9)
+    };
+    let tokens = source.tokens();
+    let found = tokens
+        .windows(2)
+        .filter(|pair| ["sleep", "sleep_until", "park_timeout"].contains(&pair[0].1) && pair[1].1 == "(");
+    found.map(|pair| pair[0].0).map(|line| (line, says(line) || says(line - 1))).collect()
+}
+
+#[test]
+fn no_test_sleeps_to_let_time_pass() {
+    let of_tests = |source: &Source| !source.path.starts_with("tests/it/support/");
+    let (mut found, mut excused) = (Vec::new(), 0);
+    for source in sources("tests/it").into_iter().filter(of_tests) {
+        for (line, says_why) in sleeps(&source) {
+            excused += usize::from(says_why);
+            if !says_why {
+                found.push(format!(
+                    "{}:{line}: wait for a condition (support/waits.rs), or move a clock",
+                    source.path
+                ));
+            }
+        }
+    }
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+    assert!(excused <= SLEEPS_MAX, "{excused} tests sleep, each for a reason; find another way for one");
+}
+
+#[test]
+fn a_test_that_sleeps_is_caught_unless_it_says_why() {
+    let unexcused = |text: &str| {
+        let source = Source::new("tests/it/core/mail.rs", text);
+        sleeps(&source).into_iter().filter(|(_, says_why)| !says_why).count()
+    };
+    assert_eq!(unexcused("fn f() { std::thread::sleep(A); }"), 1);
+    assert_eq!(unexcused("async fn f() { tokio::time::sleep(A).await; sleep_until(B).await; }"), 2);
+    assert_eq!(unexcused(&format!("// {SLEEPS}it is a slow peer\nsleep(A);")), 0);
+    assert_eq!(unexcused(&format!("// {SLEEPS}\nsleep(A);")), 1, "an excuse without a reason");
+    assert_eq!(unexcused(&format!("// {SLEEPS}it is a slow peer\nf();\nsleep(A);")), 1, "far away");
+    assert_eq!(unexcused("let goal = \"sleep(1)\"; // sleep(1)\nfn sleeps() {}"), 0);
+}
+
 // Names of files.
 
 fn file_name(source: &Source) -> Vec<String> {

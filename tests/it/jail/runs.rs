@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::runs::{World, details, metadata, status, summary};
+use crate::support::waits::eventually_so;
 use provost::auth::testing::caller;
 use provost::base::{Json, Timestamp, Ttl};
 use provost::domain::command::{BeginRun, Record};
@@ -200,11 +201,7 @@ async fn a_copy_is_changed_and_thrown_away() {
     assert!(Path::new(cwd).starts_with(&copies) && cwd == workspace, "{said}");
     assert_eq!(fs::read_to_string(world.path("repo/sub/file")).unwrap(), "original");
     hands.stop().await;
-    let started = Instant::now();
-    while fs::read_dir(&copies).unwrap().count() > 0 {
-        assert!(started.elapsed() < Duration::from_secs(20), "copies are removed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    eventually_so("the end of the copies", async || fs::read_dir(&copies).unwrap().count() == 0).await;
 }
 
 #[tokio::test]
@@ -228,7 +225,7 @@ async fn results_wait_for_a_store_that_fails() {
             break;
         }
     }
-    // Nobody sees a refused result; this is the time in which it is refused several times.
+    // tidy: sleeps because nobody sees a refused result; in this time it is refused several times
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(world.engine.view(LiveTask(task.clone())).await.unwrap().is_some());
     world.store.fail_commits(false);

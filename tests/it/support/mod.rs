@@ -27,6 +27,7 @@ pub(crate) mod source;
 pub(crate) mod storm;
 pub(crate) mod terminal;
 pub(crate) mod tokens;
+pub(crate) mod waits;
 pub(crate) mod ways_outside;
 pub(crate) mod webserver;
 pub(crate) mod wit_client;

@@ -395,3 +395,10 @@ pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Waits until the clock shows another second: what was signed in the second of a start, or before it, is not believed.
+pub(crate) fn another_second() {
+    let second = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let now = second();
+    eventually("another second", || second() != now);
+}

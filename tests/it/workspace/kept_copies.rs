@@ -236,6 +236,7 @@ fn every_end_of_a_run_names_what_it_had_changed_and_the_command_that_writes_it()
     watching.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let watching = watching.spawn().unwrap();
     eventually("it is watched", || ran(&world, &["task", &task, "--json"], 0).contains("running"));
+    // tidy: sleeps because nobody sees from outside whether the command follows the task already
     std::thread::sleep(std::time::Duration::from_millis(500));
     ran(&world, &["cancel", &task], 0);
     let told = watching.wait_with_output().unwrap();

@@ -1,16 +1,14 @@
 //! The first things that people do, and the first that go wrong: what is misspelt, copied from the README, or gone.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::support::waits::within;
 
 use super::*;
 
 fn until(what: &str, condition: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < end, "{what} has not happened");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(within(Duration::from_secs(60), condition), "{what} has not happened");
 }
 
 /// The parts of the README that are configuration.

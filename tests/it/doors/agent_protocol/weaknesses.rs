@@ -15,12 +15,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::support::agent_protocol::started;
 use crate::support::loopback_client::Http;
+use crate::support::waits::until_some;
 use crate::support::{UP, World, eventually};
 
 /// 1: the whole log is written anew for each event, and is empty after a crash at the wrong moment.
@@ -180,14 +180,8 @@ fn of_two_that_start_at_once_at_one_port_one_gets_it_and_the_other_says_who_has_
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let mut both: Vec<Child> = worlds.iter().map(start).collect();
-    let until = Instant::now() + Duration::from_secs(20);
-    let ended = loop {
-        assert!(Instant::now() < until, "none of them gives up");
-        match both.iter_mut().position(|it| it.try_wait().unwrap().is_some()) {
-            Some(ended) => break ended,
-            None => thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let gave_up = || both.iter_mut().position(|it| it.try_wait().unwrap().is_some());
+    let ended = until_some("the end of one of them", gave_up);
     let loser = both.remove(ended);
     let mut winner = both.pop().unwrap();
     let output = loser.wait_with_output().unwrap();

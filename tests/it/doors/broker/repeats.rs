@@ -1,15 +1,13 @@
 //! Statuses that say again what is known: taken in at once, on record before anybody can ask, and no commit of their own.
 
-use std::time::Duration;
-
 use provost::base::AgentId;
 use provost::domain::Settings;
 use provost::store::{Letters, Options, open};
 use serde_json::{Value, json};
 
-use crate::support::World;
 use crate::support::broker_client::{Kept, feedback, poll, publish, status};
 use crate::support::loopback_client::Http;
+use crate::support::{World, eventually};
 
 /// How many statuses are said again.
 const AGAIN: usize = 300;
@@ -64,9 +62,8 @@ fn what_is_said_again_shows_at_once_that_its_agent_is_there() {
     let _daemon = world.start();
     let broker = Http::broker(&world);
     publish(broker, &status("feat-aa", "working", &[]));
-    std::thread::sleep(Duration::from_millis(2_100));
     let seen = || broker.get("/status").json()["agents"][0]["last_seen_seconds"].as_u64().unwrap();
-    assert!(seen() >= 2);
+    eventually("two silent seconds", || seen() >= 2);
     publish(broker, &status("feat-aa", "working", &[]));
     assert_eq!(seen(), 0);
 }

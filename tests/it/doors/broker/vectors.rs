@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::support::World;
 use crate::support::loopback_client::{Answer, Http};
 use crate::support::source::project_root;
+use crate::support::waits::within;
 use shifted::{ANY, Shifted};
 
 /// Every group with its exchanges, and the lines of its log.
@@ -156,15 +157,14 @@ fn replayed(group: &str, exchanges: &[Value], log: &[String]) -> BTreeMap<String
         let name = format!("{group} {}", it["k"]);
         let mut answer = send(broker, it);
         // The window has to pass before some things are said; they come in no other order.
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(4);
-        while group.starts_with("detector-")
-            && it["method"] == "GET"
-            && !as_recorded(it, &answer)
-            && !documented().contains(&name)
-            && std::time::Instant::now() < until
-        {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            answer = send(broker, it);
+        if group.starts_with("detector-") && it["method"] == "GET" && !documented().contains(&name) {
+            within(std::time::Duration::from_secs(4), || {
+                let is_said = as_recorded(it, &answer);
+                if !is_said {
+                    answer = send(broker, it);
+                }
+                is_said
+            });
         }
         if !as_recorded(it, &answer) && !fits_shifted(it, &answer) {
             let got = String::from_utf8_lossy(&answer.body);

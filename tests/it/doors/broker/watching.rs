@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::support::broker_client::{publish, status};
 use crate::support::loopback_client::Http;
+use crate::support::waits::within;
 use crate::support::{Daemon, UP, World, eventually};
 
 /// A repository with one commit, and a work tree for each branch.
@@ -57,8 +58,7 @@ fn told(broker: Http, agent: &str) -> Vec<String> {
 fn quiet(world: &World, act: impl Fn()) -> bool {
     let before = asked(world);
     act();
-    std::thread::sleep(Duration::from_secs(3));
-    asked(world) == before
+    !within(Duration::from_secs(3), || asked(world) != before)
 }
 
 /// Of several tries, one has to be quiet: what came before may take its time on a busy machine.

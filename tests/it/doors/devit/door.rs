@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Reply, UP, World, eventually, fresh, read_line};
+use crate::support::{Connection, Reply, UP, World, another_second, eventually, fresh, read_line};
 
 const VECTORS: &str = include_str!("../../vectors/devit/vectors.json");
 
@@ -335,8 +335,7 @@ fn what_was_answered_is_there_after_kill_nine() {
     worker.say("NOTIFY", done(&first)).ack();
     daemon.kill();
 
-    // The same second as before the restart is refused; wait for the next one.
-    std::thread::sleep(Duration::from_millis(1_100));
+    another_second();
     let daemon = world.start();
     let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
     assert_eq!(client.task(&first).unwrap()["status"], "completed");

@@ -1,10 +1,8 @@
 //! Policy and approvals through the DevIt door: what is judged, who is told, and what runs.
 
-use std::time::Duration;
-
 use serde_json::json;
 
-use crate::support::{Client, Reply, World, eventually, fresh};
+use crate::support::{Client, Reply, World, another_second, eventually, fresh};
 
 /// Delegations to the shell need approval, but for goals under ten bytes; `deploy` is denied.
 const RULES: &str = r#"
@@ -175,7 +173,7 @@ fn an_approval_survives_kill_nine() {
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo later > later.txt");
     daemon.kill();
-    std::thread::sleep(Duration::from_millis(1_100));
+    another_second();
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     decide(&approver, &question, json!({ "status": "granted" })).ack();

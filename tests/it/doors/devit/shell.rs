@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Reply, World, eventually, fresh, mac, now_s};
+use crate::support::{Reply, World, another_second, eventually, fresh, mac, now_s};
 
 #[test]
 fn a_shell_task_runs_in_the_jail_and_its_result_comes_back() {
@@ -163,7 +163,7 @@ fn a_task_that_ran_when_the_daemon_died_is_reported_lost_and_leaves_no_process()
         !found.stdout.is_empty()
     };
     eventually("the end of the worker", || !running());
-    std::thread::sleep(Duration::from_millis(1_100));
+    another_second();
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let result = client.result_of(&task);

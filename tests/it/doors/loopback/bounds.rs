@@ -80,6 +80,7 @@ fn heads_bodies_and_answers_that_stop_half_way_end_by_themselves() {
         let (mut drip, drop_by_drop) = (door.connect(), door.connect());
         std::thread::spawn(move || {
             while drip.write_all(b"X").is_ok() {
+                // tidy: sleeps because it is a peer whose slowness is tried
                 std::thread::sleep(Duration::from_millis(200));
             }
         });

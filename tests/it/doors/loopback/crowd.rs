@@ -11,6 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::support::loopback_client::{Answer, Http};
+use crate::support::waits::within;
 use crate::support::{World, eventually};
 
 /// As many descriptors as the system lets us have; for the daemon, too, which is started afterwards.
@@ -56,7 +57,7 @@ fn is_closed(mut connection: &TcpStream) -> bool {
 /// As many connections as these in use, of which the door says that there may be no further one.
 fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
     let (mut held, mut refusals) = (Vec::new(), 0);
-    for _ in 0..1_000 {
+    let full = within(Duration::from_secs(40), || {
         // One whose request was not read yet may have had to go, and one may have been refused beside a question of ours
         // that was not over yet.
         held.retain(|it| !is_closed(it));
@@ -65,12 +66,10 @@ fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
         // What is asked while others still arrive may have to go for them, and is asked again.
         let answer = Answer::read(&mut lasting(door, "/nowhere"), false);
         refusals = if answer.is_ok_and(|it| refused(&it)) { refusals + 1 } else { 0 };
-        if refusals == 3 {
-            return held;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("never refused");
+        refusals == 3
+    });
+    assert!(full, "never refused");
+    held
 }
 
 fn refused(answer: &Answer) -> bool {

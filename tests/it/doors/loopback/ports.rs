@@ -3,12 +3,13 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::World;
 use crate::support::loopback_client::Http;
+use crate::support::waits::within;
 
 /// A command in a repository of this world, with the ports that a user gets who has written none down.
 fn command(world: &World, at: &Path, args: &[&str]) -> Command {
@@ -121,18 +122,15 @@ fn a_second_repository_gets_other_ports_and_is_told_whose_the_usual_ones_are() {
     let second = world.path("second");
     std::fs::create_dir(&second).unwrap();
     assert!(Command::new("git").args(["init", "-q"]).arg(&second).status().unwrap().success());
-    let until = Instant::now() + Duration::from_secs(60);
     // Elsewhere on this machine, somebody may have the usual ports for a moment.
-    loop {
+    let has_both = || {
         assert!(command(&world, &world.repo(), &["up"]).status().unwrap().success());
         let doors = status(&world)["doors"].to_string();
-        if doors.contains(":4700") && doors.contains(":9119") {
-            break;
-        }
-        assert!(Instant::now() < until, "somebody else has the usual ports");
-        assert!(command(&world, &world.repo(), &["down"]).status().unwrap().success());
-        std::thread::sleep(Duration::from_millis(200));
-    }
+        let both = doors.contains(":4700") && doors.contains(":9119");
+        assert!(both || command(&world, &world.repo(), &["down"]).status().unwrap().success());
+        both
+    };
+    assert!(within(Duration::from_secs(60), has_both), "somebody else has the usual ports");
     let up = command(&world, &second, &["up"]).output().unwrap();
     assert!(up.status.success(), "{}", said(&up));
     let holder = world.repo().canonicalize().unwrap();

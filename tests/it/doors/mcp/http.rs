@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::{ALLOW, ASK};
+use crate::support::waits::stays;
 use crate::support::{World, eventually};
 
 /// What came back: the status, the session, and the messages.
@@ -456,6 +457,9 @@ fn takes(host: &mut Host, file: &str) {
     host.does("intent_declare", json!({ "description": "x", "files": files }));
 }
 
+/// Longer than from one look for sessions that have ended to the next.
+const SWEPT: Duration = Duration::from_millis(1_500);
+
 #[test]
 fn a_session_that_is_closed_gives_back_what_was_taken_in_it_within_two_seconds() {
     let world = world(ALLOW);
@@ -473,8 +477,7 @@ fn a_session_that_is_closed_gives_back_what_was_taken_in_it_within_two_seconds()
     let began = std::time::Instant::now();
     eventually("all of it is given back", || held(&world) == 5);
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-    std::thread::sleep(Duration::from_millis(1_500));
-    assert_eq!(held(&world), 5, "what others have taken, or in another session, stays");
+    stays("what others have taken, or in another session", SWEPT, || held(&world) == 5);
     // A process that says the name of a session from elsewhere ends nothing.
     let session = bob.headers[0].1.clone();
     let mut curl = std::process::Command::new("curl");
@@ -501,13 +504,11 @@ fn what_is_refreshed_in_another_session_or_by_a_process_is_that_ones() {
     ada.does("lock_acquire", lock("b.rs"));
     process.kill();
     eventually("what the process had last is given back", || held(&world) == 1);
-    std::thread::sleep(Duration::from_millis(1_500));
-    assert_eq!(held(&world), 1, "what the session has refreshed stays");
+    stays("what the session has refreshed", SWEPT, || held(&world) == 1);
     let mut process = crate::support::mcp_host::Host::old(&world, "ada");
     process.does("lock_acquire", lock("b.rs"));
     assert_eq!(ada.raw("DELETE", "").status, 200);
-    std::thread::sleep(Duration::from_millis(1_500));
-    assert_eq!(held(&world), 1, "what the process has refreshed stays");
+    stays("what the process has refreshed", SWEPT, || held(&world) == 1);
 }
 
 /// A host in a process of its own, which begins a session, takes a file, and stays until it is ended.
@@ -538,8 +539,7 @@ fn a_host_that_is_killed_gives_back_what_was_taken_in_its_session_within_two_sec
     let mut host =
         std::process::Command::new("python3").args(["-c", HOST, &port, "ada", "60"]).spawn().unwrap();
     eventually("it has taken two things", || held(&world) == 2);
-    std::thread::sleep(Duration::from_millis(1_200));
-    assert_eq!(held(&world), 2, "as long as it runs it keeps them");
+    stays("what it holds as long as it runs", SWEPT, || held(&world) == 2);
     host.kill().unwrap();
     host.wait().unwrap();
     let began = std::time::Instant::now();

@@ -63,6 +63,7 @@ fn a_subscription_over_standard_input_ends_with_the_token_that_it_was_made_with(
     assert!(why.contains("ended") && why.contains("token"), "{ended}");
     assert!(new.told.iter().all(|it| it["method"] != HEARD), "{:?}", new.told);
     // The older one has none; nothing is told, and what is asked next is refused with the reason.
+    // tidy: sleeps because what a host is not told can be shown by time alone
     std::thread::sleep(Duration::from_millis(500));
     let read = old.answer("resources/read", json!({ "uri": locks[0] }));
     assert!(read["error"]["message"].as_str().unwrap_or_default().contains("token"), "{read}");
@@ -171,6 +172,7 @@ fn who_waits_is_not_answered_once_the_token_has_ended() {
          connection: close\r\nauthorization: Bearer {token}\r\n\r\n"
     )
     .unwrap();
+    // tidy: sleeps because nobody sees from outside whether a request waits already
     std::thread::sleep(Duration::from_millis(300));
     let begun = Instant::now();
     revoke(&world);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 use crate::support::mcp_host::{ALLOW, ASK, Host};
+use crate::support::waits::within;
 
 /// What a host declares that follows tasks.
 fn tasks() -> Value {
@@ -30,14 +31,13 @@ fn get(host: &mut Host, task: &str) -> Value {
 
 /// Asks until a task has ended, as hosts do, though faster.
 fn ended(host: &mut Host, task: &str) -> Value {
-    for _ in 0..3_000 {
-        let now = get(host, task);
-        if now["status"] != "working" {
-            return now;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("task {task} does not end");
+    let mut now = Value::Null;
+    let has_ended = within(std::time::Duration::from_secs(60), || {
+        now = get(host, task);
+        now["status"] != "working"
+    });
+    assert!(has_ended, "task {task} does not end");
+    now
 }
 
 fn unknown(host: &mut Host, method: &str, task: &str) -> String {

@@ -137,6 +137,7 @@ fn tried(attempt: fn(&Facts, &Own) -> Outcome, facts: &Facts, own: &Own) -> Stri
             let _unheard = write!(write, "{saw:?}\t{what}");
             0
         });
+        // tidy: sleeps because it runs in a jail, and tries again what others keep from it for a moment
         child.inspect_err(|_| std::thread::sleep(PAUSE)).ok()
     });
     drop(write);

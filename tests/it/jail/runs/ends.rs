@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::support::runs::host;
+use crate::support::waits::eventually_so;
 
 #[tokio::test]
 async fn the_shortest_time_limit_ends_a_run() {
@@ -35,11 +36,7 @@ async fn a_cancelled_run_leaves_no_process() {
     world.cancel(&task).await;
     assert_eq!(status(&world.finished(&task).await), Status::Cancelled);
     // Stopping waits for the kill that the cancellation owes; it does not bring it about.
-    let started = Instant::now();
-    while alive("314.1") > 0 {
-        assert!(started.elapsed() < Duration::from_secs(20), "the tree of processes is killed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    eventually_so("the end of the tree of processes", async || alive("314.1") == 0).await;
     hands.stop().await;
     assert_eq!(world.still_owed(), []);
 }

@@ -112,6 +112,7 @@ fn an_edit_by_hand_in_the_same_moment_is_not_lost() {
                 fs::write(&new, &text).unwrap();
                 fs::rename(&new, desk.at("f")).unwrap();
                 written.push(text);
+                // tidy: sleeps because it is an editor that saves now and then
                 std::thread::sleep(std::time::Duration::from_micros(300));
             }
             written
