@@ -39,34 +39,34 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::AgentService;
-use crate::api::wire;
-use crate::auth::keys::KeyRing;
-use crate::auth::names::Names;
-use crate::auth::role;
-use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, POLICY_LOOK_S};
-use crate::base::{AgentId, EffectId, Json, Secret, Timestamp};
-use crate::config::env::Environment;
-use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
-use crate::domain::command::Record;
-use crate::domain::{Effect, Judge as _, Owed, Principal};
-use crate::effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
-};
-use crate::engine::{self, Clock as _, Engine, SteadyClock, SystemClock};
-use crate::jail::{OutputBoard, Root};
-use crate::policy::RuleSet;
-use crate::protocols::FrontDoor;
-use crate::protocols::devit::Devit;
-use crate::protocols::own::{Order, Ordered, Own};
-use crate::protocols::wit::Wit;
-use crate::service::Provost;
-use crate::system::{self, Signal, Signals};
-use crate::transport::accept::{AllDoors, Capacity, accept_loop};
-use crate::transport::listen::{Place, bind};
-use crate::vault::Vault;
 pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
+use provost_agents::AgentService;
+use provost_api::wire;
+use provost_auth::keys::KeyRing;
+use provost_auth::names::Names;
+use provost_auth::role;
+use provost_base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, POLICY_LOOK_S};
+use provost_base::{AgentId, EffectId, Json, Secret, Timestamp};
+use provost_config::env::Environment;
+use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
+use provost_domain::command::Record;
+use provost_domain::{Effect, Judge as _, Owed, Principal};
+use provost_effects::{
+    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
+};
+use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
+use provost_jail::{OutputBoard, Root};
+use provost_policy::RuleSet;
+use provost_protocols::FrontDoor;
+use provost_protocols::devit::Devit;
+use provost_protocols::own::{Order, Ordered, Own};
+use provost_protocols::wit::Wit;
+use provost_service::Provost;
+use provost_system::{self as system, Signal, Signals};
+use provost_transport::accept::{AllDoors, Capacity, accept_loop};
+use provost_transport::listen::{Place, bind};
+use provost_vault::Vault;
 use ready::Ready;
 pub use rehearse::rehearse;
 
@@ -157,8 +157,8 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let worker_user = if superuser { root_user::for_workers(&loaded.config, &start.places)? } else { None };
     system::take_all_descriptors();
     system::check_headroom().map_err(|why| anyhow!(why))?;
-    crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
-    crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
+    provost_jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
+    provost_jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = logging::start_log(start, &loaded.config)?;
     let user = AgentId::parse(&format!("user:{}", system::user_name()))
         .map_err(|err| anyhow!("the user's name {err}"))?;
@@ -167,7 +167,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
 
 fn load_config(start: &Start) -> Result<Loaded> {
     let environment = Environment::current();
-    let named = crate::config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
+    let named = provost_config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
     let repository = pin::pending(&start.places.root, &start.places.state)?;
     Ok(load(&Sources::usual(&start.places, repository, named), &environment)?)
 }
@@ -446,7 +446,7 @@ impl Daemon {
         let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
             return self.open_devit(at, Place::Given);
         };
-        if let Some(why) = crate::config::env::weak_secret(&secret) {
+        if let Some(why) = provost_config::env::weak_secret(&secret) {
             bail!("the secret for {} is not accepted: {why}", at.display());
         }
         let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);

@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobAsk, Plan, fresh_job_id};
 use super::{AgentOutput, AgentService, NoAgent, PromptFor, ResolvedAgent, Review, TooLong};
-use crate::base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
-use crate::domain::view::{AllSwitches, View};
-use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use conventions::{Look, further_tests_of, named_after, tests_of};
 pub(super) use edit::CodeEdit;
 pub use patch::{NoPlace, Placed, place};
+use provost_base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
+use provost_domain::view::{AllSwitches, View};
+use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use test_merge::{Kept, keep_tests, lost_tests};
 
 /// For how long an answer is given again.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::prompts::Prompts;
 use super::roles::{BUILT_IN_ROLES, preamble_of};
 use super::workflows::Workflow;
-use crate::base::{AgentId, Ttl};
-use crate::domain::{PhaseName, Switch};
-use crate::jail::Reader;
+use provost_base::{AgentId, Ttl};
+use provost_domain::{PhaseName, Switch};
+use provost_jail::Reader;
 
 /// The form of an agent's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

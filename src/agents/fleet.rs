@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::AgentService;
-use crate::base::AgentId;
-use crate::domain::view::{AllSwitches, LiveTasks};
-use crate::domain::{Refusal, Switch, TaskState, Usage};
+use provost_base::AgentId;
+use provost_domain::view::{AllSwitches, LiveTasks};
+use provost_domain::{Refusal, Switch, TaskState, Usage};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]

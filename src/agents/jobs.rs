@@ -28,15 +28,15 @@ pub(super) use progress::Pulses;
 pub use runs::KEPT_WITHIN;
 
 use super::AgentService;
-use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
-use crate::base::{AgentId, Digest, JobId, Json};
-use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
-use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
-use crate::domain::{
+use provost_base::limits::JOB_OUTPUT_BYTES_MAX;
+use provost_base::{AgentId, Digest, JobId, Json};
+use provost_domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
+use provost_domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
+use provost_domain::{
     Event, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
 };
-use crate::service::unreadable;
-use crate::store::{LogPart, StoreError};
+use provost_service::unreadable;
+use provost_store::{LogPart, StoreError};
 
 /// A request for a job.
 #[derive(Clone, PartialEq, Eq, Debug)]

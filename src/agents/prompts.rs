@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::base::limits::PROMPT_BYTES_MAX;
-use crate::domain::PhaseName;
+use provost_base::limits::PROMPT_BYTES_MAX;
+use provost_domain::PhaseName;
 
 /// The purpose of a prompt, which has a template of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

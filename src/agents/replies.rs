@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
+use provost_base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
 
 /// How bad something is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

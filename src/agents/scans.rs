@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::AgentService;
 use super::replies::{Severity, reply_as};
-use crate::base::RepoPath;
-use crate::base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
-use crate::domain::Refusal;
+use provost_base::RepoPath;
+use provost_base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
+use provost_domain::Refusal;
 
 /// The kinds of scans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::prompts::as_data;
-use crate::base::AgentId;
-use crate::base::limits::WORKFLOW_TOLD_BYTES_MAX;
-use crate::domain::PhaseName;
+use provost_base::AgentId;
+use provost_base::limits::WORKFLOW_TOLD_BYTES_MAX;
+use provost_domain::PhaseName;
 
 /// In what order steps are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::for_each_endpoint;
 use super::wire::*;
+use crate::for_each_endpoint;
 
 /// How a model's host or a person reaches an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

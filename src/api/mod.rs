@@ -12,4 +12,3 @@ pub mod wire;
 
 pub use endpoint::{ENDPOINTS, Endpoint, Reach, Reply, Request, Row, Which, endpoints};
 pub use print::print_markdown;
-pub(crate) use table::for_each_endpoint;

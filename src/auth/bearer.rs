@@ -4,8 +4,8 @@
 //! that up compares digests of what the peer sent, so that time tells nothing about the token.
 
 use super::Rejected;
-use crate::base::limits::TOKEN_LEN_MAX;
-use crate::base::{Digest, Secret};
+use provost_base::limits::TOKEN_LEN_MAX;
+use provost_base::{Digest, Secret};
 
 /// The beginning of every token.
 pub const PREFIX: &str = "pvst_";

@@ -7,8 +7,8 @@ use super::Rejected;
 use super::line::Line;
 use super::loopback::holders;
 use super::names::{Names, is_same};
-use crate::base::AgentId;
-use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
+use provost_base::AgentId;
+use provost_domain::{Door, Principal, ProcessMark, Proof, Token};
 
 /// The sender of a request that was let in.
 #[derive(Clone)]

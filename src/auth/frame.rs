@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 
 use super::Rejected;
-use crate::base::json::{canon_variants, push_text};
-use crate::base::{Json, Secret};
+use provost_base::json::{canon_variants, push_text};
+use provost_base::{Json, Secret};
 
 /// Which keys a frame is written with. An answer takes the form of its question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

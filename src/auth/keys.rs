@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
-use crate::base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
-use crate::domain::post::owned_slug;
+use provost_base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
+use provost_base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
+use provost_domain::post::owned_slug;
 
 #[cfg_attr(windows, path = "keys/folder_windows.rs")]
-pub(crate) mod folder;
+pub mod folder;
 
 use folder::Folder;
 

@@ -3,8 +3,8 @@
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
 
-use crate::base::limits::ANCESTORS_MAX;
-use crate::domain::{ProcessMark, ProcessSession};
+use provost_base::limits::ANCESTORS_MAX;
+use provost_domain::{ProcessMark, ProcessSession};
 
 /// A process, the one that has started it, and so on; nothing where it has ended or cannot be looked at. The
 /// first process of the system is an ancestor of all others, and is left out.

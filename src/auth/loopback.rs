@@ -164,7 +164,7 @@ pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
 fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     let folder = format!("/proc/{process}/fd");
     let entries = match std::fs::read_dir(&folder) {
-        Err(error) if crate::system::is_out_of_something(&error) => return Err(error),
+        Err(error) if provost_system::is_out_of_something(&error) => return Err(error),
         // The process has ended, or belongs to a user whose processes we may not look at.
         entries => entries.into_iter().flatten().flatten(),
     };

@@ -22,14 +22,12 @@ pub mod peer;
 pub mod replay;
 pub mod role;
 mod speakers;
-#[doc(hidden)]
-pub mod testing;
 pub mod token;
 
 pub use speakers::runs;
 use zeroize::Zeroizing;
 
-use crate::base::Secret;
+use provost_base::Secret;
 
 /// Why a caller was not believed. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -117,7 +115,7 @@ pub const UNSEEN: &str = "the processes above the one that asks cannot all be se
 /// that says nothing about the peer.
 #[cfg(target_os = "linux")]
 fn unless_busy(error: &std::io::Error, otherwise: Rejected) -> Rejected {
-    if crate::system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
+    if provost_system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
 }
 
 /// A secret for one use, such as one run of a worker.

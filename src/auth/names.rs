@@ -13,9 +13,9 @@ use super::keys::KeyRing;
 use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
-use crate::base::{AgentId, Digest};
-use crate::domain::post::{owned_slug, slug};
-use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
+use provost_base::{AgentId, Digest};
+use provost_domain::post::{owned_slug, slug};
+use provost_domain::{CallOrigin, Door, Principal, Proof, Token};
 
 /// Says whether an agent has a token by which a name is its own, so that this proof alone does
 /// not speak for it.

@@ -9,7 +9,7 @@ use std::os::windows::io::AsHandle;
 
 use super::Rejected;
 use super::line::Line;
-use crate::system::{Process, Token, process_behind};
+use provost_system::{Process, Token, process_behind};
 
 /// The process that connected.
 #[derive(Debug)]
@@ -101,6 +101,6 @@ pub fn line_of(_pid: i32) -> Line {
 }
 
 /// Always `None`: on this system, nothing ends with a process.
-pub fn process_of_ours(_pid: u32) -> Option<crate::domain::ProcessMark> {
+pub fn process_of_ours(_pid: u32) -> Option<provost_domain::ProcessMark> {
     None
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
-use crate::base::limits::FRAMES_AHEAD_MAX;
-use crate::base::{Digest, Timestamp};
+use provost_base::limits::FRAMES_AHEAD_MAX;
+use provost_base::{Digest, Timestamp};
 
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
 const AHEAD_SHARE: usize = 8;
@@ -279,7 +279,7 @@ impl Book {
         fresh.push(".new");
         let mut options = File::options();
         options.create(true).write(true).truncate(true);
-        let mut file = crate::system::private_file(&mut options).open(&fresh)?;
+        let mut file = provost_system::private_file(&mut options).open(&fresh)?;
         let frames = self.known.iter().map(|(ts, rest)| format!("{ts} {rest}\n"));
         let text: String = frames.chain(self.newest.map(|ts| format!("{ts} {NEWEST}\n"))).collect();
         file.write_all(text.as_bytes())?;

@@ -4,9 +4,9 @@
 //! its arguments, so that a review can see a call without that proof. Only [`super::names`] calls those that
 //! need little proof, for which a name has to be free.
 
-use crate::base::{AGENT, AgentId, SessionId, TaskId, look_of};
-use crate::domain::post::slug_of_branch;
-use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
+use provost_base::{AGENT, AgentId, SessionId, TaskId, look_of};
+use provost_domain::post::slug_of_branch;
+use provost_domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
 /// The rights of an agent with a key of its own, beyond delegating and working.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,9 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::line::Line;
 use super::loopback::KNOWS_PEERS;
-use crate::base::limits::SPEAKERS_MAX;
-use crate::domain::{CallOrigin, ProcessMark};
-use crate::system::{boot_name, private_file, process_began};
+use provost_base::limits::SPEAKERS_MAX;
+use provost_domain::{CallOrigin, ProcessMark};
+use provost_system::{boot_name, private_file, process_began};
 
 /// The processes that have spoken as agents. Ended ones are forgotten when there is no room.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Rejected;
-use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, Secret, Timestamp, Ttl};
 
 /// The tokens that are valid now. They do not survive a restart.
 pub struct Tokens {

@@ -14,7 +14,7 @@ use super::limits::JSON_DEPTH_MAX;
 mod canon;
 mod number;
 
-pub(crate) use canon::push_text;
+pub use canon::push_text;
 pub use number::Reading;
 
 /// Why some JSON text was turned down. Safe to show to the peer that sent it: it quotes nothing.

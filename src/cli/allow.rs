@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::complaint::{DONE, FAILED, REFUSED};
 use super::{Complaint, Here, out, up};
-use crate::base::visible;
-use crate::config::pin::{self, RepoFile, Status};
+use provost_base::visible;
+use provost_config::pin::{self, RepoFile, Status};
 
 /// `provost allow`.
 #[derive(Args, Debug)]

@@ -6,8 +6,8 @@ use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{meant, short_time};
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::base::{ApplyId, TaskId, visible};
+use provost_api::wire;
+use provost_base::{ApplyId, TaskId, visible};
 
 /// `provost apply`.
 #[derive(Args, Debug)]

@@ -9,9 +9,9 @@ use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{fenced, short_time};
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::base::ApprovalId;
-use crate::client::approvals::{facts, words};
+use provost_api::wire;
+use provost_base::ApprovalId;
+use provost_client::approvals::{facts, words};
 
 /// `provost approve`.
 #[derive(Args, Debug)]

@@ -11,7 +11,7 @@ use super::{
     hook, hooks, intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens,
     up, watch, workflows,
 };
-use crate::base::Ttl;
+use provost_base::Ttl;
 
 const ABOUT: &str =
     "A local daemon through which AI coding agents work on one repository, without you having to trust them";

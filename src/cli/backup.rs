@@ -8,7 +8,7 @@ use serde_json::json;
 use super::complaint::DONE;
 use super::here::now;
 use super::{Complaint, Here, out, up};
-use crate::store::{self, Restore};
+use provost_store::{self as store, Restore};
 
 /// `provost backup`.
 #[derive(Args, Debug)]

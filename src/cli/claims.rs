@@ -9,8 +9,8 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::client::ClientError;
+use provost_api::wire;
+use provost_client::ClientError;
 
 /// `provost claim`.
 #[derive(Args, Debug)]

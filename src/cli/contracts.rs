@@ -10,8 +10,8 @@ use super::here::wait_for;
 use super::intents::only;
 use super::speaker::Speaker;
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::client::Client;
+use provost_api::wire;
+use provost_client::Client;
 
 /// `provost contract`.
 #[derive(Subcommand, Debug)]

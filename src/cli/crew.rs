@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
-use crate::api::wire;
+use provost_api::wire;
 
 /// `provost lead`.
 #[derive(Args, Debug)]

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
-use crate::api::wire;
+use provost_api::wire;
 
 /// `provost graph`.
 #[derive(Subcommand, Debug)]

@@ -15,9 +15,9 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::SOURCE_BYTES_MAX;
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::SOURCE_BYTES_MAX;
 
 /// `provost guard`.
 #[derive(Args, Debug)]

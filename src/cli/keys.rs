@@ -7,8 +7,8 @@ use serde_json::json;
 use super::complaint::DONE;
 use super::here::{now, wait_for};
 use super::{Complaint, Here, args, out};
-use crate::base::{AgentId, Secret, Ttl};
-use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
+use provost_base::{AgentId, Secret, Ttl};
+use provost_client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
 
 /// `provost key`.
 #[derive(Subcommand, Debug)]

@@ -8,8 +8,8 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
 use super::{Complaint, Here, out};
-use crate::api::wire;
-use crate::base::{AgentId, Fence, Ttl};
+use provost_api::wire;
+use provost_base::{AgentId, Fence, Ttl};
 
 /// `provost lock`.
 #[derive(Args, Debug)]
@@ -76,7 +76,7 @@ pub(super) struct List {
 pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
     let pid = match asked.while_parent {
         false => asked.pid,
-        true => Some(crate::system::parent_process().ok_or_else(|| {
+        true => Some(provost_system::parent_process().ok_or_else(|| {
             Complaint::of("a lock cannot be bound to a process on this system")
                 .next("provost lock SYMBOL --ttl 5m, refreshed as long as it is needed")
                 .with_code(USAGE)

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::complaint::{DONE, INTERRUPTED};
 use super::here::wait_for;
 use super::{Complaint, Here, journal, out, tasks};
-use crate::api::wire;
-use crate::base::EventSeq;
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::Client;
+use provost_api::wire;
+use provost_base::EventSeq;
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_client::Client;
 
 /// `provost log`.
 #[derive(Args, Debug)]

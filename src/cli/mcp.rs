@@ -6,9 +6,9 @@ use super::complaint::DONE;
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, session, up};
-use crate::base::AgentId;
-use crate::config::McpTools;
-use crate::mcp::{CallOf, Mcp as Server, Settings, serve};
+use provost_base::AgentId;
+use provost_config::McpTools;
+use provost_mcp::{CallOf, Mcp as Server, Settings, serve};
 
 /// `provost mcp`.
 #[derive(Args, Debug)]

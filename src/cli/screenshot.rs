@@ -6,8 +6,8 @@ use super::complaint::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::here::wait_for;
 use super::{Complaint, Here, out, up};
-use crate::api::wire;
-use crate::base::{AgentId, TaskId};
+use provost_api::wire;
+use provost_base::{AgentId, TaskId};
 
 /// `provost screenshot`.
 #[derive(Args, Debug)]

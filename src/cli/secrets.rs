@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
-use crate::base::limits::SECRET_VALUE_BYTES_MAX;
-use crate::base::{RepoPath, Secret};
-use crate::client::keys::{self, Told};
-use crate::system::HiddenTyping;
-use crate::vault::{ByProxy, Delivery, Upstream};
+use provost_base::limits::SECRET_VALUE_BYTES_MAX;
+use provost_base::{RepoPath, Secret};
+use provost_client::keys::{self, Told};
+use provost_system::HiddenTyping;
+use provost_vault::{ByProxy, Delivery, Upstream};
 
 /// `provost secret`.
 #[derive(Subcommand, Debug)]

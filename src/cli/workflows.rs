@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::complaint::{DONE, FAILED};
 use super::{Complaint, Here, out};
-use crate::base::nearest;
-use crate::config::{BUILT_IN_FILE, Config, Step, Value as _, Workflow};
+use provost_base::nearest;
+use provost_config::{BUILT_IN_FILE, Config, Step, Value as _, Workflow};
 
 /// `provost workflows`.
 #[derive(Args, Debug)]

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::wire::Approval;
-use crate::base::visible;
+use provost_base::visible;
 
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {

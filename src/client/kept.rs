@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 
-use crate::base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
+use provost_base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
 
 /// The sending side of one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Client, ClientError, wire};
 
-pub use crate::auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
-pub use crate::auth::role::is_reserved;
+pub use provost_auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
+pub use provost_auth::role::is_reserved;
 
 /// Whether a running daemon knows of a change.
 #[derive(Debug)]

@@ -28,11 +28,11 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
-use crate::api::wire::{self, *};
-use crate::api::{self, Endpoint, Reply, endpoints, for_each_endpoint};
-use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
-use crate::base::{AgentId, Secret};
 use kept::{Kept, Sender};
+use provost_api::wire::{self, *};
+use provost_api::{self as api, Endpoint, Reply, endpoints, for_each_endpoint};
+use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
+use provost_base::{AgentId, Secret};
 
 pub use stream::EventReader;
 

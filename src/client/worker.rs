@@ -13,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::fs::FlockOperation;
 use serde_json::Value;
 
-use crate::auth::frame::{Form, Frame, Outgoing};
-use crate::base::limits::FRAME_LEN_MAX;
-use crate::base::{AgentId, Json, Secret, TaskId};
+use provost_auth::frame::{Form, Frame, Outgoing};
+use provost_base::limits::FRAME_LEN_MAX;
+use provost_base::{AgentId, Json, Secret, TaskId};
 
 /// How long an answer may take. A door that is flooded answers slowly, but within seconds.
 const ANSWER_MAX: Duration = Duration::from_secs(30);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::base::{AgentId, Secret, TaskId};
+use provost_base::{AgentId, Secret, TaskId};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

@@ -13,9 +13,9 @@ use super::rounds::{Checks, Commands, Mode};
 use super::table::{Worker, key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
 use super::worker::{Copies, fit_together, unknown};
-use crate::base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
-use crate::base::nearest;
-use crate::base::{AgentId, Ttl};
+use provost_base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
+use provost_base::nearest;
+use provost_base::{AgentId, Ttl};
 
 /// What editors ask agents for; `methods` chooses among them.
 pub const METHODS: [&str; 9] = [

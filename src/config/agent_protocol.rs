@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::base::Door;
+use provost_base::Door;
 
 /// Where it lies in a repository.
 pub(super) const FILE: &str = ".agent-protocol/config.json";

@@ -152,7 +152,7 @@ fn unknown(
 ) -> Result<(), Broken> {
     let full = join(path, key);
     let siblings = OURS.iter().filter_map(|(known, ..)| known.strip_prefix(path)?.strip_prefix('.'));
-    let meant = crate::base::nearest(key, siblings);
+    let meant = provost_base::nearest(key, siblings);
     let inside =
         value.as_table().and_then(|inner| ENFORCING.into_iter().find(|key| inner.contains_key(*key)));
     let enforcing = meant.filter(|meant| ENFORCING.contains(meant)).or(inside);

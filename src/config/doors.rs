@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::table::{key, section, sections};
 use super::value::{Context, LoopbackAuth, Mark, Row, Value, checked};
-use crate::base::{At, Door};
+use provost_base::{At, Door};
 
 /// On a system that does not tell which process connects, a request needs a token.
 const LOOPBACK_AUTH: LoopbackAuth =

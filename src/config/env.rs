@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::Ports;
-use crate::base::{At, Door, Secret};
-use crate::system;
+use provost_base::{At, Door, Secret};
+use provost_system as system;
 
 /// A variable that Provost reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]

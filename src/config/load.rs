@@ -14,9 +14,9 @@ use super::pin::{self, RepoFile, Status};
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{agent_protocol, devit, git_paw, places};
-use crate::base::limits::WORKFLOW_FILES_MAX;
-use crate::base::nearest;
-use crate::system;
+use provost_base::limits::WORKFLOW_FILES_MAX;
+use provost_base::nearest;
+use provost_system as system;
 
 /// The folder with files of workflows, beside a file of settings.
 const WORKFLOWS: &str = "workflows";

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Digest;
-use crate::base::limits::WORKFLOW_FILES_MAX;
-use crate::system;
+use provost_base::Digest;
+use provost_base::limits::WORKFLOW_FILES_MAX;
+use provost_system as system;
 
 /// Our own file in a repository.
 pub const PROVOST: &str = ".provost/provost.toml";

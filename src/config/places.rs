@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::env::Environment;
 use super::sockets;
-use crate::base::{Digest, Door};
-use crate::system::{self, ADDRESS_BYTES_MAX};
+use provost_base::{Digest, Door};
+use provost_system::{self as system, ADDRESS_BYTES_MAX};
 
-pub use crate::system::SYSTEM_CONFIG;
+pub use provost_system::SYSTEM_CONFIG;
 
 /// Folders above the current one that are looked at; deeper nesting is no working copy.
 const ANCESTORS_MAX: usize = 128;
@@ -297,10 +297,10 @@ fn resolve(from: &Path, path: &str) -> io::Result<PathBuf> {
 /// Git's pointer files hold one path; more than a path's length is none.
 fn first_line(path: &Path) -> Result<String, PlacesError> {
     let meta = fs::metadata(path).map_err(|e| unusable(path, e.to_string()))?;
-    if !meta.is_file() || meta.len() > 2 * crate::base::limits::PATH_LEN_MAX as u64 {
+    if !meta.is_file() || meta.len() > 2 * provost_base::limits::PATH_LEN_MAX as u64 {
         return Err(unusable(path, "is not one of git's pointer files; run `git worktree repair`"));
     }
-    let most = 2 * crate::base::limits::PATH_LEN_MAX as u64;
+    let most = 2 * provost_base::limits::PATH_LEN_MAX as u64;
     let text = system::short_text(path, most).map_err(|e| unusable(path, e.to_string()))?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Places;
-use crate::base::Door;
-use crate::system;
+use provost_base::Door;
+use provost_system as system;
 
 /// The file in the runtime folder.
 const FILE: &str = "ports.json";

@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::value::{Context, Value, integer, split_number};
-use crate::base::Ttl;
+use provost_base::Ttl;
 
 /// So many times per span; a count of zero means without limit, as in DevIt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]

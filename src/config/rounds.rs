@@ -8,9 +8,9 @@ use super::agent::Agent;
 use super::load::{Loading, RefusedWorker, Severity, join};
 use super::table::{A6sPipeline, Config};
 use super::value::{Context, Value, quoted, words};
-use crate::base::AgentId;
-use crate::base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
-use crate::base::nearest;
+use provost_base::AgentId;
+use provost_base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
+use provost_base::nearest;
 
 words! {
     /// The effect of a failed check.

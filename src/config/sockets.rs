@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Places;
-use crate::base::limits::PATH_LEN_MAX;
-use crate::system;
+use provost_base::limits::PATH_LEN_MAX;
+use provost_system as system;
 
 /// The file's name in the state folder.
 const NAME: &str = "sockets";

@@ -20,7 +20,7 @@ use super::value::{
 };
 use super::worker::Copies;
 use super::workflow::Workflow;
-use crate::base::{AgentId, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
 macro_rules! key {
@@ -462,7 +462,7 @@ settings! {
     /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.
-        workers: u32 = crate::base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
+        workers: u32 = provost_base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
         /// Unfinished tasks that one agent may have delegated.
         tasks_per_agent: u32 = 256, "tasks" within 1..=10_000, Owner;
         /// Notification hooks running at the same time; further ones wait.
@@ -536,7 +536,7 @@ section! {
 
 /// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
 fn built_in_workers() -> BTreeMap<AgentId, Worker> {
-    let (program, before) = crate::system::shell();
+    let (program, before) = provost_system::shell();
     let shell = Worker {
         kind: WorkerKind::Cli,
         binary: Some(program.to_string_lossy().into_owned()),

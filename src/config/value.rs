@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use toml::de::{DeInteger, DeValue};
 
 use super::mcp_tools::McpTools;
-use crate::base::{AgentId, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// A row of the table of settings.
 #[derive(Clone, PartialEq, Eq, Debug)]

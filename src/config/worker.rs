@@ -9,9 +9,9 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::table::Worker;
 use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
-use crate::base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
-use crate::base::nearest;
-use crate::base::{AgentId, Destination};
+use provost_base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
+use provost_base::nearest;
+use provost_base::{AgentId, Destination};
 
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]

@@ -10,11 +10,11 @@ use super::load::{File, Loading, RefusedWorker, Severity, join, line_of};
 use super::table::{Config, key, section};
 use super::value::{Context, Mark, Row, Value, checked, quoted, words};
 use super::worker::unknown;
-use crate::base::limits::{
+use provost_base::limits::{
     TEMPLATE_BYTES_MAX, WORKFLOW_NAME_BYTES_MAX, WORKFLOW_ROUNDS, WORKFLOW_ROUNDS_MAX, WORKFLOW_STEPS_MAX,
     WORKFLOWS_MAX,
 };
-use crate::base::nearest;
+use provost_base::nearest;
 
 /// The workflows that come with the program.
 const BUILT_IN: &str = include_str!("workflows.toml");

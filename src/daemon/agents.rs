@@ -6,13 +6,13 @@ mod workflows;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
-use crate::base::{AgentId, TaskId};
-use crate::config::{self, Config};
-use crate::domain::{Harvest, PhaseName, Settings};
-use crate::effects::Keep;
-use crate::jail::{AsAgent, Profile, Reader};
-use crate::service::Provost;
+use provost_agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
+use provost_base::{AgentId, TaskId};
+use provost_config::{self as config, Config};
+use provost_domain::{Harvest, PhaseName, Settings};
+use provost_effects::Keep;
+use provost_jail::{AsAgent, Profile, Reader};
+use provost_service::Provost;
 
 pub(super) use surroundings::surroundings;
 

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Daemon, Shared, now};
-use crate::api::wire;
-use crate::base::Timestamp;
-use crate::base::limits::CLOCK_JUMP_MS_MIN;
-use crate::engine::Engine;
-use crate::system;
+use provost_api::wire;
+use provost_base::Timestamp;
+use provost_base::limits::CLOCK_JUMP_MS_MIN;
+use provost_engine::Engine;
+use provost_system as system;
 
 /// Compares the clocks, and remembers when the system's was set.
 pub(super) struct Watch {

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
 use super::ears::{Covered, Ears};
-use crate::base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
-use crate::domain::post::{Owner, owner_slugs};
-use crate::engine::Engine;
+use provost_base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
+use provost_domain::post::{Owner, owner_slugs};
+use provost_engine::Engine;
 
 /// Where it may be; the first that there is counts.
 const AT: [&str; 3] = ["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS"];

@@ -12,7 +12,7 @@ use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, R
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
 /// Watches folders, each for the listeners that want it.
 pub(super) struct Ears {

@@ -5,9 +5,9 @@ use std::io::IsTerminal as _;
 use anyhow::{Context as _, Result};
 
 use super::Start;
-use crate::base::limits::LOG_LINES_WAITING_MAX;
-use crate::config::Config;
-use crate::system;
+use provost_base::limits::LOG_LINES_WAITING_MAX;
+use provost_config::Config;
+use provost_system as system;
 
 /// Rolling files in the state folder; in the foreground also standard error.
 pub(super) fn start_log(

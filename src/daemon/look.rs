@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::Daemon;
-use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
+use provost_domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 
 /// How long the look at the repository's folder is waited for.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);

@@ -10,19 +10,19 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 
 use super::{Daemon, GRACE};
-use crate::api::wire::DoorAt;
-use crate::auth::loopback::KNOWS_PEERS;
-use crate::config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
-use crate::domain::{DOOR_OPENED, Door};
-use crate::mcp::{McpHttp, Settings as Offered};
-use crate::protocols::a6s::{A6s, Manners};
-use crate::protocols::agent_protocol::{AgentProtocol, Shown};
-use crate::protocols::broker::Broker;
-use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
-use crate::protocols::own::Inside;
-use crate::system::{Listener, listener_at};
-use crate::transport::accept::{Listening as _, accept_loop};
-use crate::transport::loopback::{Loopback, bind};
+use provost_api::wire::DoorAt;
+use provost_auth::loopback::KNOWS_PEERS;
+use provost_config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
+use provost_domain::{DOOR_OPENED, Door};
+use provost_mcp::{McpHttp, Settings as Offered};
+use provost_protocols::a6s::{A6s, Manners};
+use provost_protocols::agent_protocol::{AgentProtocol, Shown};
+use provost_protocols::broker::Broker;
+use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
+use provost_protocols::own::Inside;
+use provost_system::{Listener, listener_at};
+use provost_transport::accept::{Listening as _, accept_loop};
+use provost_transport::loopback::{Loopback, bind};
 
 /// What to do about a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
-use crate::system;
+use provost_base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
+use provost_system as system;
 
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

@@ -3,9 +3,9 @@
 use tokio::sync::watch;
 
 use super::Prepared;
-use crate::auth::role;
-use crate::config::{Config, DesktopTasks};
-use crate::effects::{DesktopOptions, DesktopParts, TaskNotices};
+use provost_auth::role;
+use provost_config::{Config, DesktopTasks};
+use provost_effects::{DesktopOptions, DesktopParts, TaskNotices};
 
 /// The options of notices, from the configuration.
 pub(super) fn options(config: &Config) -> DesktopOptions {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::base::{RepoPath, Ttl};
-use crate::config::{self, Config, Places};
-use crate::domain::{Rate, Settings};
-use crate::effects::{Backend, Camera, Gallery};
+use provost_base::{RepoPath, Ttl};
+use provost_config::{self as config, Config, Places};
+use provost_domain::{Rate, Settings};
+use provost_effects::{Backend, Camera, Gallery};
 
 /// The core's share.
 pub(super) fn settings(config: &Config, settings: &mut Settings) {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::Daemon;
-use crate::base::Door;
-use crate::config::{Config, ImportFound};
-use crate::service::{ImportFault, Provost};
-use crate::system::{folder_inside, private_file};
+use provost_base::Door;
+use provost_config::{Config, ImportFound};
+use provost_service::{ImportFault, Provost};
+use provost_system::{folder_inside, private_file};
 
 /// The path of the database, from the top of the repository.
 const DATABASE: [&str; 2] = [".agent-protocol", "protocol.db"];

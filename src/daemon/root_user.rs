@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::config::{Config, Places};
+use provost_config::{Config, Places};
 
 /// The user and group of the workers, who must be able to change the workspace.
 pub(super) fn for_workers(config: &Config, places: &Places) -> Result<Option<(u32, u32)>> {

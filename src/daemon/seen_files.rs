@@ -10,14 +10,14 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
-use crate::base::limits::SEEN_AT_ONCE_MAX;
-use crate::base::{RepoPath, WatchPatterns};
-use crate::config::AgentProtocolSettings;
-use crate::domain::command::{SeeFiles, SeenFile};
-use crate::domain::view::WholeCrew;
-use crate::domain::{Content, Hold, Principal, Refusal, Seen};
-use crate::index::{Sight, Way};
-use crate::service::Provost;
+use provost_base::limits::SEEN_AT_ONCE_MAX;
+use provost_base::{RepoPath, WatchPatterns};
+use provost_config::AgentProtocolSettings;
+use provost_domain::command::{SeeFiles, SeenFile};
+use provost_domain::view::WholeCrew;
+use provost_domain::{Content, Hold, Principal, Refusal, Seen};
+use provost_index::{Sight, Way};
+use provost_service::Provost;
 
 /// How long a file has to be left alone, and how long it is waited for at most.
 const QUIET: Duration = Duration::from_millis(500);

@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::{Daemon, GRACE};
-use crate::effects::Hands;
-use crate::engine;
+use provost_effects::Hands;
+use provost_engine as engine;
 
 impl Daemon {
     /// Ends the doors first, then the effects, then the engine, so that everything that was begun can still

@@ -9,22 +9,22 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Prepared, Start, agents, code_owners, now, pictures};
-use crate::agents::{AgentSettings, Fleet, FleetAgent};
-use crate::auth::keys::{KeyRing, Role};
-use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::base::{AgentId, Destination, Digest, Json, Ttl};
-use crate::config::env::Environment;
-use crate::config::{self, AcrossDoors, Config, Places, Worker};
-use crate::domain::post::{Owner, owner_slugs};
-use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
-use crate::effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
-use crate::index::{self, Index};
-use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
-use crate::protocols::devit;
-use crate::service::{ApplyRules, Applying, Base, Configured, Profiles};
-use crate::store::{self, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
-use crate::vault::{Credential, Delivery, Listed, Vault};
-use crate::workspace::Versions;
+use provost_agents::{AgentSettings, Fleet, FleetAgent};
+use provost_auth::keys::{KeyRing, Role};
+use provost_base::limits::WIT_WORKTREES_MAX;
+use provost_base::{AgentId, Destination, Digest, Json, Ttl};
+use provost_config::env::Environment;
+use provost_config::{self as config, AcrossDoors, Config, Places, Worker};
+use provost_domain::post::{Owner, owner_slugs};
+use provost_domain::{self as domain, CrewSetting, PostSettings, Settings, WorkerSetting};
+use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
+use provost_index::{self as index, Index};
+use provost_jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
+use provost_protocols::devit;
+use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
+use provost_store::{self as store, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
+use provost_vault::{Credential, Delivery, Listed, Vault};
+use provost_workspace::Versions;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
@@ -165,7 +165,7 @@ pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a>
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.
-pub(super) fn bases(places: &Places) -> crate::protocols::own::Bases {
+pub(super) fn bases(places: &Places) -> provost_protocols::own::Bases {
     let places = places.clone();
     Box::new(move |at| {
         let known = places.worktrees(WIT_WORKTREES_MAX).iter().any(|top| top == at);
@@ -204,10 +204,10 @@ pub(super) fn hook_parts(
     let salt = approval_salt(start);
     HookParts {
         command,
-        words: Box::new(move |notice| crate::protocols::devit::hook_words(notice, &salt)),
+        words: Box::new(move |notice| provost_protocols::devit::hook_words(notice, &salt)),
         folder: start.places.runtime.join("hooks"),
         root: start.places.root.clone(),
-        executable: crate::jail::Supervisor::default().executable().to_owned(),
+        executable: provost_jail::Supervisor::default().executable().to_owned(),
         concurrent: config.limits.hooks as usize,
     }
 }
@@ -278,14 +278,14 @@ fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile,
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
     let program =
-        crate::system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
+        provost_system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
     let built_in = shell_profile();
     if *id == built_in.id && program == built_in.program && worker.env.is_empty() {
         // Its own time limit, unless the configuration says something about it.
         let timeout = if worker.timeout_secs == Worker::default().timeout_secs {
             built_in.timeout
         } else {
-            crate::base::Ttl::seconds_clamped(worker.timeout_secs)
+            provost_base::Ttl::seconds_clamped(worker.timeout_secs)
         };
         return Ok(Profile { timeout, ..from_entry(id, worker, program, secrets) });
     }
@@ -309,7 +309,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
                 .unwrap_or_else(|| Json::from_value(&serde_json::json!({}))),
         }),
         working_dir: worker.working_dir.clone(),
-        timeout: crate::base::Ttl::seconds_clamped(worker.timeout_secs),
+        timeout: provost_base::Ttl::seconds_clamped(worker.timeout_secs),
         response_bytes_max: worker.max_response_chars.map(|it| usize::try_from(it).unwrap_or(usize::MAX)),
         default_model: worker.default_model.clone(),
         allowed_models: worker.allowed_models.clone().unwrap_or_default(),

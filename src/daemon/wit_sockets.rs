@@ -22,16 +22,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{GRACE, Shared};
-use crate::api::wire::DoorAt;
-use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::config::{Places, WitOpen};
-use crate::jail::{PLACEHOLDER_MTIME, Root};
-use crate::protocols::FrontDoor as _;
-use crate::protocols::wit::Wit;
-use crate::service::Base;
-use crate::system;
-use crate::transport::accept::{Capacity, accept_loop};
-use crate::transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
+use provost_api::wire::DoorAt;
+use provost_base::limits::WIT_WORKTREES_MAX;
+use provost_config::{Places, WitOpen};
+use provost_jail::{PLACEHOLDER_MTIME, Root};
+use provost_protocols::FrontDoor as _;
+use provost_protocols::wit::Wit;
+use provost_service::Base;
+use provost_system as system;
+use provost_transport::accept::{Capacity, accept_loop};
+use provost_transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
 
 /// How often the sockets are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -19,8 +19,8 @@ use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
     Refusal, Reply, Seen, Stake, StakeKind, State,
 };
-use crate::base::limits::APPLIED_REMEMBERED_MAX;
-use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
+use provost_base::limits::APPLIED_REMEMBERED_MAX;
+use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
 
 /// A file that is to be written, or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

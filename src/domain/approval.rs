@@ -19,8 +19,8 @@ use super::{
     Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope, State,
     Task, TaskState, Terms,
 };
-use crate::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
+use provost_base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
 
 /// An answer to an approval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

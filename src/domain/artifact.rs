@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Digest, TaskId};
+use provost_base::{Digest, TaskId};
 
 /// One changed file. Paths are relative to the workspace, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

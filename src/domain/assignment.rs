@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::command::{AssignmentMade, AssignmentMoved, MakeAssignment, MoveAssignment};
 use super::tally::Tally;
 use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{
+use provost_base::limits::{
     ASSIGNMENTS_MAX, ASSIGNMENTS_OF_ONE_MAX, RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX,
 };
-use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
+use provost_base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
 
 /// Where an assignment stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

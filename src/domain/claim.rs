@@ -22,8 +22,8 @@ use super::{
     CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind,
     State, Title, Version,
 };
-use crate::base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
-use crate::base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
+use provost_base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
+use provost_base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 
 /// The content of a file, as far as the daemon knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Failure, Handoff, Mail, Outbox, Report, TaskState, Verdict, Watched};
-use crate::base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
 pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};

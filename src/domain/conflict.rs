@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
-use crate::base::limits::WARNINGS_MAX;
+use provost_base::limits::WARNINGS_MAX;
 
-use crate::base::{AgentId, RepoPath, Timestamp, encloses};
+use provost_base::{AgentId, RepoPath, Timestamp, encloses};
 
 pub use stakes::{Stakes, Title};
 

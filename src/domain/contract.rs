@@ -20,8 +20,8 @@ use super::command::{
     FollowContracts, ProposeContract, WithdrawContract,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
-use crate::base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
+use provost_base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
+use provost_base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
 
 /// Where a contract stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

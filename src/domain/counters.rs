@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
+use provost_base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
 
 /// The last number handed out of each kind, and totals that pruning never lowers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

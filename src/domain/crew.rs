@@ -23,8 +23,8 @@ use super::command::{
     MoveMember,
 };
 use super::{Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX, MEMBERS_OF_ONE_MAX};
-use crate::base::{AgentId, Fence, Timestamp};
+use provost_base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX, MEMBERS_OF_ONE_MAX};
+use provost_base::{AgentId, Fence, Timestamp};
 
 pub use event::{CrewChange, CrewEvent, Elected, Note, Origin, Seen};
 pub use refusal::CrewRefusal;

@@ -9,7 +9,7 @@ use super::{
     Action, Answer, Call, Delegate, Delegated, Denial, Facts, Failure, Git, Judge, Network, Outbox, Parked,
     Principal, Refusal, Reply, Risk, State, Task, TaskState, Terms, WorkerKind,
 };
-use crate::base::{Digest, Json, RuleId, TaskId, Timestamp};
+use provost_base::{Digest, Json, RuleId, TaskId, Timestamp};
 
 impl Judged for Delegate {
     fn action(&self) -> Action {

@@ -11,7 +11,7 @@ use super::{
     PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
     Verdict, Waiter,
 };
-use crate::base::{
+use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
     RepoPath, RuleId, Slug, SymbolPath, TaskId, Ticket, Timestamp,
 };

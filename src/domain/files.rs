@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::command::{FilesNoted, NoteFiles, Status};
 use super::hook::Words;
 use super::{Change, Effect, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
-use crate::base::{Json, Timestamp};
+use provost_base::{Json, Timestamp};
 
 /// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Change, Failure, Outbox, Parked, Refusal};
-use crate::base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
 /// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
 const KEPT_FOR: Ttl = Ttl::minutes(5);

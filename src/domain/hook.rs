@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Effect, EventKind, Failure, Outbox, Report, State, Task};
-use crate::base::limits::{HOOKS_OWED_BYTES_MAX, HOOKS_OWED_MAX};
-use crate::base::{AgentId, EffectId, TaskId, Timestamp};
+use provost_base::limits::{HOOKS_OWED_BYTES_MAX, HOOKS_OWED_MAX};
+use provost_base::{AgentId, EffectId, TaskId, Timestamp};
 
 /// The message of a notification hook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::command::{ReportTask, Reported, Status};
 use super::progress::clip;
 use super::{Change, Outbox, Principal, Refusal, Report, State, Task, TaskNote, TaskState};
-use crate::base::{Json, Timestamp};
+use provost_base::{Json, Timestamp};
 
 /// Words for progress that are passed on as they are.
 const PROGRESS: [&str; 3] = ["progress", "in_progress", "blocked"];

@@ -24,11 +24,11 @@ use super::tally::Tally;
 use super::{
     Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind, State, Title,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
     INTENTS_PER_AGENT_MAX, INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, TTL_MAX_MS, WARNINGS_MAX,
 };
-use crate::base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
+use provost_base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
 /// An intent without a time of its own lapses this long after its last change: nothing that a peer
 /// asks for outlives it.

@@ -24,8 +24,8 @@ use super::command::{
     MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
-use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
-use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
+use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
+use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
 /// How long a job that is over is remembered.
 const KEPT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Command, Principal};
-use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
 /// The actions that policy has a say over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,
     Refusal, Reply, Risk, State, Task, Terms,
 };
-use crate::base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// The behaviour of a granted command, as its row in the table of verbs says.
 pub(super) enum Turn<'a> {

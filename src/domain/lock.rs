@@ -28,11 +28,11 @@ use super::{
     Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
     State, Task, Title,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
     WARNINGS_MAX,
 };
-use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
+use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 
 pub use table::Locks;
 

@@ -18,8 +18,8 @@ use super::command::{CollectMail, Collected, SettleMail, Settled};
 use super::{
     Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind, State,
 };
-use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
+use provost_base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
 /// silence: another process may have been given the number.

@@ -53,9 +53,8 @@ pub mod view;
 
 use std::sync::Arc;
 
-use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
-pub use crate::base::{Door, Scope, Scopes};
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Gathered, Harvest, Kept};
@@ -89,6 +88,7 @@ pub use outbox::Outbox;
 pub use permission::PermissionEvent;
 pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
+pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;

@@ -13,8 +13,8 @@ use super::{
     Ahead, ApplyChange, Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal,
     Refusal, Seen, State, Version,
 };
-use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
-use crate::base::{AgentId, Timestamp};
+use provost_base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
+use provost_base::{AgentId, Timestamp};
 
 /// The name under which a change is told that no agent has reported.
 pub(super) const UNKNOWN: &str = "unknown";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::event::{Change, Effect, Event, EventKind};
 use super::post::PostChange;
 use super::{Counters, Durability, Mail};
-use crate::base::{
+use provost_base::{
     AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
 };
 

@@ -18,7 +18,7 @@ use super::{
     Action, Answer, Call, Denial, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked, Principal,
     Refusal, Reply, State,
 };
-use crate::base::{ApprovalId, Digest, Json, RuleId, Ttl};
+use provost_base::{ApprovalId, Digest, Json, RuleId, Ttl};
 
 /// A step of a request for a tool of a host, as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 //! ```
 //! All of that is one step: a reader up to a number has seen everything below it.
 
-pub(in crate::domain) mod change;
+pub(crate) mod change;
 mod desk;
 mod detector;
 mod footprint;
@@ -24,14 +24,14 @@ pub use change::PostChange;
 pub use desk::{Desk, Question};
 pub use footprint::{Announced, Footprint};
 pub use paths::Place;
-pub(in crate::domain) use paths::{fits, fixed_part};
-pub(in crate::domain) use publish::Round;
+pub(crate) use paths::{fits, fixed_part};
+pub(crate) use publish::Round;
 pub use roster::{Correspondent, Row};
 pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
 pub use standoff::Standoff;
 
 use super::Principal;
-use crate::base::{AgentId, Json, Slug, Timestamp, Ttl};
+use provost_base::{AgentId, Json, Slug, Timestamp, Ttl};
 
 /// One message. Names are as their writer spelt them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

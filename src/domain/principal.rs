@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::ProcessMark;
 use super::origin::CallOrigin;
 use super::post::owned_slug;
-use crate::base::{AgentId, Door, Scope, Scopes, SessionId, Slug, TaskId};
+use provost_base::{AgentId, Door, Scope, Scopes, SessionId, Slug, TaskId};
 
 /// How a caller proved who they are, from weak to strong within each door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -78,23 +78,17 @@ impl fmt::Display for Share {
 
 impl Principal {
     /// Reserved for `auth` and the store's way back from disk; the layers test keeps others away from it.
-    pub(crate) fn establish(
-        agent: AgentId,
-        session: SessionId,
-        door: Door,
-        scopes: Scopes,
-        proof: Proof,
-    ) -> Self {
+    pub fn establish(agent: AgentId, session: SessionId, door: Door, scopes: Scopes, proof: Proof) -> Self {
         Self { agent, session, door, scopes, proof, origin: None, share: None }
     }
 
     /// The same principal, with the place that it speaks from.
-    pub(crate) fn coming_from(self, origin: Option<CallOrigin>) -> Self {
+    pub fn coming_from(self, origin: Option<CallOrigin>) -> Self {
         Self { origin: origin.map(Box::new), ..self }
     }
 
     /// The same with this share, which its proof was given with.
-    pub(crate) fn sharing(self, share: Option<Share>) -> Self {
+    pub fn sharing(self, share: Option<Share>) -> Self {
         Self { share: share.map(Box::new), ..self }
     }
 

@@ -12,8 +12,8 @@ use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
     Task, TaskNote, TaskState, Usage, WorkerKind,
 };
-use crate::base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
-use crate::base::{AgentId, Json, TaskId, Timestamp, Ttl};
+use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
+use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
 /// How long after its own limit a jailed run is given to report its end before the core ends it.
 const RUN_GRACE: Ttl = Ttl::minutes(1);

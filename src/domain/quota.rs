@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Outbox, Rate, Share};
-use crate::base::limits::RATE_USES_MAX;
-use crate::base::{RuleId, Timestamp};
+use provost_base::limits::RATE_USES_MAX;
+use provost_base::{RuleId, Timestamp};
 
 /// The uses of one rule by one client, or by those that share with it, that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

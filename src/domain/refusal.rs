@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
 use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Scope, Stake, TaskState};
-use crate::base::{AgentId, ApprovalId, Fence, RuleId};
+use provost_base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

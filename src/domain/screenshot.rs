@@ -23,8 +23,8 @@ use super::{
     Judge, Outbox, Outcome, Parked, Principal, Proof, Rate, Refusal, Reply, Report, Share, State, Task,
     TaskState, Tool, WorkerKind, grants,
 };
-use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
-use crate::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
+use provost_base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// When an ordered picture that was not taken is given up: everything before it has run out by then.
 const WAIT_MAX: Ttl = Ttl::minutes(2);

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::command::{AgentNamed, NameAgent, Register, Registered};
 use super::tally::Tally;
 use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, Share, State};
-use crate::base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
-use crate::base::small;
-use crate::base::{AgentId, Timestamp, Ttl};
+use provost_base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
+use provost_base::small;
+use provost_base::{AgentId, Timestamp, Ttl};
 
 /// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
 pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Delegate, Facts, Git, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
-use crate::base::{AgentId, Ttl};
+use provost_base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{SwitchWorker, WorkerSwitched};
 use super::{Change, Delegate, Door, EventKind, Outbox, Principal, Refusal, Share, State};
-use crate::base::AgentId;
+use provost_base::AgentId;
 
 /// Whether a worker begins anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -24,8 +24,8 @@ use super::{
     Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
     Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
 };
-use crate::base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

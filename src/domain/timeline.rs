@@ -5,7 +5,7 @@
 
 use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
-use crate::base::Timestamp;
+use provost_base::Timestamp;
 
 /// How an event is found on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]

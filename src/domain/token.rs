@@ -20,8 +20,8 @@ use super::{
     Action, Call, Change, EventKind, Judge, Outbox, Principal, Proof, Refusal, Reply, Scope, Scopes, Share,
     State,
 };
-use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
-use crate::base::{AgentId, Digest, Slug, Timestamp};
+use provost_base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
+use provost_base::{AgentId, Digest, Slug, Timestamp};
 
 /// The rights that a token may have. Approvals need a person or a key, and the daemon's own
 /// hands need no token.

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::command::{AnswerTransfer, OfferTransfer, TransferAnswered, TransferOffered};
 use super::tally::Tally;
 use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{
+use provost_base::limits::{
     RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX,
 };
-use crate::base::{AgentId, Fence, Timestamp, TransferId};
+use provost_base::{AgentId, Fence, Timestamp, TransferId};
 
 /// Where a transfer stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

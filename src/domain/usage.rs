@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::Json;
+use provost_base::Json;
 
 /// Tokens, money and a model; nothing where the worker does not say.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Claim, Content, Hold, Standing, State};
-use crate::base::{AgentId, Digest, RepoPath, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, RepoPath, Timestamp, Ttl};
 
 /// The content of a file before changes that no agent has reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

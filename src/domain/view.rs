@@ -16,7 +16,7 @@ use super::{
     Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
     Waiter,
 };
-use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
+use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
 pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};

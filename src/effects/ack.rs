@@ -24,9 +24,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{ACK_PEERS_MAX, ACK_SOCKET_PATH_MAX};
-use crate::transport::Stream;
-use crate::transport::listen::{Bound, Place, bind};
+use provost_base::limits::{ACK_PEERS_MAX, ACK_SOCKET_PATH_MAX};
+use provost_transport::Stream;
+use provost_transport::listen::{Bound, Place, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.

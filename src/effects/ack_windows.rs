@@ -18,10 +18,10 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::ACK_PEERS_MAX;
-use crate::system;
-use crate::transport::Stream;
-use crate::transport::listen::{Bound, Place, bind};
+use provost_base::limits::ACK_PEERS_MAX;
+use provost_system as system;
+use provost_transport::Stream;
+use provost_transport::listen::{Bound, Place, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
+use provost_base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
 
 /// Bytes of a word that a look at it may have for the price of one.
 const LOOK_BYTES: usize = 256;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::RepoPath;
+use provost_base::RepoPath;
 
 /// A program that takes pictures. DevIt 1.8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

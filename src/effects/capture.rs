@@ -1,4 +1,4 @@
-//! Carrying out [`Effect::Capture`](crate::domain::Effect): pictures of the screen, one after the other.
+//! Carrying out [`Effect::Capture`](provost_domain::Effect): pictures of the screen, one after the other.
 //!
 //! ```text
 //!   [owed] --its turn--> rules asked again --yes--> [taken] --> on record
@@ -18,9 +18,9 @@ use super::camera::Camera;
 use super::desk::Desk;
 use super::prepare::worker_failed;
 use super::snap::Taken;
-use crate::base::{EffectId, RuleId, TaskId};
-use crate::domain::command::{BeginCapture, EndCapture, Shot};
-use crate::domain::{Failure, Principal, Refusal};
+use provost_base::{EffectId, RuleId, TaskId};
+use provost_domain::command::{BeginCapture, EndCapture, Shot};
+use provost_domain::{Failure, Principal, Refusal};
 
 /// State that all pictures share.
 pub(super) struct Captures {

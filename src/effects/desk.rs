@@ -7,11 +7,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::{AgentId, EffectId, TaskId, Timestamp};
-use crate::domain::command::SettleEffect;
-use crate::domain::view::{OneSwitch, View};
-use crate::domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
-use crate::engine::{Clock, Engine, SystemClock};
+use provost_base::{AgentId, EffectId, TaskId, Timestamp};
+use provost_domain::command::SettleEffect;
+use provost_domain::view::{OneSwitch, View};
+use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use provost_engine::{Clock, Engine, SystemClock};
 
 /// Between two tries of a command that the core could not take at the moment.
 const AGAIN_FIRST: Duration = Duration::from_millis(20);

@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::result::clip;
-use crate::base::{ApprovalId, TaskId, visible};
-use crate::domain::command::{AnswerApproval, Command, Status};
-use crate::domain::view::{Waiting, WaitingOne};
-use crate::domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
+use provost_base::{ApprovalId, TaskId, visible};
+use provost_domain::command::{AnswerApproval, Command, Status};
+use provost_domain::view::{Waiting, WaitingOne};
+use provost_domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
 
 /// How long the notification service may take for one call.
 const BUS_TIME_MAX: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 
 use super::desk::Desk;
-use crate::domain::Principal;
+use provost_domain::Principal;
 
 /// Which ends of tasks are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::prepare::jail_refused;
-use crate::domain::{Failure, Task, Tier};
-use crate::jail::{Draft, Entrance, Handle, find_place};
+use provost_domain::{Failure, Task, Tier};
+use provost_jail::{Draft, Entrance, Handle, find_place};
 
 /// Opens a door for a task's run, within the runtime.
 pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + Sync>;

@@ -17,10 +17,10 @@ use sha2::{Digest as _, Sha256};
 use super::camera::Gallery;
 use super::desk::now;
 use super::prepare::worker_failed;
-use crate::base::limits::PICTURE_BYTES_MAX;
-use crate::base::{Digest, RepoPath, Timestamp};
-use crate::domain::{Failure, Picture};
-use crate::jail::Root;
+use provost_base::limits::PICTURE_BYTES_MAX;
+use provost_base::{Digest, RepoPath, Timestamp};
+use provost_domain::{Failure, Picture};
+use provost_jail::Root;
 
 /// Begins the name of a picture. DevIt 1.8.
 const PREFIX: &str = "screenshot-";

@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use super::heavy::typed;
 use super::outside::Seeker;
-use crate::base::limits::{
+use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX,
     GIT_LIST_BYTES_MAX,
 };
-use crate::base::plain_path;
-use crate::jail::Missing;
-use crate::system;
+use provost_base::plain_path;
+use provost_jail::Missing;
+use provost_system as system;
 
 /// Ends of keys whose values are programs.
 const PROGRAMS: [&str; 28] = [

@@ -8,19 +8,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::unseen::Trace;
-use crate::base::TaskId;
-use crate::base::later::names::PIPE_ASIDE;
-use crate::base::limits::{
+use provost_base::TaskId;
+use provost_base::later::names::PIPE_ASIDE;
+use provost_base::limits::{
     FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX, REPOSITORY_LAYERS_MAX,
 };
-use crate::domain::{FileChange, Finding, FindingKind, Handoff};
-use crate::jail::Repositories;
+use provost_domain::{FileChange, Finding, FindingKind, Handoff};
+use provost_jail::Repositories;
 #[cfg(windows)]
-use crate::workspace::integrity_scan::Unshared;
-use crate::workspace::integrity_scan::{Entry, Ground, Survey};
-use crate::workspace::path_text::{of_path, shown};
+use provost_workspace::integrity_scan::Unshared;
+use provost_workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_workspace::path_text::{of_path, shown};
 #[cfg(not(windows))]
-use crate::workspace::unshare::Unshared;
+use provost_workspace::unshare::Unshared;
 
 /// What was there before a run. Blocking to make and to compare.
 #[derive(Debug)]

@@ -27,11 +27,11 @@ use tracing::Instrument as _;
 use super::ack::{Endpoint, sweep};
 use super::desk::Desk;
 use super::keeper;
-use crate::base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
-use crate::base::{EffectId, Json, TaskId, Timestamp};
-use crate::domain::command::Record;
-use crate::domain::view::View;
-use crate::domain::{Notice, State};
+use provost_base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
+use provost_base::{EffectId, Json, TaskId, Timestamp};
+use provost_domain::command::Record;
+use provost_domain::view::View;
+use provost_domain::{Notice, State};
 
 /// The command that runs for every notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -237,7 +237,7 @@ impl Hooks {
         process.arg(keeper::ARGUMENT).args(keeper::shell(&command.line)).current_dir(&self.parts.root);
         process.env_clear().env("PATH", keeper::USUAL_PATH).envs(taken_over(std::env::vars_os()));
         // A worker may have made what lies in the workspace; what is to be run there is named by its path.
-        if let Ok(path) = std::env::join_paths(crate::system::path_outside(&[&self.parts.root]))
+        if let Ok(path) = std::env::join_paths(provost_system::path_outside(&[&self.parts.root]))
             && !path.is_empty()
         {
             process.env("PATH", path);

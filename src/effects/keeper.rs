@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::process::waitpid;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, setsid, wait};
 
-use crate::base::limits::HOOK_END_MS_MAX;
+use provost_base::limits::HOOK_END_MS_MAX;
 
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";

@@ -14,12 +14,12 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::desk::Desk;
 use super::prepare::jail_refused;
-use crate::base::JobId;
-use crate::domain::view::OneJob;
-use crate::domain::{Event, EventKind, Failure, JobEvent};
-use crate::engine::Listener;
-use crate::workspace::size_quota::Size;
-use crate::workspace::snapshot::Snapshot;
+use provost_base::JobId;
+use provost_domain::view::OneJob;
+use provost_domain::{Event, EventKind, Failure, JobEvent};
+use provost_engine::Listener;
+use provost_workspace::size_quota::Size;
+use provost_workspace::snapshot::Snapshot;
 
 /// A copy, and how large it was when it was made.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::budget::Budget;
 use super::programs::{LOADED_FROM, OPTIONS_IN};
-use crate::base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
+use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
 
 /// What stands in a word for what is not known.
 const UNKNOWN: char = '\0';

@@ -11,12 +11,12 @@ use super::handoff::Before;
 use super::led::Led;
 use super::outside::{Outside, Seeker};
 use super::sockets::Surroundings;
-use crate::base::RepoPath;
-use crate::base::later::{self, Row, RunsOutside, Whose};
-use crate::base::limits::{PATH_LEN_MAX, SETTINGS_READ_MAX};
-use crate::jail::{Missing, find_place, is_repository_name};
-use crate::system;
-use crate::workspace::integrity_scan::Ground;
+use provost_base::RepoPath;
+use provost_base::later::{self, Row, RunsOutside, Whose};
+use provost_base::limits::{PATH_LEN_MAX, SETTINGS_READ_MAX};
+use provost_jail::{Missing, find_place, is_repository_name};
+use provost_system as system;
+use provost_workspace::integrity_scan::Ground;
 
 /// The user's own folder, for lines that name it.
 pub(super) fn home() -> PathBuf {

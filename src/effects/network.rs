@@ -1,12 +1,12 @@
 //! Makes the network access of a task from its grant: ports, and the proxy for hosts.
 
-use crate::base::Json;
-use crate::base::{Destination, TaskId};
-use crate::domain::command::Record;
-use crate::domain::{Network, Task, Tier};
-use crate::egress::{Grants, Outlets, Used, is_our_door, system_resolver};
-use crate::jail;
-use crate::vault::Credential;
+use provost_base::Json;
+use provost_base::{Destination, TaskId};
+use provost_domain::command::Record;
+use provost_domain::{Network, Task, Tier};
+use provost_egress::{Grants, Outlets, Used, is_our_door, system_resolver};
+use provost_jail as jail;
+use provost_vault::Credential;
 
 /// A way out of a jail that is being planned, and what it is called there.
 pub(super) struct Way {

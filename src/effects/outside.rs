@@ -17,13 +17,14 @@ use super::lines::{Command, Variables, Word, commands, values};
 use super::programs::{
     ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
 };
-use crate::base::RepoPath;
-use crate::base::later::{Row, Whose, is_fetched, row_at};
-use crate::base::limits::{
+use provost_base::RepoPath;
+use provost_base::later::{Row, Whose, is_fetched, row_at};
+use provost_base::limits::{
     BASES_MAX, ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX, SETTINGS_READ_BYTES_MAX,
 };
-use crate::jail::Missing;
-use crate::system;
+use provost_jail::Missing;
+use provost_system as system;
+use provost_workspace::integrity_scan::Ground;
 
 /// How much of a text counts, and what becomes of what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,15 @@ pub(super) struct Outside {
     pub(super) beside: BTreeSet<PathBuf>,
     /// Files, absolute, of which a change is reported, since they cannot be held: links on the way, and what is fetched.
     pub(super) told: BTreeSet<PathBuf>,
+}
+
+impl Outside {
+    /// Has a scan report changes of what cannot be held by its path.
+    pub(super) fn reported_by(&self, ground: &mut Ground) {
+        ground.report_files(&self.told);
+        ground.report_modules_in(&self.beside);
+        ground.report_ends(&self.ends);
+    }
 }
 
 /// What holds for the words of one command.

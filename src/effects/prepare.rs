@@ -16,16 +16,16 @@ use super::network;
 use super::result::requested_model;
 use super::secrets;
 use super::shield::{Trying, shield};
-use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
-use crate::base::{Digest, Ttl};
-use crate::domain::command::Record;
-use crate::domain::{Failure, Task, Tier};
-use crate::egress::Outlets;
-use crate::jail::{
-    self, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved, Root,
-    Supervisor, find_place, resolve_program,
+use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
+use provost_base::{Digest, Ttl};
+use provost_domain::command::Record;
+use provost_domain::{Failure, Task, Tier};
+use provost_egress::Outlets;
+use provost_jail::{
+    self as jail, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved,
+    Root, Supervisor, find_place, resolve_program,
 };
-use crate::vault::Vault;
+use provost_vault::Vault;
 
 /// Names under which secrets travel; no worker gets them, whatever its profile says.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];

@@ -10,13 +10,13 @@ use super::handoff::{Before, Compared};
 use super::prepare::{Place, Prepared, prepare_words};
 use super::reason::sentence;
 use super::shield::Trying;
-use crate::base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
-use crate::domain::{
+use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
+use provost_domain::{
     Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
     WorkerKind,
 };
-use crate::jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
-use crate::vault::Vault;
+use provost_jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+use provost_vault::Vault;
 
 /// The id that a worker sees as its task's.
 const ID: &str = "rehearsal";

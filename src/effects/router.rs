@@ -10,15 +10,15 @@ use super::desk::Desk;
 use super::desktop::{Desktop, DesktopParts};
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
-use crate::base::EffectId;
-use crate::domain::{Effect, Owed, Principal};
-use crate::engine::Engine;
+use provost_base::EffectId;
+use provost_domain::{Effect, Owed, Principal};
+use provost_engine::Engine;
 
 /// The parts of the daemon that effects need.
 pub struct Parts {
     /// The engine, to which results go as commands.
     pub engine: Engine,
-    /// The daemon's own hand; it needs [`crate::domain::Scope::Host`].
+    /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
     pub host: Principal,
     /// The parts that runs of workers need.
     pub workers: WorkerParts,

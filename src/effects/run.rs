@@ -16,15 +16,15 @@ use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts}
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
-use crate::base::limits::HARVESTS_KEPT_DAYS;
-use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use crate::domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
-use crate::egress::{Open, Outlets};
-use crate::jail::{
+use provost_base::limits::HARVESTS_KEPT_DAYS;
+use provost_base::{EffectId, TaskId, Timestamp};
+use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
+use provost_domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
+use provost_egress::{Open, Outlets};
+use provost_jail::{
     Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
-use crate::workspace::orphaned_copies;
+use provost_workspace::orphaned_copies;
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);

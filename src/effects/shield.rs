@@ -13,12 +13,12 @@ use super::named::{by_git, by_git_and_us, by_repository, by_settings, home, own_
 use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::sockets::{Surroundings, surroundings};
-use crate::base::RepoPath;
-use crate::base::later::{self, GitHooks};
-use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
-use crate::domain::{Failure, Tier};
-use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
-use crate::workspace::integrity_scan::Ground;
+use provost_base::RepoPath;
+use provost_base::later::{self, GitHooks};
+use provost_base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
+use provost_domain::{Failure, Tier};
+use provost_jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use provost_workspace::integrity_scan::Ground;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
@@ -87,7 +87,7 @@ pub(super) fn shield(
         Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
         Trying::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
     };
-    ground.add(&seeker.found);
+    seeker.found.reported_by(&mut ground);
     let (mut before, mut alone) = looked(&ground)?;
     let led = led(&before, &around, root, directory)?;
     let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
@@ -102,7 +102,7 @@ pub(super) fn shield(
     let mut more = ground.clone();
     more.protected.extend(found);
     more.protected.extend(led.paths());
-    more.add(&seeker.found);
+    seeker.found.reported_by(&mut more);
     if more != ground {
         // What links lead to matters as well.
         (before, alone) = looked(&more)?;

@@ -20,9 +20,9 @@ use super::camera::{Backend, Camera};
 pub(super) use super::gallery::Taken;
 use super::prepare::worker_failed;
 use super::result::clip;
-use crate::base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
-use crate::domain::Failure;
-use crate::jail::{plain_text, resolve_program, start_penned};
+use provost_base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
+use provost_domain::Failure;
+use provost_jail::{plain_text, resolve_program, start_penned};
 
 /// Variables that such a program sees, and no others besides the folder for temporary files.
 const SEEN: [&str; 6] = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "LANG", "LANGUAGE"];

@@ -5,7 +5,7 @@ use std::io::PipeReader;
 
 use super::camera::Camera;
 use super::prepare::worker_failed;
-use crate::domain::{Failure, Picture};
+use provost_domain::{Failure, Picture};
 
 /// A picture that was taken; on these systems there never is one.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::jail::Place;
+use provost_jail::Place;
 
 /// The findings, which are always empty here.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::mcp::Untold;
 use super::result::{End, Spoken};
-use crate::jail::Running;
+use provost_jail::Running;
 
 /// How long a worker that has answered may take to end by itself.
 const MOMENT: Duration = Duration::from_secs(1);

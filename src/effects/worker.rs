@@ -24,10 +24,10 @@ use super::run::{Once, lost};
 use super::shield::Trying;
 use super::unseen::{self, Unseen};
 use super::watcher::Watchers;
-use crate::base::{AgentId, EffectId, TaskId};
-use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
-use crate::vault::Vault;
-use crate::workspace::orphaned_copies;
+use provost_base::{AgentId, EffectId, TaskId};
+use provost_jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
+use provost_vault::Vault;
+use provost_workspace::orphaned_copies;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::ledger::{Counted, Ledger};
 use super::ours::is_our_door;
-use crate::base::limits::EGRESS_MS_MAX;
-use crate::base::{Authority, Destination, Host, is_public};
+use provost_base::limits::EGRESS_MS_MAX;
+use provost_base::{Authority, Destination, Host, is_public};
 
 /// The answer to a question about a name, as a future.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
+use provost_base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
 
 /// One destination that a run has connected to, with its totals.
 #[derive(Clone, PartialEq, Eq, Debug)]

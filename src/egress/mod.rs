@@ -36,9 +36,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
-use crate::base::{Authority, Destination};
-use crate::vault::{Credential, Delivery};
+use provost_base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
+use provost_base::{Authority, Destination};
+use provost_vault::{Credential, Delivery};
 
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};

@@ -2,7 +2,7 @@
 
 use subtle::ConstantTimeEq as _;
 
-use crate::base::Secret;
+use provost_base::Secret;
 
 /// The user's name that goes with it where a scheme wants one.
 pub(super) const USER: &str = "run";

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
-use crate::base::limits::AGENTS_MAX;
-use crate::base::{AgentId, Timestamp, Ttl};
+use provost_base::limits::AGENTS_MAX;
+use provost_base::{AgentId, Timestamp, Ttl};
 
 /// How long an empty queue is believed to be empty; also how often the engine hears of a sign of life.
 const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);

@@ -10,9 +10,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::base::Timestamp;
-use crate::base::limits::CLOCK_FOLLOWS_PART;
-use crate::system;
+use provost_base::Timestamp;
+use provost_base::limits::CLOCK_FOLLOWS_PART;
+use provost_system as system;
 
 /// A source of time. The real one is a [`SteadyClock`]; tests turn theirs by hand.
 pub trait Clock: Send + Sync {

@@ -12,10 +12,10 @@ use tokio::sync::broadcast::error::RecvError;
 use super::feed::stopped;
 use super::held::{Held, Large};
 use super::{Engine, Listener};
-use crate::base::EventSeq;
-use crate::base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRAMES_MAX};
-use crate::domain::Event;
-use crate::store::StoreError;
+use provost_base::EventSeq;
+use provost_base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRAMES_MAX};
+use provost_domain::Event;
+use provost_store::StoreError;
 
 /// An encoder's form of an event.
 pub trait Frame: Send + Sync + 'static {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
+use provost_base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
 
 type Slot<T> = Mutex<Option<Arc<T>>>;
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
-use crate::base::limits::POST_AGENTS_MAX;
-use crate::base::{PostSeq, Slug};
-use crate::domain::{PostChange, State};
+use provost_base::limits::POST_AGENTS_MAX;
+use provost_base::{PostSeq, Slug};
+use provost_domain::{PostChange, State};
 
 /// The newest number of one inbox.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::held::{Held, Large};
-use crate::base::limits::EVENTS_BUFFERED;
-use crate::domain::{Event, EventKind};
+use provost_base::limits::EVENTS_BUFFERED;
+use provost_domain::{Event, EventKind};
 
 type Passing = Held<Event>;
 

@@ -33,16 +33,16 @@ pub use letterboxes::{Letterbox, Letterboxes};
 pub use live::Listener;
 use live::Live;
 
-use crate::base::limits::ENGINE_QUEUE_MAX;
-use crate::base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
-use crate::domain::command::{Collected, Locked};
-use crate::domain::post::{Owner, Post};
-use crate::domain::view::View;
-use crate::domain::{
+use provost_base::limits::ENGINE_QUEUE_MAX;
+use provost_base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_domain::command::{Collected, Locked};
+use provost_domain::post::{Owner, Post};
+use provost_domain::view::View;
+use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
     Settings, State, Tokens, Verb,
 };
-use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
+use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 pub use wait::Woken;
@@ -363,7 +363,7 @@ impl Engine {
     }
 
     /// Events since a cursor, then live; never skips one.
-    pub fn feed(&self, after: crate::base::EventSeq) -> Feed {
+    pub fn feed(&self, after: provost_base::EventSeq) -> Feed {
         Feed::new(self.clone(), after)
     }
 

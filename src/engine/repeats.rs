@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::Slug;
-use crate::base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
-use crate::domain::post::{Post, slug};
-use crate::domain::{Event, EventKind, Principal};
+use provost_base::Slug;
+use provost_base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
+use provost_domain::post::{Post, slug};
+use provost_domain::{Event, EventKind, Principal};
 
 /// A status that is on record, and who has said so.
 #[derive(PartialEq, Eq, Debug)]

@@ -21,15 +21,15 @@ use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
 use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
-use crate::base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
-use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{Publish, ReleaseLock, Republish, SettleMail};
-use crate::domain::post::{Post, Source};
-use crate::domain::{
+use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
+use provost_base::{EffectId, TaskId, Timestamp};
+use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
+use provost_domain::post::{Post, Source};
+use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
     Tokens,
 };
-use crate::store::{Retention, Store, StoreError};
+use provost_store::{Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::Gap;
 use super::{Edge, File, Graph, Target};
-use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use crate::base::{RepoPath, SymbolPath};
+use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use provost_base::{RepoPath, SymbolPath};
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -88,7 +88,7 @@ impl Graph {
         for node in &asked {
             let it = &file.outline.nodes[*node as usize];
             // A caller that makes an instance runs the constructor.
-            if it.kind == crate::syntax::Kind::Constructor {
+            if it.kind == provost_syntax::Kind::Constructor {
                 inside.extend(it.parent);
             }
         }

@@ -18,13 +18,13 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::base::RepoPath;
-use crate::base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use ask::{Asked, Size};
 pub use lang::is_settings;
 use lang::{Settings, rules_at};
 use modules::keys_of;
 pub use outline::Outline;
+use provost_base::RepoPath;
+use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 use resolve::Resolver;
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 

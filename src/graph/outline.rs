@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lang::{Rules, rules};
 use super::words::{Word, Words, Writer};
-use crate::syntax::{
+use provost_syntax::{
     Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
 };
 
@@ -346,7 +346,7 @@ impl<'a> Maker<'a> {
         self.modules.push(module);
         let or_module = rules(self.reading.language).or_module;
         let within = import.within.map(|symbol| self.node_of[symbol as usize]);
-        let passed_on = import.form == crate::syntax::ImportForm::ReExport;
+        let passed_on = import.form == provost_syntax::ImportForm::ReExport;
         for name in &import.names {
             let take = match &name.imported {
                 Imported::Name(name) => Take::Name(self.words.word(name)),

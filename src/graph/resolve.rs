@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{Binding, Offered, Outline, Take, Use, Way};
 use super::{Edge, Files, Target};
-use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use crate::syntax::Kind;
+use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
+use provost_syntax::Kind;
 
 /// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;

@@ -3,7 +3,7 @@
 //!
 //! <https://github.com/sourcegraph/scip/blob/main/scip.proto>
 
-use crate::base::limits::SCIP_OCCURRENCES_MAX;
+use provost_base::limits::SCIP_OCCURRENCES_MAX;
 
 /// An index, as far as the graph uses it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -11,12 +11,12 @@ use super::known::Known;
 use super::read::Stamp;
 use super::walk::{Depth, Listing, Walk};
 use super::watch::{News, Watch};
-use crate::base::RepoPath;
-use crate::base::limits::{
+use provost_base::RepoPath;
+use provost_base::limits::{
     INDEX_ALONE_MAX, INDEX_LOOK_EVERY_MS, INDEX_SETTLE_STEP, WATCH_QUIET_MS, WATCH_WAIT_MS_MAX,
 };
-use crate::graph::is_settings;
-use crate::system;
+use provost_graph::is_settings;
+use provost_system as system;
 
 /// The findings of a look around.
 #[derive(Default)]

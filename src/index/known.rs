@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use super::Index;
 use super::read::{Content, Stamp, content, stamp};
 use super::walk::{is_hidden, is_ignored, is_of_interest};
-use crate::base::RepoPath;
-use crate::base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
-use crate::graph::{Full, Outline, is_settings};
-use crate::syntax::{Patience, Reading, language_of};
+use provost_base::RepoPath;
+use provost_base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Full, Outline, is_settings};
+use provost_syntax::{Patience, Reading, language_of};
 
 /// The files that the index has.
 #[derive(Default)]
@@ -142,7 +142,7 @@ impl Index {
             }
             // It is known, and nothing of it.
             Ok(Content::TooLarge(stamp)) => {
-                let reading = crate::syntax::read(language, &[], &Patience::endless());
+                let reading = provost_syntax::read(language, &[], &Patience::endless());
                 self.put(
                     path,
                     ticket,

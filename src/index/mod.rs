@@ -24,12 +24,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::broadcast;
 
-use crate::base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
-use crate::base::{RepoPath, SymbolPath};
-use crate::graph::{Asked, Graph, Size};
-use crate::syntax::{Cache, Reading};
 use keeper::Keeper;
 use known::{Found, Known, Put};
+use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
+use provost_base::{RepoPath, SymbolPath};
+use provost_graph::{Asked, Graph, Size};
+use provost_syntax::{Cache, Reading};
 use seen::Files;
 pub use seen::{Moved, Sight, Way};
 use watch::Bell;

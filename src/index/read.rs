@@ -4,9 +4,9 @@ use std::io::{self, Read as _};
 
 use cap_std::fs::{Dir, Metadata};
 
-use crate::base::RepoPath;
-use crate::base::limits::SOURCE_BYTES_MAX;
-use crate::system::reading_without_waiting;
+use provost_base::RepoPath;
+use provost_base::limits::SOURCE_BYTES_MAX;
+use provost_system::reading_without_waiting;
 
 /// Metadata that tell one content of a file from the next, without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

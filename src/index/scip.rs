@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
-use crate::base::RepoPath;
-use crate::base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
-use crate::graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
-use crate::syntax::{Patience, Reading, language_of};
+use provost_base::RepoPath;
+use provost_base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
+use provost_syntax::{Patience, Reading, language_of};
 
 /// The name of the file at the root.
 pub(super) const NAME: &str = "index.scip";
@@ -40,7 +40,7 @@ impl Index {
             return;
         }
         *seen = found;
-        self.graph(crate::graph::Graph::forget_told);
+        self.graph(provost_graph::Graph::forget_told);
         self.progress(|it| {
             it.scip = None;
             it.missing.retain(|why| !why.starts_with(NAME));

@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 use super::Index;
 use super::known::{bounds, is_directly_in};
 use super::read::Stamp;
-use crate::base::RepoPath;
-use crate::base::limits::SEEN_FILES_MAX;
+use provost_base::RepoPath;
+use provost_base::limits::SEEN_FILES_MAX;
 
 /// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cap_std::fs::Dir;
 
 use super::read::{Stamp, text};
-use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
-use crate::base::{IgnoreRules, RepoPath};
-use crate::graph::is_settings;
-use crate::syntax::language_of;
+use provost_base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
+use provost_base::{IgnoreRules, RepoPath};
+use provost_graph::is_settings;
+use provost_syntax::language_of;
 
 /// Folders that are never of interest, even where no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::base::RepoPath;
-use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::RepoPath;
+use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
 /// The changes since the last request for them.
 #[derive(Default, Debug)]

@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Tier;
-use crate::base::Ttl;
-use crate::base::limits::OUTPUT_BYTES_MAX;
+use provost_base::Ttl;
+use provost_base::limits::OUTPUT_BYTES_MAX;
 
 /// Bounds of one worker. Each is always set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

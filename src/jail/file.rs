@@ -1,7 +1,7 @@
 //! Differences between systems about open files, under one name for each function.
 #![forbid(unsafe_code)]
 
-pub(super) use crate::system::identity;
+pub(super) use provost_system::identity;
 pub(super) use system::{may_be_executed, may_be_written_by_all, open, path_of, stamp};
 
 #[cfg(unix)]
@@ -82,6 +82,6 @@ mod system {
 
     /// The path at which an open file was found.
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
-        crate::system::real_path(asked)
+        provost_system::real_path(asked)
     }
 }

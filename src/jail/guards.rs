@@ -1,6 +1,6 @@
 //! What stays read-only inside of a workspace that a worker may change, and what stands in for it where missing.
 //!
-//! This file lists what is git's. The table of [`later`](crate::base::later) has what else runs on the host
+//! This file lists what is git's. The table of [`later`](provost_base::later) has what else runs on the host
 //! although no person means to run it: when a folder is opened in an editor, entered with a shell, or used by
 //! an agent. A missing file of that table is stood in for by a directory: git does not see an empty one, and
 //! would commit an empty file.
@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::RepoPath;
+use provost_base::RepoPath;
 
 /// Seconds of the time of modification of a placeholder: "provost" on the keys of a telephone.
 pub const PLACEHOLDER_MTIME: i64 = 7_768_678;

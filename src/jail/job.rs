@@ -13,7 +13,7 @@ use std::path::Path;
 use super::bounds::Limits;
 use super::host::KnownOpen;
 use super::plan::Plan;
-use crate::base::Digest;
+use provost_base::Digest;
 
 const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
     KnownOpen { attempt, what }

@@ -29,7 +29,7 @@ use super::launch::{Exit, ExitReason, GROUPS_VARIABLE, Groups, Handle, Running, 
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
-use crate::base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
+use provost_base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
 
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(

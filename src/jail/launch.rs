@@ -15,7 +15,7 @@ use super::control::{HandedOver, Request, SetupError, Step, frame};
 use super::keeper::start;
 use super::output::LiveOutput;
 use super::plan::{Entrance, Plan};
-use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
+use provost_base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
 
 /// How the supervisor is started: which executable has it.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self::at(crate::system::this_program())
+        Self::at(provost_system::this_program())
     }
 }
 
@@ -183,7 +183,7 @@ impl Running {
         std::mem::take(&mut self.outlets)
     }
 
-    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](crate::base::limits::JAIL_GRACE_MS); where
+    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); where
     /// that cannot be told, at once. Returns at once; [`Running::wait`] tells when it has come.
     pub fn ask_to_end(&mut self) {
         // It may have ended already.

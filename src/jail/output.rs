@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::base::TaskId;
-use crate::base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
+use provost_base::TaskId;
+use provost_base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
 
 /// A chunk grows up to this many bytes before the next one begins.
 const CHUNK_BYTES: usize = 16 << 10;

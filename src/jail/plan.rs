@@ -17,8 +17,8 @@ use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
 use super::root::{Place, Program};
-use crate::base::later::{self, GitHooks};
-use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
+use provost_base::later::{self, GitHooks};
+use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
 /// How a worker is confined. Policy names the least that it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

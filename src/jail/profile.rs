@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::guards::Git;
 use super::transcript::Reader;
-use crate::base::{AgentId, Digest, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Digest, Json, RepoPath, Ttl};
 
 /// How a worker's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 #[cfg(unix)]
-use crate::base::{limits::PATH_LEN_MAX, plain_path};
+use provost_base::{limits::PATH_LEN_MAX, plain_path};
 
 /// The repositories that are there before a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

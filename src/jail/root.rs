@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::file;
-use crate::base::{Digest, RepoPath};
+use provost_base::{Digest, RepoPath};
 
 /// Why a directory or a program was turned down. Safe to show to the caller that named it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Tells a model what it can do about a refusal. The daemon advises people, who type commands; a model calls
 //! tools, and its shell may not reach the daemon.
 
-use crate::api::wire;
+use provost_api::wire;
 
 /// Commands in the daemon's sentences, and the tools that do the same.
 const TOOLS: [(&str, &str); 6] = [

@@ -6,7 +6,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::beat::Beat;
 use super::places::Files;
 use super::{Mcp, eras};
-use crate::client::Client;
+use provost_client::Client;
 
 /// One call of a tool, with all that its handler needs. Clones are the same call.
 #[derive(Clone)]

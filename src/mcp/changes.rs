@@ -12,10 +12,10 @@ use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::Value;
 
 use super::resources::Place;
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::MCP_SUBSCRIPTIONS_MAX;
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::MCP_SUBSCRIPTIONS_MAX;
+use provost_client::{Client, ClientError};
 
 /// How long one question for news waits.
 const WAIT_MS: u64 = 30_000;

@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::tool::Fault;
 use super::{eras, handles, older};
-use crate::api::wire;
-use crate::base::Digest;
-use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
-use crate::client::Client;
-use crate::client::approvals::{facts, words};
+use provost_api::wire;
+use provost_base::Digest;
+use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
+use provost_client::Client;
+use provost_client::approvals::{facts, words};
 
 /// An approval about which the host can be asked.
 pub(super) struct Question {

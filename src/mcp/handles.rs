@@ -9,9 +9,9 @@ use rmcp::model::{CreateTaskResult, DetailedTask, InputRequests, JsonObject, Tas
 use serde_json::Value;
 
 use super::tools::{delegate, tasks};
-use crate::api::wire;
-use crate::base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
+use provost_client::{Client, ClientError};
 
 /// One of the caller's tasks, as it is now.
 pub(super) async fn find(client: &Client, id: &str) -> Result<wire::Task, ErrorData> {

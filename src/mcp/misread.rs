@@ -11,7 +11,7 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::base::limits::MCP_WHY_CHARS_MAX;
+use provost_base::limits::MCP_WHY_CHARS_MAX;
 
 /// The error for the host. Some methods are not there for hosts of the newer era.
 pub(super) fn fault(request: CustomRequest, is_newer: bool) -> ErrorData {

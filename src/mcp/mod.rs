@@ -46,11 +46,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use crate::base::AgentId;
-use crate::client::Client;
 use call::Call;
 use changes::Wanted;
 pub use http::{Called, Clients, McpHttp};
+use provost_base::AgentId;
+use provost_client::Client;
 pub use session::{agent_of, folder, recorded_for, recorded_in};
 pub use stdio::{ServeError, serve};
 use tool::Entry;

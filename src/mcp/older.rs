@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::handles;
 use super::tools::{delegate, tasks};
-use crate::api::wire;
-use crate::base::limits::MCP_POLL_MS;
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::MCP_POLL_MS;
+use provost_client::{Client, ClientError};
 
 /// Where the server says in `initialize` that it has tasks.
 pub(super) fn capability() -> Value {

@@ -5,7 +5,7 @@
 
 use rmcp::model::RequestId;
 
-use crate::base::limits::MCP_ID_BYTES_MAX;
+use provost_base::limits::MCP_ID_BYTES_MAX;
 
 /// What has been seen of a message so far.
 #[derive(Default, Debug)]

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::tool::Fault;
-use crate::base::Digest;
-use crate::base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
+use provost_base::Digest;
+use provost_base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
 
 /// Arguments that do not change what is asked.
 const BESIDE: [&str; 3] = ["cursor", "limit", "max_wait_s"];

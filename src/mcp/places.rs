@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::tool::Fault;
 use super::words::one_line;
-use crate::base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
-use crate::base::plain_path;
-use crate::client::Client;
+use provost_base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
+use provost_base::plain_path;
+use provost_client::Client;
 
 /// Members that are paths, or `file:symbol`.
 const MEMBERS: [&str; 12] = [

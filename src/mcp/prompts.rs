@@ -4,10 +4,10 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde::Serialize;
 
-use crate::api::wire;
-use crate::base::limits::MCP_PROMPT_CHARS_MAX;
-use crate::client::approvals::{facts, words};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::MCP_PROMPT_CHARS_MAX;
+use provost_client::approvals::{facts, words};
+use provost_client::{Client, ClientError};
 
 const PLAN: &str = "plan_with_locks";
 const REVIEW: &str = "review_approval";

@@ -8,10 +8,10 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTempla
 use serde::Serialize;
 use serde_json::json;
 
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
+use provost_client::{Client, ClientError};
 
 const SCHEME: &str = "provost://";
 const JSON: &str = "application/json";

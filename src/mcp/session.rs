@@ -11,9 +11,9 @@ use rmcp::model::MetaObject;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::auth::runs;
-use crate::base::AgentId;
-use crate::domain::ProcessMark;
+use provost_auth::runs;
+use provost_base::AgentId;
+use provost_domain::ProcessMark;
 
 /// So many characters of a session's id are in a name. The last ones: some ids begin with the time.
 const TAIL_LEN: usize = 12;

@@ -22,8 +22,8 @@ use super::eras::Announcing;
 use super::kept::kept;
 use super::outline::Outline;
 use super::raw::Whole;
-use crate::base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
-use crate::client::Client;
+use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
+use provost_client::Client;
 
 /// Why a server does not serve.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,8 @@ use super::call::Call;
 use super::places::Files;
 use super::words::{marked, one_line};
 use super::{advice, places, shape};
-use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
-use crate::client::ClientError;
+use provost_base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
+use provost_client::ClientError;
 
 /// A tool as hosts see it, and the function that carries it out.
 pub(super) struct Entry {

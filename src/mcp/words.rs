@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::base::limits::MCP_TEXT_BYTES_MAX;
-use crate::jail::plain_text;
+use provost_base::limits::MCP_TEXT_BYTES_MAX;
+use provost_jail::plain_text;
 
 /// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
 /// `agent`, `from` and the like.

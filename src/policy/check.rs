@@ -6,8 +6,8 @@ use super::file::{Action, Ruling};
 use super::judge::{Layer, Matched, RuleSet, rule_of, ruling_of};
 use super::reader::Problem;
 use super::request::{Case, Request};
-use crate::base::Digest;
-use crate::domain::{Judge, WorkerKind};
+use provost_base::Digest;
+use provost_domain::{Judge, WorkerKind};
 
 /// The findings about a rule file.
 #[derive(Clone, PartialEq, Eq, Debug)]

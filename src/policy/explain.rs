@@ -8,8 +8,8 @@ use super::file::Ruling;
 use super::judge::{Matched, RuleSet, rule_of, ruling_of};
 use super::request::Request;
 use super::subject::Subject;
-use crate::base::{Digest, RuleId, Ttl};
-use crate::domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms, approvers_text};
+use provost_base::{Digest, RuleId, Ttl};
+use provost_domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms, approvers_text};
 
 /// A decision as data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::When;
 use super::request::Request;
-use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
+use provost_base::{RuleId, Ttl};
+use provost_domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
 
-pub(super) use crate::domain::Action;
+pub(super) use provost_domain::Action;
 
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
@@ -39,7 +39,7 @@ impl Ruling {
 }
 
 /// Why a rule cannot ask for approval of this, where that is so.
-pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
+pub fn cannot_wait(action: Action) -> Option<&'static str> {
     match action {
         Action::Approve => {
             Some("this rule asks for approval, and an answer to an approval cannot wait for another")
@@ -132,7 +132,7 @@ pub struct Rule {
     /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
     /// The conditions under which it matches.
-    pub(super) when: When,
+    pub when: When,
     /// The limits of what it permits.
     pub limit: Limit,
     /// The approvers that it asks; `Some` for `approve`, and only there.

@@ -14,8 +14,8 @@ use super::reader::{Notes, Problems};
 use super::request::Request;
 use super::rule::Rule;
 use super::subject::{Subject, Work};
-use crate::base::{Digest, RuleId, Ttl};
-use crate::domain::{
+use provost_base::{Digest, RuleId, Ttl};
+use provost_domain::{
     Approver, Command, Credentials, Decision, Facts, Git, Judge, Network, Principal, Rate, Terms, Tier,
     WorkerKind,
 };
@@ -24,11 +24,11 @@ use crate::domain::{
 const NO_RULE: &str = "no rule allows this";
 
 /// Why a rule that does not speak of tier `job` is not enough for it.
-pub(super) const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
+pub const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
      network is open; only a rule that names the tier lets it run: when.tier = [\"job\"]";
 
 /// Why a rule that does not speak of writing to the repository is not enough for it.
-pub(super) const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
+pub const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
      a review shows; only a rule that names that lets it run: when.git = [\"write\"]";
 
 /// The rules of one file, checked and compiled.

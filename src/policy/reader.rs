@@ -7,7 +7,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::base::nearest;
+use provost_base::nearest;
 
 /// Something wrong with a file, said so that its author can repair it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,8 +10,8 @@ use super::file::{
 use super::reader::{Notes, Problems, Section, choice, words};
 use super::subject::{Place, Subject, Work};
 use super::units::size;
-use crate::base::{RuleId, Timestamp, normalised_path};
-use crate::domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
+use provost_base::{RuleId, Timestamp, normalised_path};
+use provost_domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
 
 /// Where a repository is imagined to be when a request does not say.
 const ROOT: &str = "/workspace";

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use super::builtin::Builtin;
 use super::judge::{Layer, RuleSet};
 use super::reader::Problems;
-use crate::base::limits::POLICY_BYTES_MAX;
+use provost_base::limits::POLICY_BYTES_MAX;
 
-pub use crate::system::SYSTEM_POLICY;
+pub use provost_system::SYSTEM_POLICY;
 
 /// How the configuration names a shipped file.
 const BUILTIN_PREFIX: &str = "builtin:";
@@ -219,7 +219,7 @@ mod trust {
     /// Any account that can write the file, or replace it in its folder, writes the rules.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for path in path.ancestors().take(2).filter(|path| path.exists()) {
-            crate::system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
+            provost_system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
         }
         Ok(())
     }

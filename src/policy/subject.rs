@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::glob::is_normal;
-use crate::base::Timestamp;
-use crate::base::normalised_path;
-use crate::domain::{
+use provost_base::Timestamp;
+use provost_base::normalised_path;
+use provost_domain::{
     Action, Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
 };
 

@@ -22,21 +22,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
-use crate::base::limits::{
-    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
-};
-use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
-use crate::domain::command::ApplyFiles;
-use crate::domain::view::{InTheWay, WaitingOne};
-use crate::domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
-use crate::workspace::apply_record::Records;
-use crate::workspace::approval_diff::ApprovalDiff;
-use crate::workspace::artifact_path;
-use crate::workspace::change_plan::{self, Check, Order, Plan, Want};
-use crate::workspace::diff::{self, Budget};
-use crate::workspace::file::{self, Found};
 use artifact_store::ArtifactStore;
 pub use held::Held;
+use provost_base::limits::{
+    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
+};
+use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
+use provost_domain::command::ApplyFiles;
+use provost_domain::view::{InTheWay, WaitingOne};
+use provost_domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
+use provost_workspace::apply_record::Records;
+use provost_workspace::approval_diff::ApprovalDiff;
+use provost_workspace::artifact_path;
+use provost_workspace::change_plan::{self, Check, Order, Plan, Want};
+use provost_workspace::diff::{self, Budget};
+use provost_workspace::file::{self, Found};
 pub use undo::PastApply;
 
 /// The effect of an apply on one file.

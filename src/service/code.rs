@@ -12,11 +12,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
-use crate::base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
-use crate::base::{Digest, RepoPath};
-use crate::jail::Root;
-use crate::syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
-use crate::system::{changed_at, reading_without_waiting, version_of};
+use provost_base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
+use provost_base::{Digest, RepoPath};
+use provost_jail::Root;
+use provost_syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
+use provost_system::{changed_at, reading_without_waiting, version_of};
 
 /// How long a caller that asks about a file waits for it to be read. After that, the answer lacks what
 /// depends on the file, and says so.

@@ -13,15 +13,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cap_std::fs::Dir;
 
 use super::{Base, Provost};
-use crate::base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
-use crate::base::{AgentId, Digest, RepoPath};
-use crate::domain::command::{NoteTaken, SettledFile, TakeNote};
-use crate::domain::view::{ConflictAhead, OneClaim};
-use crate::domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, Refusal, Version};
-use crate::system::{
+use provost_base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
+use provost_base::{AgentId, Digest, RepoPath};
+use provost_domain::command::{NoteTaken, SettledFile, TakeNote};
+use provost_domain::view::{ConflictAhead, OneClaim};
+use provost_domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, Refusal, Version};
+use provost_system::{
     file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
 };
-use crate::workspace::versions::{Versions, bounded, first};
+use provost_workspace::versions::{Versions, bounded, first};
 
 /// The folder of the versions, from the top of the workspace.
 const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];
@@ -89,7 +89,7 @@ impl Provost {
     ) -> Result<Vec<Version>, Refusal> {
         let asked = ConflictAhead { file: file.clone(), by: by.cloned() };
         let Some(ahead) = self.view(asked).await? else { return Ok(Vec::new()) };
-        let intruder = by.cloned().unwrap_or_else(crate::domain::unknown);
+        let intruder = by.cloned().unwrap_or_else(provost_domain::unknown);
         let (base, kept, file) = (self.base().clone(), Arc::clone(&self.0.versions), file.clone());
         let put = self.in_turn(move || put_all(&base, &kept, &file, &ahead, &intruder, after)).await;
         Ok(put.unwrap_or_default())

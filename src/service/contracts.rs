@@ -8,12 +8,12 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, Content, Source};
-use crate::base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
-use crate::base::{ContractId, RepoPath, SymbolPath};
-use crate::domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
-use crate::domain::view::{ContractsOn, SomeContracts};
-use crate::domain::{Contract, Principal, Refusal};
-use crate::syntax::{NoSignature, Reading};
+use provost_base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
+use provost_base::{ContractId, RepoPath, SymbolPath};
+use provost_domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
+use provost_domain::view::{ContractsOn, SomeContracts};
+use provost_domain::{Contract, Principal, Refusal};
+use provost_syntax::{NoSignature, Reading};
 
 /// How long a check may take. Hooks of today wait two seconds for it.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);

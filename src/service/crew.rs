@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use super::{Base, Provost};
-use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
-use crate::base::{Digest, RepoPath};
-use crate::domain::command::{
+use provost_base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
+use provost_base::{Digest, RepoPath};
+use provost_domain::command::{
     ChangedFile, ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken,
     ReleaseFile, TakeNote,
 };
-use crate::domain::view::{ClaimsOf, WholeCrew};
-use crate::domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
-use crate::store::TimelineQuery;
-use crate::system::{mode_of, reading_without_waiting};
-use crate::workspace::versions::{Versions, first};
+use provost_domain::view::{ClaimsOf, WholeCrew};
+use provost_domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
+use provost_store::TimelineQuery;
+use provost_system::{mode_of, reading_without_waiting};
+use provost_workspace::versions::{Versions, first};
 
 impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::Provost;
 use super::code::{Base, Source};
-use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use crate::base::{RepoPath, SymbolPath};
-use crate::graph::Asked;
-use crate::index::{Index, State};
-use crate::syntax::{Edge, Reading, Target, language_of};
+use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use provost_base::{RepoPath, SymbolPath};
+use provost_graph::Asked;
+use provost_index::{Index, State};
+use provost_syntax::{Edge, Reading, Target, language_of};
 
 /// How long an answer waits for the first reading of the repository, so that it need not be told as incomplete.
 const READING_WAIT: Duration = Duration::from_millis(250);

@@ -7,10 +7,10 @@ use std::time::Instant;
 use super::Provost;
 use super::code::{READ_TIME_MAX, Source};
 use super::locks::known_as;
-use crate::base::{AgentId, Fence, RepoPath, encloses};
-use crate::domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
-use crate::domain::{Claim, Intent, Lock, Refusal};
-use crate::syntax::Reading;
+use provost_base::{AgentId, Fence, RepoPath, encloses};
+use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
+use provost_domain::{Claim, Intent, Lock, Refusal};
+use provost_syntax::Reading;
 
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Provost, unreadable};
-use crate::base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
-use crate::base::{AgentId, TaskId};
-use crate::domain::command::Status;
-use crate::domain::view::{LiveTask, LiveTasks};
-use crate::domain::{Refusal, Task};
-use crate::store::{FinishedFilter, Reader, StoreError};
+use provost_base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
+use provost_base::{AgentId, TaskId};
+use provost_domain::command::Status;
+use provost_domain::view::{LiveTask, LiveTasks};
+use provost_domain::{Refusal, Task};
+use provost_store::{FinishedFilter, Reader, StoreError};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 use super::Provost;
 use super::code::{Base, Content, Source};
 use super::graph::cut;
-use crate::base::limits::CALLERS_MAX;
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
-use crate::domain::command::{
+use provost_base::limits::CALLERS_MAX;
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
+use provost_domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
-use crate::domain::view::{LiveLocks, LockWaiters, Named};
-use crate::domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
-use crate::syntax::Reading;
+use provost_domain::view::{LiveLocks, LockWaiters, Named};
+use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use provost_syntax::Reading;
 
 /// How long a lock lasts whose asker names no time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
@@ -98,9 +98,9 @@ impl Provost {
     /// The engine's time, which is what ends a wait.
     async fn now(&self) -> Result<Timestamp, Refusal> {
         struct Now;
-        impl crate::domain::view::View for Now {
+        impl provost_domain::view::View for Now {
             type Out = Timestamp;
-            fn look(self, now: Timestamp, _: &crate::domain::State) -> Timestamp {
+            fn look(self, now: Timestamp, _: &provost_domain::State) -> Timestamp {
                 now
             }
         }

@@ -7,12 +7,12 @@ use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{Base, Provost};
-use crate::base::limits::{PICTURE_BYTES_MAX, PICTURE_PIXELS_MAX, THUMB_WIDTH_MAX};
-use crate::base::{Digest, Json, RepoPath, TaskId};
-use crate::domain::command::Status;
-use crate::domain::{Principal, Refusal, TaskState};
-use crate::jail::Root;
-use crate::system::reading_without_waiting;
+use provost_base::limits::{PICTURE_BYTES_MAX, PICTURE_PIXELS_MAX, THUMB_WIDTH_MAX};
+use provost_base::{Digest, Json, RepoPath, TaskId};
+use provost_domain::command::Status;
+use provost_domain::{Principal, Refusal, TaskState};
+use provost_jail::Root;
+use provost_system::reading_without_waiting;
 
 /// A picture that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Provost;
-use crate::base::{AgentId, Digest};
-use crate::domain::command::SwitchWorker;
-use crate::domain::{Principal, Refusal, Switch};
-use crate::jail::resolve_program;
-use crate::system::version_of;
+use provost_base::{AgentId, Digest};
+use provost_domain::command::SwitchWorker;
+use provost_domain::{Principal, Refusal, Switch};
+use provost_jail::resolve_program;
+use provost_system::version_of;
 
 impl Provost {
     /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.

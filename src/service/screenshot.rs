@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Provost;
-use crate::base::TaskId;
-use crate::domain::command::TakeScreenshot;
-use crate::domain::view::LastWord;
-use crate::domain::{Answer, Mail, Principal, Refusal, Task};
+use provost_base::TaskId;
+use provost_domain::command::TakeScreenshot;
+use provost_domain::view::LastWord;
+use provost_domain::{Answer, Mail, Principal, Refusal, Task};
 
 /// The state of a picture when the wait was over.
 #[derive(Clone, Debug)]

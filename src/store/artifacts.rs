@@ -12,11 +12,11 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::base::TaskId;
-use crate::base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
-use crate::domain::artifact::{place_of, shelf};
-use crate::domain::{Artifact, Harvest, Kept};
-use crate::system::{self, Ages};
+use provost_base::TaskId;
+use provost_base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use provost_domain::artifact::{place_of, shelf};
+use provost_domain::{Artifact, Harvest, Kept};
+use provost_system::{self as system, Ages};
 
 const FOLDER: &str = "artifacts";
 const LIST: &str = "kept.json";

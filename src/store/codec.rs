@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreError;
-use crate::base::Timestamp;
-use crate::domain::{Change, Counters, Outbox, Task, TaskState};
+use provost_base::Timestamp;
+use provost_domain::{Change, Counters, Outbox, Task, TaskState};
 
 /// A value as JSON text. Relayed JSON stays as it was written.
-pub(super) fn text(value: &impl Serialize) -> Result<String, StoreError> {
+pub fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(StoreError::damaged)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
 }
 
 /// The time by which a task grows old: its end.
-pub(super) fn ended_at(task: &Task) -> Timestamp {
+pub fn ended_at(task: &Task) -> Timestamp {
     match task.state {
         TaskState::Finished { at, .. } => at,
         _ => task.updated_at,
@@ -46,6 +46,6 @@ pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
 }
 
 /// The moment that lies `age` back.
-pub(super) fn before(now: Timestamp, age: Duration) -> Timestamp {
+pub fn before(now: Timestamp, age: Duration) -> Timestamp {
     Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
 }

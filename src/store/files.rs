@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_BACK};
-use crate::base::limits::STORE_CHECKED_BYTES_MAX;
-use crate::base::{Secret, Timestamp};
-use crate::system;
+use provost_base::limits::STORE_CHECKED_BYTES_MAX;
+use provost_base::{Secret, Timestamp};
+use provost_system as system;
 
 /// Length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
@@ -316,7 +316,7 @@ mod private {
 
     use rustix::fs::OFlags;
 
-    use crate::store::StoreError;
+    use crate::StoreError;
 
     pub(super) fn dir_mode(builder: &mut DirBuilder) {
         builder.mode(0o700);
@@ -324,14 +324,14 @@ mod private {
 
     /// Which file it is, how long, and when a program last wrote in it.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub(in crate::store) struct Stamp {
+    pub(crate) struct Stamp {
         file: (u64, u64),
         wrote: Option<(u64, i64, i64)>,
     }
 
     impl Stamp {
         /// The same stamp with the file's identity alone.
-        pub(in crate::store) fn identity(self) -> Self {
+        pub(crate) fn identity(self) -> Self {
             Self { wrote: None, ..self }
         }
     }
@@ -414,16 +414,16 @@ mod private {
     use std::fs::{DirBuilder, File, OpenOptions};
     use std::path::Path;
 
-    use crate::store::StoreError;
+    use crate::StoreError;
 
     pub(super) fn dir_mode(_: &mut DirBuilder) {}
 
     /// An open file can be neither moved nor removed here.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub(in crate::store) struct Stamp;
+    pub(crate) struct Stamp;
 
     impl Stamp {
-        pub(in crate::store) fn identity(self) -> Self {
+        pub(crate) fn identity(self) -> Self {
             self
         }
     }

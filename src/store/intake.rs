@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use super::files::{self, Identity};
 use super::journal::{Anchor, Key};
 use super::{StoreError, codec};
-use crate::base::Digest;
-use crate::base::limits::INTAKE_BYTES_MAX;
-use crate::domain::post::Received;
+use provost_base::Digest;
+use provost_base::limits::INTAKE_BYTES_MAX;
+use provost_domain::post::Received;
 
 /// The file's name in the state folder.
 const INTAKE: &str = "intake.log";

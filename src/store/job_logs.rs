@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::StoreError;
-use crate::base::JobId;
-use crate::base::limits::{JOB_LOG_BYTES_MAX, JOB_LOGS_BYTES_MAX, JOBS_KEPT_MAX, JOBS_LIVE_MAX};
-use crate::system;
+use provost_base::JobId;
+use provost_base::limits::{JOB_LOG_BYTES_MAX, JOB_LOGS_BYTES_MAX, JOBS_KEPT_MAX, JOBS_LIVE_MAX};
+use provost_system as system;
 
 const FOLDER: &str = "jobs";
 const ENDING: &str = "log";

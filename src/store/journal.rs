@@ -23,9 +23,9 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 
 use super::{Reader, StoreError, StoredEvent, codec};
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::base::{Digest, EventSeq, Secret, Timestamp};
-use crate::domain::{Counters, Event, EventKind};
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_base::{Digest, EventSeq, Secret, Timestamp};
+use provost_domain::{Counters, Event, EventKind};
 
 pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 
@@ -104,10 +104,11 @@ impl Leap {
 
 /// The chain's key.
 #[derive(Clone)]
-pub(super) struct Key(Hmac<Sha256>);
+pub struct Key(Hmac<Sha256>);
 
 impl Key {
-    pub(super) fn new(secret: &Secret) -> Self {
+    /// A key from the secret in the state folder.
+    pub fn new(secret: &Secret) -> Self {
         Self(secret.mac())
     }
 
@@ -133,11 +134,7 @@ impl Key {
     }
 
     /// Continues the chain at `head` with the events of a batch.
-    pub(super) fn extend(
-        &self,
-        head: &JournalHead,
-        events: &[Event],
-    ) -> Result<Vec<StoredEvent>, StoreError> {
+    pub fn extend(&self, head: &JournalHead, events: &[Event]) -> Result<Vec<StoredEvent>, StoreError> {
         let (mut linked, mut head) = (Vec::with_capacity(events.len()), *head);
         for event in events {
             let expected = head.seq.next();
@@ -163,7 +160,7 @@ impl Key {
     }
 
     /// Seals the state of the journal at `head`.
-    pub(super) fn checkpoint(
+    pub fn checkpoint(
         &self,
         head: JournalHead,
         pruned_to: EventSeq,
@@ -208,8 +205,9 @@ impl Key {
 
 /// A sealed note of how far the journal had come.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Checkpoint {
-    pub(super) head: JournalHead,
+pub struct Checkpoint {
+    /// Where the chain stood.
+    pub head: JournalHead,
     /// The last event whose body may be missing.
     pub(super) pruned_to: EventSeq,
     /// As JSON text, to the letter.
@@ -220,7 +218,7 @@ pub(super) struct Checkpoint {
 /// Numbers that were passed over, after newer history was lost, so that no event gets one of
 /// them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Gap {
+pub struct Gap {
     /// Where the journal had ended.
     pub(super) after: JournalHead,
     /// The last number that has no event.
@@ -237,7 +235,7 @@ impl Gap {
 
 /// The first thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub struct Fault {
     pub(super) seq: EventSeq,
     pub(super) what: Box<str>,
 }
@@ -261,7 +259,7 @@ impl From<Fault> for Verdict {
 }
 
 /// Walks along the chain, one event at a time.
-pub(super) struct Walk<'a> {
+pub struct Walk<'a> {
     key: &'a Key,
     head: JournalHead,
     pruned_to: EventSeq,
@@ -276,12 +274,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A walk over everything.
-    pub(super) fn whole(
-        key: &'a Key,
-        checkpoints: Vec<Checkpoint>,
-        gaps: Vec<Gap>,
-        anchor: Option<Anchor>,
-    ) -> Self {
+    pub fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, gaps: Vec<Gap>, anchor: Option<Anchor>) -> Self {
         let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
         let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
@@ -353,7 +346,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks one event more.
-    pub(super) fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
+    pub fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
         self.leap()?;
         let expected = self.next();
         if event.seq != expected {
@@ -403,7 +396,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What the walk comes to, when no event is left and `counted` have been counted.
-    pub(super) fn finish(mut self, counted: EventSeq) -> Verdict {
+    pub fn finish(mut self, counted: EventSeq) -> Verdict {
         if let Err(fault) = self.leap() {
             return fault.into();
         }

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::{Anchor, Key};
 use super::{StoreError, codec, files};
-use crate::base::{Digest, EventSeq};
-use crate::domain::Counters;
-use crate::system;
+use provost_base::{Digest, EventSeq};
+use provost_domain::Counters;
+use provost_system as system;
 
 /// The file's name in the state folder.
 pub(super) const MARK: &str = "journal.anchor";

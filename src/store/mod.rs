@@ -11,13 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
-mod codec;
+pub mod codec;
 mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
 mod marks;
-mod memory;
 mod migrations;
 mod sqlite;
 
@@ -27,16 +26,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::limits::BACKUP_WAIT_MS_MAX;
-use crate::base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
-use crate::domain::post::Received;
-use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
+use provost_base::limits::BACKUP_WAIT_MS_MAX;
+use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
+use provost_domain::post::Received;
+use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use artifacts::Artifacts;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
-#[doc(hidden)]
-pub use memory::{Kept, MemoryControl, MemoryStore};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 
 /// The database in the state folder.
@@ -54,13 +51,6 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError::Tampered`] and [`StoreError::Damaged`] when what is stored cannot be trusted.
     fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError>;
-
-    /// What other hosts have written after `head`, to be applied before anything is decided. Always empty where a
-    /// store has one host.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    fn begin(&mut self, head: EventSeq) -> Result<Vec<Event>, StoreError>;
 
     /// Writes a batch: all of it or none. When this returns, it is as safe as `batch.durability` asks.
     ///
@@ -237,7 +227,8 @@ pub struct Letter {
 }
 
 impl Letter {
-    fn of(n: PostSeq, event: Event) -> Option<Self> {
+    /// A letter from the event that carries it; `None` for an event of another kind.
+    pub fn of(n: PostSeq, event: Event) -> Option<Self> {
         let EventKind::Published { n: own, post } = event.kind else { return None };
         Some(Self { n, own, at: event.at, post })
     }
@@ -333,7 +324,7 @@ pub struct StoredEvent {
     pub at: Timestamp,
     /// The agent that caused it.
     pub actor: AgentId,
-    /// The kind of event, as in [`crate::domain::EventKind::name`].
+    /// The kind of event, as in [`provost_domain::EventKind::name`].
     pub kind: Box<str>,
     /// The task it is about.
     pub task: Option<TaskId>,

@@ -27,10 +27,10 @@ use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
-use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
-use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
-use crate::domain::post::Received;
-use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
+use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
+use provost_base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use provost_domain::post::Received;
+use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
@@ -261,10 +261,6 @@ impl Store for SqliteStore {
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
         Ok(Loaded { state, owed, clean: self.clean, until, received })
-    }
-
-    fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
-        self.must_run().map(|()| Vec::new())
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {

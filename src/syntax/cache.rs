@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::reading::Holds;
 use super::{Language, Patience, Reading, read};
-use crate::base::Digest;
-use crate::base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
+use provost_base::Digest;
+use provost_base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
 
 type Key = (Language, Digest);
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Kind, Reading};
-use crate::base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
+use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
 /// A place in a file from which a function or method is called.
 #[derive(Clone, PartialEq, Eq, Debug)]

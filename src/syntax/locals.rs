@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::calls::Near;
 use super::{Call, Kind, Reading, Receiver};
-use crate::base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
+use provost_base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
 
 /// The value of a name, as far as the file shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]

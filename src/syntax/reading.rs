@@ -12,7 +12,7 @@ use super::{
     Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, Patience, Receiver,
     Signature, Symbol, Trouble,
 };
-use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
+use provost_base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
 /// Everything that was found out about one file.
 #[derive(Debug)]

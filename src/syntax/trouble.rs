@@ -6,17 +6,17 @@ use std::time::Instant;
 /// Why a reading is not the whole truth about a file. Offsets are in bytes, as on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Longer than [`SOURCE_BYTES_MAX`](crate::base::limits::SOURCE_BYTES_MAX); nothing was read.
+    /// Longer than [`SOURCE_BYTES_MAX`](provost_base::limits::SOURCE_BYTES_MAX); nothing was read.
     TooLarge {
         /// The length of the file, in bytes.
         bytes: u64,
     },
-    /// Took longer than [`SOURCE_READ_MS_MAX`](crate::base::limits::SOURCE_READ_MS_MAX); what was found until then is
+    /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found until then is
     /// kept.
     TooHard,
     /// The caller's time was up, or the caller was cancelled; what was found until then is kept.
     TooSlow,
-    /// Nested deeper than [`SOURCE_DEPTH_MAX`](crate::base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
+    /// Nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
     TooDeep {
         /// The byte at which the nesting was too deep.
         at: u32,

@@ -16,7 +16,7 @@ use super::reading::{Facts, Limit, offset};
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     CLASS_BASES_MAX, LOST_NAMES_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN,
     SOURCE_TEXT_PER_BYTE, SYMBOL_LEN_MAX,
 };

@@ -35,7 +35,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::Signal;
-use crate::base::Digest;
+use provost_base::Digest;
 
 pub use access::{owned, private, trusted};
 pub use token::Token;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{
+use provost_base::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_KEPT_MAX, DESCRIPTORS_KEPT_MIN, LOOPBACK_ARRIVING_MAX,
 };
 

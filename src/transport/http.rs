@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Busy, Guard};
-use crate::base::limits::HTTP_HEAD_BYTES_MAX;
+use provost_base::limits::HTTP_HEAD_BYTES_MAX;
 
 /// The unit in which bodies are counted, in bytes.
 const UNIT: usize = 1 << 10;

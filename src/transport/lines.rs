@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::base::limits::FRAME_LEN_MAX;
+use provost_base::limits::FRAME_LEN_MAX;
 
 /// Size of a buffer between lines, in bytes. Nearly every frame fits.
 const BUFFER_IDLE: usize = 4 << 10;

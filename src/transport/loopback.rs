@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::accept::Listening;
-use crate::base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
+use provost_base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
 
 /// How often a port that is free at one address is tried at the other. Two in a row that are taken are rare.
 const FREE_TRIES: u32 = 16;

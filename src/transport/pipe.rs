@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use widestring::U16CString;
 
 use super::accept::Listening;
-use crate::system::{self, Token};
+use provost_system::{self as system, Token};
 
 /// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
 /// as soon as one is taken.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
+use provost_base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
 
 /// What is sent to a reader that has heard nothing for a while: a comment, which readers ignore.
 const COMMENT: &[u8] = b":\n\n";

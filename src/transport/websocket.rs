@@ -21,8 +21,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub use outbox::{Outbox, Topic, Unsent, Waiting};
 
 use super::http::{Room, Share, Taken};
-use crate::base::limits::SOCKET_LINGER_MS_MAX;
 use frame::{HEAD_LEN_MAX, Head, Kind, unmask};
+use provost_base::limits::SOCKET_LINGER_MS_MAX;
 
 /// Bytes that are read at once while nothing is known of what comes.
 const READ_BYTES: usize = 4 << 10;

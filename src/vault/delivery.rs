@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::PATH_LEN_MAX;
-use crate::base::{Authority, BadAuthority, Digest, Host, RepoPath};
-use crate::domain::Credentials;
+use provost_base::limits::PATH_LEN_MAX;
+use provost_base::{Authority, BadAuthority, Digest, Host, RepoPath};
+use provost_domain::Credentials;
 
 /// A mistake in a delivery.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

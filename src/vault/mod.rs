@@ -19,10 +19,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::auth::keys::KeyError;
-use crate::auth::keys::folder::Folder;
-use crate::base::Secret;
-use crate::base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_MAX};
+use provost_auth::keys::KeyError;
+use provost_auth::keys::folder::Folder;
+use provost_base::Secret;
+use provost_base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_MAX};
 
 pub use delivery::{BadDelivery, ByProxy, Delivery, Upstream};
 

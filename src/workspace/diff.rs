@@ -12,19 +12,19 @@ use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadlin
 const CONTEXT: usize = 3;
 
 /// One content of a file; `None` when there is no file.
-pub(crate) type Side<'a> = Option<&'a [u8]>;
+pub type Side<'a> = Option<&'a [u8]>;
 
 /// How much may be spent on differences.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     /// Until then the shortest one is looked for; what is found afterwards may be longer.
-    pub(crate) until: Instant,
+    pub until: Instant,
     /// So many bytes; of a longer one only the lines are counted.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
 }
 
 /// The difference, in git's form.
-pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
+pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");
     let executable = mode.is_some_and(|it| it & 0o100 != 0);
@@ -65,7 +65,7 @@ pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
 }
 
 /// The same, with what changes about who may run the file, in git's form; `alone` where nothing else does.
-pub(crate) fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
+pub fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
     let word = |mode: u32| if mode & 0o100 != 0 { "100755" } else { "100644" };
     let Some((old, new)) = old.zip(new).map(|(old, new)| (word(old), word(new))) else { return text };
     let (head, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -138,7 +138,7 @@ fn name(side: &str, path: &str) -> String {
 }
 
 /// Whether a content is shown as text.
-pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.contains(&0) || std::str::from_utf8(bytes).is_err()
 }
 
@@ -171,7 +171,7 @@ fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
 
 /// Both changes of a base in one content. `None` where they differ and are about the same lines, or
 /// about lines that touch.
-pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
+pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
     if [base, ours, theirs].into_iter().any(is_binary) {
         return None;
     }

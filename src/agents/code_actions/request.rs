@@ -3,9 +3,9 @@
 use super::location::Found;
 use super::patch::place;
 use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
-use crate::agents::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
-use crate::base::RepoPath;
-use crate::base::limits::A6S_CONTEXT_BYTES_MAX;
+use crate::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
+use provost_base::RepoPath;
+use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
 
 /// A question, made ready.
 pub(super) struct Order {

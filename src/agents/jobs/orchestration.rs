@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::runner::Stop;
 use super::workflow_run::{Checked, SoFar, WorkflowRun, unsuccessful};
-use crate::agents::prompts::{Ask, PromptFor, as_json};
-use crate::agents::replies::reply_as;
-use crate::agents::workflows::{Known, told};
-use crate::base::Json;
+use crate::prompts::{Ask, PromptFor, as_json};
+use crate::replies::reply_as;
+use crate::workflows::{Known, told};
+use provost_base::Json;
 
 /// What a supervisor says where nothing is left to do.
 const DONE: &str = "done";

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, Run, never_ran};
-use crate::agents::Rounds;
-use crate::agents::prompts::{Ask, PromptFor};
-use crate::base::AgentId;
-use crate::base::limits::SURROUNDINGS_BYTES_MAX;
-use crate::domain::{JobResult, PhaseName};
+use crate::Rounds;
+use crate::prompts::{Ask, PromptFor};
+use provost_base::AgentId;
+use provost_base::limits::SURROUNDINGS_BYTES_MAX;
+use provost_domain::{JobResult, PhaseName};
 
 /// What is wanted, in the parts from which prompts are made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::phases::Wanted;
-use crate::agents::CodePlan;
-use crate::agents::workflows::Flow;
+use crate::CodePlan;
+use crate::workflows::Flow;
 
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

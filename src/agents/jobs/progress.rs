@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
-use crate::base::JobId;
-use crate::base::limits::PULSES_BUFFERED;
-use crate::domain::{Job, JobKind, PhaseName};
+use provost_base::JobId;
+use provost_base::limits::PULSES_BUFFERED;
+use provost_domain::{Job, JobKind, PhaseName};
 
 /// How far a job is.
 #[derive(Clone, PartialEq, Eq, Debug)]

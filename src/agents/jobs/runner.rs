@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::{Order, Plan};
-use crate::agents::AgentService;
-use crate::base::limits::JOB_ERROR_BYTES_MAX;
-use crate::domain::command::{EndJob, KeepResult, MoveJob};
-use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
+use crate::AgentService;
+use provost_base::limits::JOB_ERROR_BYTES_MAX;
+use provost_domain::command::{EndJob, KeepResult, MoveJob};
+use provost_domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
 
 /// What ended a job before its time.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use super::LOOK_EVERY;
 use super::output_reader::{OutputReader, last_words};
 use super::runner::{JobRunner, Stop, failed};
-use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
-use crate::base::{AgentId, JobId, Json, TaskId, Ttl};
-use crate::domain::command::{Delegated, MoveJob, Status, Tool};
-use crate::domain::{
+use provost_base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
+use provost_base::{AgentId, JobId, Json, TaskId, Ttl};
+use provost_domain::command::{Delegated, MoveJob, Status, Tool};
+use provost_domain::{
     Answer, Artifact, Delegate, Errand, Failure, JobKind, JobState, PhaseName, Task, TaskState,
 };
-use crate::jail::{LiveOutput, Reader, Stream, plain_text};
+use provost_jail::{LiveOutput, Reader, Stream, plain_text};
 
 /// Longer than any worker may run; the worker's own limit is what counts.
 const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);

@@ -12,11 +12,11 @@ use super::plan::Plan;
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, Run, never_ran};
 use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
-use crate::agents::prompts::{Ask, PromptFor};
-use crate::agents::workflows::{Assignee, Flow, Known, Pattern, Step};
-use crate::base::Json;
-use crate::base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
-use crate::domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
+use crate::prompts::{Ask, PromptFor};
+use crate::workflows::{Assignee, Flow, Known, Pattern, Step};
+use provost_base::Json;
+use provost_base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
+use provost_domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
 
 /// Exit codes by which a check says that it could not be made, as for `git bisect run` and in the shell.
 const NOT_CHECKED: std::ops::RangeInclusive<u8> = 125..=127;

@@ -32,7 +32,7 @@ pub(super) fn canonical(text: &str, reading: Reading, depth_max: usize) -> Resul
 
 /// Appends a string with its quotes, escaped as `serde_json` does: only what JSON demands, hexadecimal in
 /// lower case.
-pub(crate) fn push_text(out: &mut String, text: &str) {
+pub fn push_text(out: &mut String, text: &str) {
     out.push('"');
     let mut plain_from = 0;
     for (i, byte) in text.bytes().enumerate() {

@@ -8,13 +8,13 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::hooks::{BEFORE, HOOKS, Hook, is_ours};
-use crate::cli::complaint::DONE;
-use crate::cli::{Complaint, Here, out};
-use crate::system::{make_executable, real_path};
+use crate::complaint::DONE;
+use crate::{Complaint, Here, out};
+use provost_system::{make_executable, real_path};
 
 /// A hook, as it is.
 #[derive(Serialize)]
-pub(in crate::cli) struct Standing {
+pub(crate) struct Standing {
     hook: &'static str,
     path: String,
     /// `installed`, `outdated`, `missing`, `other`.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Standing {
 
 impl Standing {
     /// Whether it tells others of commits.
-    pub(in crate::cli) fn tells_commits(&self) -> bool {
+    pub(crate) fn tells_commits(&self) -> bool {
         self.hook == "post-commit" && matches!(self.state, "installed" | "outdated")
     }
 }
@@ -81,7 +81,7 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-pub(in crate::cli) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
+pub(crate) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
     let folder = folder(here)?;
     if !shared && !is_own(here, &folder) {
         return Err(Complaint::refusal("core.hooksPath leads out of this repository")
@@ -136,7 +136,7 @@ fn put(path: &Path, script: &str) -> Result<(), Complaint> {
     })
 }
 
-pub(in crate::cli) fn uninstall(here: &Here) -> Result<u8, Complaint> {
+pub(crate) fn uninstall(here: &Here) -> Result<u8, Complaint> {
     let folder = folder(here)?;
     for hook in HOOKS {
         let path = folder.join(hook.name);
@@ -169,7 +169,7 @@ fn standing(folder: &Path, hook: Hook, script: &str) -> Standing {
 }
 
 /// All of them, as they are.
-pub(in crate::cli) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint> {
+pub(crate) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint> {
     let folder = folder(here)?;
     let when_unchecked = here.config(None)?.config.git.when_unchecked;
     let program = program()?;
@@ -177,7 +177,7 @@ pub(in crate::cli) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint>
     Ok(HOOKS.iter().map(one).collect())
 }
 
-pub(in crate::cli) fn status(here: &Here) -> Result<u8, Complaint> {
+pub(crate) fn status(here: &Here) -> Result<u8, Complaint> {
     let (folder, all) = (folder(here)?, standings(here)?);
     if here.json {
         return out::json(&all).map(|()| DONE);

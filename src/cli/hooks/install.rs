@@ -12,8 +12,8 @@ use super::file::HostFile;
 use super::host::{Host, Wish};
 use super::json::{self, Tree};
 use super::{rule, trust};
-use crate::cli::complaint::DONE;
-use crate::cli::{Complaint, Here, out};
+use crate::complaint::DONE;
+use crate::{Complaint, Here, out};
 
 /// A file of a host, as it is.
 #[derive(Serialize)]

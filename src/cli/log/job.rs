@@ -1,10 +1,10 @@
 //! `provost log JOB`: what a job's workers have said.
 
-use crate::api::wire;
-use crate::cli::complaint::{DONE, INTERRUPTED};
-use crate::cli::here::wait_for;
-use crate::cli::{Complaint, Here, out};
-use crate::client::Client;
+use crate::complaint::{DONE, INTERRUPTED};
+use crate::here::wait_for;
+use crate::{Complaint, Here, out};
+use provost_api::wire;
+use provost_client::Client;
 
 /// How long one question waits for more, in milliseconds.
 const WAIT_MS: u64 = 20_000;

@@ -17,15 +17,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::PostSeq;
-use crate::base::limits::POLL_BYTES_MAX;
-use crate::config::{Config, KeepLog, LogFormat};
 use crate::daemon::Daemon;
-use crate::domain::EventKind;
-use crate::domain::view::Inboxes;
-use crate::jail::PLACEHOLDER_MTIME;
-use crate::protocols::broker::{entry, log_line};
-use crate::service::{Letter, Letters, Provost};
+use provost_base::PostSeq;
+use provost_base::limits::POLL_BYTES_MAX;
+use provost_config::{Config, KeepLog, LogFormat};
+use provost_domain::EventKind;
+use provost_domain::view::Inboxes;
+use provost_jail::PLACEHOLDER_MTIME;
+use provost_protocols::broker::{entry, log_line};
+use provost_service::{Letter, Letters, Provost};
 
 const FOLDER: &str = ".git-paw";
 const FILE: &str = "broker.log";

@@ -15,13 +15,13 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::base::limits::{
+use crate::daemon::ears::{Covered, Ears};
+use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
     WATCH_FOLDERS_MAX,
 };
-use crate::config::WorkTree;
-use crate::daemon::ears::{Covered, Ears};
-use crate::system;
+use provost_config::WorkTree;
+use provost_system as system;
 
 /// How often in a row a work tree is looked at in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;

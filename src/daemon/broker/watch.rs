@@ -19,16 +19,16 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{branch, look};
-use crate::auth::role;
-use crate::base::AgentId;
-use crate::base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
-use crate::config::{Places, WorkTree};
 use crate::daemon::ears::{Covered, Ears};
-use crate::domain::command::Publish;
-use crate::domain::post::{Post, Source, slug, slug_of_branch};
-use crate::domain::view::SeenFiles;
-use crate::service::Provost;
 use look::{Looked, look};
+use provost_auth::role;
+use provost_base::AgentId;
+use provost_base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
+use provost_config::{Places, WorkTree};
+use provost_domain::command::Publish;
+use provost_domain::post::{Post, Source, slug, slug_of_branch};
+use provost_domain::view::SeenFiles;
+use provost_service::Provost;
 
 /// How long after the first sign of a change a work tree is looked at: files are written in bursts.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -271,7 +271,7 @@ impl Watch {
     }
 }
 
-async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<(), crate::domain::Refusal> {
+async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<(), provost_domain::Refusal> {
     let post = Post::Status {
         agent: agent.clone(),
         status: "working".into(),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath};
-use crate::domain::{AppliedFile, ApplyFile};
+use crate::{AppliedFile, ApplyFile};
+use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath};
 
 /// Write files in the workspace: what a worker has made, or what was there before an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

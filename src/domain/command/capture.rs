@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{EffectId, TaskId};
-use crate::domain::{Failure, Picture, Principal};
+use crate::{Failure, Picture, Principal};
+use provost_base::{EffectId, TaskId};
 
 /// A picture is about to be taken: may it still?
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

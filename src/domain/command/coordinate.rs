@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl};
-use crate::domain::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use provost_base::{
+    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl,
+};
 
 /// wit `register`: a name for people beside the session id.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

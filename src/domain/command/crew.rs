@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
-use crate::domain::{
+use crate::{
     Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing,
     Transfer, Version,
 };
+use provost_base::{AgentId, AssignmentId, RepoPath, TransferId};
 
 /// Announce oneself to the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

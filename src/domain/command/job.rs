@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, Digest, JobId, Json, TaskId};
-use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, StepOf};
+use crate::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, StepOf};
+use provost_base::{AgentId, Digest, JobId, Json, TaskId};
 
 /// Ask for a job. Nothing runs by itself: the tasks that carry it out are delegated, and
 /// judged, as any other.

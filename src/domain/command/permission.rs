@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::{Digest, Json, Ttl};
+use provost_base::{Digest, Json, Ttl};
 
 /// Use a tool of the agent's own host, which that host would ask its person about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

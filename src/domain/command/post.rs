@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, PostSeq};
-use crate::domain::post::{Post, Source};
+use crate::post::{Post, Source};
+use provost_base::{AgentId, PostSeq};
 
 /// Publish a message to other agents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Publish {
 /// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Republish {
-    /// The message; see [`Desk::has_heard`](crate::domain::Desk::has_heard).
+    /// The message; see [`Desk::has_heard`](crate::Desk::has_heard).
     pub post: Post,
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Json;
-use crate::domain::{EventKind, Outbox};
+use crate::{EventKind, Outbox};
+use provost_base::Json;
 
 /// Something that happened outside the core and belongs in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub(in crate::domain) fn put(&self, out: &mut Outbox) -> Recorded {
+    pub(crate) fn put(&self, out: &mut Outbox) -> Recorded {
         let (what, subject, details) = (self.what.clone(), self.subject.clone(), self.details.clone());
         out.say(EventKind::Recorded { what, subject, details });
         Recorded

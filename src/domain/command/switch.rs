@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::AgentId;
-use crate::domain::Switch;
+use crate::Switch;
+use provost_base::AgentId;
 
 /// Have a worker begin nothing, or begin again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

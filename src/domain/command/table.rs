@@ -24,16 +24,16 @@ use super::{
     SwitchWorker, TakeNote, TakeNotes, TakeScreenshot, TellApplied, TokenMinted, TokensRevoked,
     TransferAnswered, TransferOffered, UpdateIntent, WithdrawContract, WithdrawPermission, WorkerSwitched,
 };
-use crate::domain::judged::{HasTurn, Judged, Turn};
-use crate::domain::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
+use crate::judged::{HasTurn, Judged, Turn};
+use crate::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
 
-/// A typed request that policy has no say over. [`crate::engine::Engine::submit`] takes any and answers with its reply.
+/// A typed request that policy has no say over. [`provost_engine::Engine::submit`] takes any and answers with its reply.
 pub trait Verb: Into<Command> {
     /// What a caller gets when the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
-/// A typed request that policy has a say over. [`crate::engine::Engine::submit_judged`] takes any and answers with an
+/// A typed request that policy has a say over. [`provost_engine::Engine::submit_judged`] takes any and answers with an
 /// [`Answer`], since it may be denied, or wait for approval.
 pub trait JudgedVerb: Into<Command> {
     /// What a caller gets when the verb was carried out.
@@ -92,12 +92,12 @@ macro_rules! verbs {
             }
 
             /// The verb as policy sees it; `None` for verbs that policy has no say over.
-            pub(in crate::domain) fn judged(&self) -> Option<&dyn Judged> {
+            pub(crate) fn judged(&self) -> Option<&dyn Judged> {
                 match self { $(Command::$verb($it) => verbs!(@judged $it $($turn)?),)* }
             }
 
             /// Carries it out by its row.
-            pub(in crate::domain) fn decide(
+            pub(crate) fn decide(
                 &self,
                 $state: &State,
                 $judge: &dyn Judge,

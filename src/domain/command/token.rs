@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, Digest, Ttl};
-use crate::domain::{Scopes, Token};
+use crate::{Scopes, Token};
+use provost_base::{AgentId, Digest, Ttl};
 
 /// Mint a token, whose bearer speaks as an agent. The token itself stays with its maker and its bearer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

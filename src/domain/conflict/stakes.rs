@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Stake;
-use crate::base::{IntentId, RepoPath, Slug, SymbolPath};
+use provost_base::{IntentId, RepoPath, Slug, SymbolPath};
 
 /// The source of stakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,7 +28,7 @@ pub struct Stakes {
 }
 
 impl Stakes {
-    pub(in crate::domain) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
+    pub(crate) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
         self.drop(&title);
         for (number, stake) in stakes.iter().enumerate() {
             self.paths.entry(stake.at.clone()).or_default().insert((title.clone(), number));
@@ -36,7 +36,7 @@ impl Stakes {
         self.all.insert(title, stakes.into_iter().map(Arc::new).collect());
     }
 
-    pub(in crate::domain) fn drop(&mut self, title: &Title) {
+    pub(crate) fn drop(&mut self, title: &Title) {
         for (number, stake) in self.all.remove(title).into_iter().flatten().enumerate() {
             if let Some(here) = self.paths.get_mut(&stake.at) {
                 here.remove(&(title.clone(), number));

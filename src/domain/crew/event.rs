@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Member, Role, Standing};
-use crate::base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
-use crate::domain::event::{Change, EventKind};
-use crate::domain::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
+use crate::event::{Change, EventKind};
+use crate::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
+use provost_base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
 
 /// An event of a crew. Its actor is the member that did it, unless the variant says otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

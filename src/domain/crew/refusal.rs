@@ -1,7 +1,7 @@
 //! Refusals of the crew's rules.
 
-use crate::base::AgentId;
-use crate::domain::AssignmentState;
+use crate::AssignmentState;
+use provost_base::AgentId;
 
 /// Why a verb of the crew was turned down; nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::JobState;
-use crate::base::Timestamp;
+use provost_base::Timestamp;
 
 /// The name of a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

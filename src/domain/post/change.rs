@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Correspondent, Desk, Footprint, Question, Standoff};
-use crate::base::{EventSeq, PostSeq, Slug, Timestamp};
+use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub enum PostChange {
 }
 
 impl PostChange {
-    pub(in crate::domain) fn apply(&self, desk: &mut Desk) {
+    pub(crate) fn apply(&self, desk: &mut Desk) {
         match self {
             PostChange::File { n, to, .. } => to.iter().for_each(|to| desk.filed(to, *n)),
             PostChange::Newest(to, n) => desk.filed(to, *n),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::standoff::Key;
 use super::{Correspondent, Footprint, Place, Post, Standoff, roster, slug};
-use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
-use crate::domain::Share;
+use crate::Share;
+use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
 /// How long a question that was asked again is taken for the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
@@ -267,7 +267,7 @@ impl Desk {
         due.filter_map(|(_, key)| self.standoffs.get(key).cloned()).collect()
     }
 
-    pub(in crate::domain) fn next_deadline(&self, window: Ttl) -> Option<Timestamp> {
+    pub(crate) fn next_deadline(&self, window: Ttl) -> Option<Timestamp> {
         self.undecided.first().map(|(since, _)| since.after(window))
     }
 

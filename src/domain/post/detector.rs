@@ -16,9 +16,9 @@ use super::footprint::{shared, shown};
 use super::publish::Round;
 use super::standoff::Key;
 use super::{Footprint, Owner, Place, Post, PostChange, PostSettings, Standoff, supervisor};
-use crate::base::limits::STANDOFFS_MAX;
-use crate::base::{AgentId, PostSeq, Slug, Timestamp};
-use crate::domain::{Change, Outbox, Refusal, State};
+use crate::{Change, Outbox, Refusal, State};
+use provost_base::limits::STANDOFFS_MAX;
+use provost_base::{AgentId, PostSeq, Slug, Timestamp};
 
 /// Every finding of the daemon begins with this, so that agents can tell it from a reviewer's.
 const TAG: &str = "[conflict-detector]";
@@ -50,7 +50,7 @@ impl Round<'_> {
     }
 
     /// Tells an agent what stands in its way.
-    pub(in crate::domain) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
+    pub(crate) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
         let errors = vec![format!("{TAG} {error}").into()];
         self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors }).map(drop)
     }
@@ -283,7 +283,7 @@ fn named(slug: &Slug) -> AgentId {
 
 impl State {
     /// Decides what to make of those who have changed one file for too long.
-    pub(in crate::domain) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
+    pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
         for case in self.desk.overdue(now, settings.window) {

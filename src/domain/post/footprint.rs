@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::paths::Place;
 use super::{IntendedFile, Post, Region, Source, slug};
-use crate::base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
-use crate::base::{PostSeq, Slug, Timestamp};
+use provost_base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
+use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everything that is known of an agent's files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -233,6 +233,6 @@ fn plain_name(region: &Region) -> String {
 }
 
 /// The one who wrote a name.
-pub(super) fn of(name: &crate::base::AgentId) -> Slug {
+pub(super) fn of(name: &provost_base::AgentId) -> Slug {
     slug(name.as_str())
 }

@@ -12,9 +12,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Post, Source, shortened};
-use crate::base::limits::ROSTER_TEXT_MAX;
-use crate::base::{AgentId, Slug, Timestamp};
-use crate::domain::Share;
+use crate::Share;
+use provost_base::limits::ROSTER_TEXT_MAX;
+use provost_base::{AgentId, Slug, Timestamp};
 
 /// An agent that has an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Slugs: one name for all spellings of an agent's name, and the name that the broker's clients
 //! derive from a branch.
 
-use crate::base::Slug;
-use crate::base::limits::ID_LEN_MAX;
-use crate::base::small;
+use provost_base::Slug;
+use provost_base::limits::ID_LEN_MAX;
+use provost_base::small;
 
 /// Small letters; a slash becomes a dash, several dashes one, none at the ends. `feat/x` and `feat-x` are the same agent,
 /// as the broker's clients have it. Other characters stay, and so does a name as a whole that would have nothing but

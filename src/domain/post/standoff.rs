@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Slug, Timestamp};
+use provost_base::{Slug, Timestamp};
 
 /// A case of two agents that change one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Queries of a caller that is about to write files.
 
 use super::View;
-use crate::base::{AgentId, RepoPath, Timestamp};
-use crate::domain::{Stake, State};
+use crate::{Stake, State};
+use provost_base::{AgentId, RepoPath, Timestamp};
 
 /// The stake that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]

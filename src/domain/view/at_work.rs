@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::View;
-use crate::base::limits::AT_WORK_ROWS_MAX;
-use crate::base::{AgentId, Slug, TaskId, Timestamp, Ttl};
-use crate::domain::post::slug;
-use crate::domain::{
+use crate::post::slug;
+use crate::{
     Assignment, AssignmentState, Claim, Hold, Member, Stake, StakeKind, State, TaskState, Transfer,
     TransferState,
 };
+use provost_base::limits::AT_WORK_ROWS_MAX;
+use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
 
 /// The facts that concern one agent: other agents, their holds, and the work that is requested from it.
 #[derive(Clone, Debug)]

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::{Foreign, View};
-use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
-use crate::domain::command::{Conflict, DeclareIntent};
-use crate::domain::{
-    Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState,
-};
+use crate::command::{Conflict, DeclareIntent};
+use crate::{Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState};
+use provost_base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
 
 /// The crew with its claims, assignments and transfers.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{KnownAgent, KnownAgents, LiveTasks, View};
-use crate::base::{AgentId, Timestamp};
-use crate::domain::{Door, State, Task, TaskState};
+use crate::{Door, State, Task, TaskState};
+use provost_base::{AgentId, Timestamp};
 
 /// Others than the crew, empty unless `show_foreign` is set.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{Digest, JobId, Timestamp};
-use crate::domain::{Job, JobKind, State};
+use crate::{Job, JobKind, State};
+use provost_base::{Digest, JobId, Timestamp};
 
 /// The job of this id, if it is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{AgentId, MailSeq, Timestamp};
-use crate::domain::{Mail, State};
+use crate::{Mail, State};
+use provost_base::{AgentId, MailSeq, Timestamp};
 
 /// An agent's mail after a number, oldest first.
 #[derive(Clone, Debug)]

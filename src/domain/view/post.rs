@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{PostSeq, Slug, Timestamp};
-use crate::domain::post::{Correspondent, Question};
-use crate::domain::{Overlap, State};
+use crate::post::{Correspondent, Question};
+use crate::{Overlap, State};
+use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everybody who has said where they stand, by name.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{Mode, Run, Seeker, Way, name_of};
-use crate::base::later::is_module;
-use crate::effects::git::absolute;
-use crate::effects::lines::Word;
-use crate::effects::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
-use crate::jail::Missing;
-use crate::system;
+use crate::git::absolute;
+use crate::lines::Word;
+use crate::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
+use provost_base::later::is_module;
+use provost_jail::Missing;
+use provost_system as system;
 
 /// Words of interpreters of their own, before the script: `deno run`, `tsx watch`.
 const OWN_WORDS: [&str; 4] = ["run", "serve", "test", "watch"];

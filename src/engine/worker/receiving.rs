@@ -17,17 +17,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Worker;
-use crate::base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
-use crate::domain::command::Publish;
-use crate::domain::post::{Post, Received, Source};
-use crate::domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
-use crate::store::{Store, StoreError};
+use provost_base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
+use provost_domain::command::Publish;
+use provost_domain::post::{Post, Received, Source};
+use provost_domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
+use provost_store::{Store, StoreError};
 
 /// How long acknowledged messages wait for more.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
 
 /// Where a publisher waits for the outcome.
-pub(in crate::engine) type Publisher = oneshot::Sender<Result<(), Refusal>>;
+pub(crate) type Publisher = oneshot::Sender<Result<(), Refusal>>;
 
 /// Messages that are not on record yet.
 #[derive(Default)]
@@ -180,7 +180,7 @@ fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
 ///
 /// # Errors
 /// When they cannot be; they are still kept then.
-pub(in crate::engine) fn recover(
+pub(crate) fn recover(
     core: &mut Core,
     received: &[Received],
     store: &mut dyn Store,

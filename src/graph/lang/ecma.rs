@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Rules, Settings, ecma_settings, rules_at};
-use crate::graph::Files;
-use crate::graph::modules::{Tries, folder_of, joined};
-use crate::graph::outline::Outline;
-use crate::graph::resolve::{Resolver, Value};
+use crate::Files;
+use crate::modules::{Tries, folder_of, joined};
+use crate::outline::Outline;
+use crate::resolve::{Resolver, Value};
 
 pub(super) const RULES: Rules = Rules {
     ends: &[".d.ts", ".d.mts", ".d.cts", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"],

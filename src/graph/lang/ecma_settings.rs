@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::base::jsonc;
-use crate::base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
-use crate::graph::modules::{folder_of, joined};
+use crate::modules::{folder_of, joined};
+use provost_base::jsonc;
+use provost_base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
 
 /// The settings of a repository, by file.
 #[derive(Default, Debug)]

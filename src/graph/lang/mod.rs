@@ -10,7 +10,7 @@ use super::Files;
 use super::modules::Tries;
 use super::outline::Outline;
 use super::resolve::{Resolver, Value};
-use crate::syntax::{Language, language_of};
+use provost_syntax::{Language, language_of};
 
 /// The module rules of a family of languages.
 pub(super) struct Rules {

@@ -4,18 +4,18 @@
 
 use std::io;
 
-use crate::jail::control::REFUSED;
+use crate::control::REFUSED;
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::control::{SetupError, Step};
+use crate::control::{SetupError, Step};
 #[cfg(not(windows))]
-use crate::jail::host::Facts;
-use crate::jail::launch::{Groups, Handle};
+use crate::host::Facts;
+use crate::launch::{Groups, Handle};
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::launch::{Running, Supervisor};
+use crate::launch::{Running, Supervisor};
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::output::LiveOutput;
+use crate::output::LiveOutput;
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::plan::Plan;
+use crate::plan::Plan;
 
 /// There is no supervisor on this system.
 pub(super) fn main() -> ! {
@@ -24,7 +24,7 @@ pub(super) fn main() -> ! {
 
 /// Refuses, whatever is asked.
 #[cfg(not(any(target_os = "macos", windows)))]
-pub(in crate::jail) async fn start(
+pub(crate) async fn start(
     _supervisor: &Supervisor,
     _request: (Vec<u8>, Vec<Handle>),
     _plan: &Plan,
@@ -38,7 +38,7 @@ pub(in crate::jail) async fn start(
 
 /// What the host offers: nothing that is used yet.
 #[cfg(not(windows))]
-pub(in crate::jail) fn host_facts() -> Facts {
+pub(crate) fn host_facts() -> Facts {
     Facts { seatbelt: cfg!(target_os = "macos"), ..Facts::default() }
 }
 
@@ -72,6 +72,6 @@ pub fn sweep_orphans() -> u32 {
 }
 
 /// Nothing to make ready on this system.
-pub(in crate::jail) fn prepare_groups() -> Option<Groups> {
+pub(crate) fn prepare_groups() -> Option<Groups> {
     None
 }

@@ -24,15 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::kept;
 use super::{Mcp, Settings, session, stdio};
-use crate::api::wire;
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
-use crate::base::{AgentId, Digest};
-use crate::client::Client;
-use crate::domain::{Door, Principal};
-use crate::protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
-use crate::transport::http::Untaken;
+use provost_api::wire;
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
+use provost_base::{AgentId, Digest};
+use provost_client::Client;
+use provost_domain::{Door, Principal};
+use provost_protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
+use provost_transport::http::Untaken;
 use sessions::Sessions;
 
 /// Makes a client that speaks to the daemon as this principal, with this token if it has shown one.

@@ -8,12 +8,12 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::Fault;
-use crate::api::wire;
-use crate::base::visible;
-use crate::client::Client;
-use crate::client::approvals::{facts, words};
-use crate::protocols::loopback::html::{CONTENT_POLICY, escaped};
-use crate::protocols::loopback::{Answer, whole};
+use provost_api::wire;
+use provost_base::visible;
+use provost_client::Client;
+use provost_client::approvals::{facts, words};
+use provost_protocols::loopback::html::{CONTENT_POLICY, escaped};
+use provost_protocols::loopback::{Answer, whole};
 
 /// As whom the pages read, where no token says it.
 pub(super) const READER: &str = "approval-page";

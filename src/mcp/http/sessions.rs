@@ -16,12 +16,12 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::Fault;
-use crate::auth::peer::process_of_ours;
-use crate::base::AgentId;
-use crate::base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
-use crate::client::Client;
-use crate::domain::ProcessMark;
-use crate::mcp::eras::Announcing;
+use crate::eras::Announcing;
+use provost_auth::peer::process_of_ours;
+use provost_base::AgentId;
+use provost_base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
+use provost_client::Client;
+use provost_domain::ProcessMark;
 
 /// Where the library keeps them, over transports that say in answer to `initialize` what it does not know.
 #[derive(Default)]

@@ -6,9 +6,9 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::{Trees, WORKING_DIR};
-use crate::base::normalised_path;
-use crate::mcp::tool::Fault;
-use crate::mcp::words::one_line;
+use crate::tool::Fault;
+use crate::words::one_line;
+use provost_base::normalised_path;
 
 /// The member that has them.
 const MEMBER: &str = "watch_patterns";

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed, more, one_line, short};
+use crate::call::Call;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed, more, one_line, short};
+use provost_api::wire;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![

@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::base::limits::MCP_PAGE_ROWS_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{first_of, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{first_of, listed, more, named, one_line, short};
+use provost_api::wire;
+use provost_base::limits::MCP_PAGE_ROWS_MAX;
 
 /// Longest signature that is shown, in characters.
 const SHOWN_CHARS: usize = 1_000;

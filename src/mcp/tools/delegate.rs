@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::tasks::{in_words, short};
 use super::workers;
-use crate::api::wire;
-use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said, done};
-use crate::mcp::{dialog, eras, handles};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said, done};
+use crate::{dialog, eras, handles};
+use provost_api::wire;
+use provost_base::limits::MCP_WAIT_S_MAX;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -174,7 +174,7 @@ fn started(begun: wire::Delegated) -> CallToolResult {
 }
 
 /// What is said of a task that is over to a host that has followed it by itself.
-pub(in crate::mcp) fn outcome(task: &wire::Task) -> CallToolResult {
+pub(crate) fn outcome(task: &wire::Task) -> CallToolResult {
     let answer = Delegated {
         task_id: task.id.clone(),
         state: task.state.clone(),

@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::reports::Status;
-use crate::api::wire;
-use crate::base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
-use crate::mcp::call::Call;
-use crate::mcp::page::fitting;
-use crate::mcp::raw;
-use crate::mcp::tool::{About, AliasFault, Entry, Kind};
-use crate::mcp::words::{one_line, short};
+use crate::call::Call;
+use crate::page::fitting;
+use crate::raw;
+use crate::tool::{About, AliasFault, Entry, Kind};
+use crate::words::{one_line, short};
+use provost_api::wire;
+use provost_base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
 
 /// How long a result is waited for: twenty looks, 400 ms apart, as DevIt's server does it.
 const RESULT_WAIT: Duration = Duration::from_millis(20 * 400);

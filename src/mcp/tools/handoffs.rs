@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, first_of, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, first_of, listed, more, named, one_line, short};
+use provost_api::wire;
 
 /// Longest text that is shown, in characters.
 const SHOWN_CHARS: usize = 4_000;

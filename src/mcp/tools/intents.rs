@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed, more, named, one_line, short};
+use provost_api::wire;
 
 /// Longest description that is shown, in characters.
 const SHOWN_CHARS: usize = 500;
@@ -91,8 +91,8 @@ pub(super) fn intent(it: wire::Intent) -> Intent {
         intent_id: it.id,
         agent: it.agent,
         description: short(&it.description, SHOWN_CHARS),
-        files: crate::mcp::words::first_of(&files, PLACES),
-        symbols: crate::mcp::words::first_of(&it.symbols, PLACES),
+        files: crate::words::first_of(&files, PLACES),
+        symbols: crate::words::first_of(&it.symbols, PLACES),
         status: it.status,
         declared_at: it.declared_at,
         expires_at: it.expires_at,
@@ -152,7 +152,7 @@ impl From<wire::Told> for Told {
 pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize) {
     let all = conflicts.len();
     let short = conflicts.into_iter().map(Told::from);
-    let (shown, _) = page::fitting(short, crate::base::limits::MCP_PAGE_ROWS_MAX);
+    let (shown, _) = page::fitting(short, provost_base::limits::MCP_PAGE_ROWS_MAX);
     let left = all - shown.len();
     (shown, more + left)
 }

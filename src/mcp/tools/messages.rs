@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed};
+use crate::call::Call;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed};
+use provost_api::wire;
+use provost_base::limits::MCP_WAIT_S_MAX;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::wire;
-use crate::base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
-use crate::client::{Client, ClientError};
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use crate::call::Call;
+use crate::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use provost_api::wire;
+use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
+use provost_client::{Client, ClientError};
 
 /// How wide a small picture is at most, in pixels, when the caller names no width.
 const THUMB_WIDTH: u32 = 480;

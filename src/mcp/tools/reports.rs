@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use provost_api::wire;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![

@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::wire;
-use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
-use crate::jail::plain_text;
-use crate::mcp::beat::{Beat, Heard};
-use crate::mcp::call::Call;
-use crate::mcp::handles::is_over;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{self, fenced, listed};
+use crate::beat::{Beat, Heard};
+use crate::call::Call;
+use crate::handles::is_over;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{self, fenced, listed};
+use provost_api::wire;
+use provost_base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
+use provost_jail::plain_text;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -99,7 +99,7 @@ const USED_CHARS: usize = 300;
 /// Longest goal and summary that are shown.
 const SHOWN_CHARS: usize = 500;
 
-pub(in crate::mcp) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let mut chars = text.chars();
     let begin: String = chars.by_ref().take(SHOWN_CHARS).collect();
     if chars.next().is_some() { format!("{begin}…") } else { begin }
@@ -150,7 +150,7 @@ fn result(it: &wire::Task) -> Option<Value> {
 }
 
 /// Where a task stands, in a sentence.
-pub(in crate::mcp) fn in_words(it: &wire::Task) -> String {
+pub(crate) fn in_words(it: &wire::Task) -> String {
     let said = it.notes.last().map(|note| format!(": {}", short(&note.summary))).unwrap_or_default();
     match it.approval {
         Some(approval) => format!("Task {} waits for approval {approval}.", it.id),

@@ -12,12 +12,12 @@ use tokio::sync::oneshot;
 
 use super::intents::{Told, in_words, intent, told};
 use super::locks::Held;
-use crate::api::wire;
-use crate::base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
-use crate::client::{Client, ClientError};
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{listed, one_line};
+use provost_api::wire;
+use provost_base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
+use provost_client::{Client, ClientError};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{listed, one_line};
+use provost_api::wire;
 
 /// The longest reason that is shown, in characters.
 const WHY_CHARS: usize = 300;

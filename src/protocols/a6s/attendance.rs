@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::JobId;
-use crate::base::limits::A6S_WATCHED_MAX;
+use provost_base::JobId;
+use provost_base::limits::A6S_WATCHED_MAX;
 
 /// Counts for each question the requests that wait for its answer. Clones share the counts.
 #[derive(Clone, Default)]

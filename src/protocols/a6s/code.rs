@@ -13,8 +13,8 @@ use super::envelope::{Fault, Said};
 use super::map::{artifact, execution_id, review, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{OfCode, ReviewType};
-use crate::agents::{CodeAsk, CodeQuestion, CodeResult};
-use crate::domain::{Job, JobState};
+use provost_agents::{CodeAsk, CodeQuestion, CodeResult};
+use provost_domain::{Job, JobState};
 
 impl A6s {
     /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::call::{Call, is_empty_list};
 use super::wire;
-use crate::base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
-use crate::domain::Refusal;
+use provost_base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
+use provost_domain::Refusal;
 
 /// A sentence for the asker. Never empty: an empty one counts as success with some.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,18 +7,19 @@
 //!
 //! A connection that starts an execution watches it before it begins. The hub holds back what happens until
 //! the answer to the start is on its way.
+//!
+//! The time is an argument and the hub waits for nothing: it says when the rest of an event is due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 
 use super::{envelope, wire};
-use crate::base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
-use crate::transport::websocket::{Code, Outbox, Topic};
+use provost_base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
+use provost_transport::websocket::{Code, Outbox, Topic};
 
 /// Something that clients want to know.
 #[derive(Clone, Debug)]
@@ -103,6 +104,15 @@ struct News {
     passing: Option<Topic>,
 }
 
+/// An event waits until it may be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Later {
+    /// What it is about.
+    pub about: Box<str>,
+    /// When [`Hub::tell_waiting`] has to be called.
+    pub at: Instant,
+}
+
 /// Holds back the events about a subject for one connection, until it is released or dropped.
 pub struct Hold {
     hub: Hub,
@@ -173,45 +183,33 @@ impl Hub {
         Hold { hub: self.clone(), listener, subject: subject.into(), watched, released: false }
     }
 
-    /// Tells those whom it concerns. Does not wait; must be called within the runtime.
-    pub fn tell(&self, mut told: Told) {
+    /// Tells those whom it concerns, or keeps it until it may be told and says when that is. Where something waits
+    /// already, this takes its place and its time.
+    #[must_use]
+    pub fn tell(&self, mut told: Told, now: Instant) -> Option<Later> {
         let mut book = self.book();
         let subject = book.subject(told.about());
         if subject.over {
-            return;
+            return None;
         }
         subject.hold_level(&mut told);
-        let now = Instant::now();
         match subject.judge(&told, now) {
             Due::Now => book.send(&told, now),
             Due::Never => {}
-            Due::At(then) => {
-                let scheduled = subject.waiting.replace(told.clone()).is_some();
-                drop(book);
-                if !scheduled {
-                    tokio::spawn(self.clone().tell_later(told, then));
-                }
+            Due::At(at) => {
+                let about = told.about().into();
+                return subject.waiting.replace(told).is_none().then_some(Later { about, at });
             }
         }
-    }
-
-    async fn tell_later(self, told: Told, mut then: Instant) {
-        loop {
-            tokio::time::sleep_until(then).await;
-            match self.tell_waiting(told.about()) {
-                Some(later) => then = later,
-                None => return,
-            }
-        }
+        None
     }
 
     /// Sends the waiting progress if it is time. Returns when it will be, if something
     /// else was sent meanwhile.
-    fn tell_waiting(&self, about: &str) -> Option<Instant> {
+    pub fn tell_waiting(&self, about: &str, now: Instant) -> Option<Instant> {
         let mut book = self.book();
         let subject = book.subjects.get_mut(about)?;
         let told = subject.waiting.take().filter(|_| !subject.over)?;
-        let now = Instant::now();
         match subject.judge(&told, now) {
             Due::Now => book.send(&told, now),
             Due::Never => {}

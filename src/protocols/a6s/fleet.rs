@@ -4,8 +4,8 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::map::used;
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
-use crate::agents::{self, Agents, Availability, FleetMember, Role};
-use crate::base::AgentId;
+use provost_agents::{self as agents, Agents, Availability, FleetMember, Role};
+use provost_base::AgentId;
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.

@@ -9,11 +9,11 @@ use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
-use crate::agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
-use crate::base::JobId;
-use crate::base::limits::A6S_LISTED_MAX;
-use crate::domain::command::NoteFeedback;
-use crate::domain::{Job, JobKind, JobResult, Refusal};
+use provost_agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
+use provost_base::JobId;
+use provost_base::limits::A6S_LISTED_MAX;
+use provost_domain::command::NoteFeedback;
+use provost_domain::{Job, JobKind, JobResult, Refusal};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {

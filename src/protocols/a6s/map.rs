@@ -1,9 +1,9 @@
 //! Jobs as editors see them. A6s 3.0, and 5 where document and clients differ.
 
 use super::wire;
-use crate::agents::{Issue, Pulse, Review};
-use crate::base::JobId;
-use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
+use provost_agents::{Issue, Pulse, Review};
+use provost_base::JobId;
+use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
 
 /// A job as an execution.
 pub(super) fn execution_id(job: &JobId) -> String {

@@ -31,23 +31,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
-use crate::agents::{AgentService, CodeQuestion, ScanFor};
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::AgentId;
-use crate::base::limits::{
-    A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
-    LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
-};
-use crate::domain::{Door, Principal};
-use crate::service::Provost;
-use crate::transport::accept::Guard;
-use crate::transport::http::{BodyLimits, Room};
-use crate::transport::websocket::{Waiting, accept_key};
 use attendance::Attendance;
 use call::Call;
 pub use envelope::Fault;
 use events::Hub;
+use provost_agents::{AgentService, CodeQuestion, ScanFor};
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::AgentId;
+use provost_base::limits::{
+    A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
+    LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
+};
+use provost_domain::{Door, Principal};
+use provost_service::Provost;
+use provost_transport::accept::Guard;
+use provost_transport::http::{BodyLimits, Room};
+use provost_transport::websocket::{Waiting, accept_key};
 use session::{Outcome, Session};
 
 /// The path of the WebSocket.

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::A6s;
 use super::events::Told;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
-use crate::agents::{KEPT_WITHIN, Pulse};
-use crate::base::JobId;
-use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
+use provost_agents::{KEPT_WITHIN, Pulse};
+use provost_base::JobId;
+use provost_domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 
 impl A6s {
     /// Tells editors what becomes of jobs, until the daemon stops.
@@ -54,6 +54,21 @@ impl A6s {
         self.told().cancel();
     }
 
+    /// Tells it now, or as soon as it may be told.
+    fn tell_on_time(&self, told: Told) {
+        let Some(mut later) = self.hub().tell(told, Instant::now().into_std()) else { return };
+        let hub = self.hub().clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep_until(later.at.into()).await;
+                match hub.tell_waiting(&later.about, Instant::now().into_std()) {
+                    Some(at) => later.at = at,
+                    None => return,
+                }
+            }
+        });
+    }
+
     async fn tell_end_of(&self, job: &JobId) {
         if let Ok(job) = self.service().job(job).await {
             self.tell_end(&job).await;
@@ -70,7 +85,7 @@ impl A6s {
                 let progress = if *state == PhaseState::Completed { 100 } else { 0 };
                 let execution = execution_id(&job.id).into();
                 let (phase, status) = (name.word(), state.word());
-                self.hub().tell(Told::Phase { execution, phase, status, progress });
+                self.tell_on_time(Told::Phase { execution, phase, status, progress });
             }
             // Its run is being stopped, and then it is known what it has changed.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
@@ -87,7 +102,7 @@ impl A6s {
     fn tell_task(&self, job: &Job) {
         let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
         let (task, status) = (task_id(&job.id).into(), job.state.word());
-        self.hub().tell(Told::Task { task, status, progress });
+        self.tell_on_time(Told::Task { task, status, progress });
     }
 
     /// A job without files is nothing that an editor could look at.
@@ -117,7 +132,7 @@ impl A6s {
         {
             let execution = execution_id(&job.id).into();
             let (phase, status) = (name.word(), phase.state.word());
-            self.hub().tell(Told::Phase { execution, phase, status, progress: 0 });
+            self.tell_on_time(Told::Phase { execution, phase, status, progress: 0 });
         }
         let whole = match self.whole(job, result, None).await {
             Ok(whole) => whole,
@@ -126,7 +141,7 @@ impl A6s {
             }
         };
         let Ok(result) = serde_json::value::to_raw_value(&whole) else { return };
-        self.hub().tell(Told::Complete { execution: execution_id(&job.id).into(), result });
+        self.tell_on_time(Told::Complete { execution: execution_id(&job.id).into(), result });
     }
 
     fn tell_pulse(&self, pulse: Pulse) {
@@ -141,7 +156,7 @@ impl A6s {
             None if IN_BACKGROUND.contains(&kind) => running(&job, progress),
             None => return,
         };
-        self.hub().tell(told);
+        self.tell_on_time(told);
     }
 }
 

@@ -15,15 +15,15 @@ use tokio::time::timeout;
 use super::A6s;
 use super::envelope::{Fault, Request, Said, answer};
 use super::events::{Hold, Holds, Listener};
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
-use crate::domain::Principal;
-use crate::protocols::loopback::Upgraded;
-use crate::protocols::proven::ended;
-use crate::transport::accept::Guard;
-use crate::transport::http::Taken;
-use crate::transport::websocket::{Code, Outbox, Unsent, serve};
+use crate::loopback::Upgraded;
+use crate::proven::ended;
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
+use provost_domain::Principal;
+use provost_transport::accept::Guard;
+use provost_transport::http::Taken;
+use provost_transport::websocket::{Code, Outbox, Unsent, serve};
 
 /// A message up to this size, in bytes, is read where it arrives. A larger one is read on a thread of its
 /// own, since reading it would delay other connections.

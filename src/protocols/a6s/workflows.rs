@@ -5,9 +5,9 @@ use super::envelope::{Fault, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
-use crate::agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
-use crate::config::BUILT_IN_FILE;
-use crate::domain::{Job, JobKind, JobResult, JobState};
+use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
+use provost_config::BUILT_IN_FILE;
+use provost_domain::{Job, JobKind, JobResult, JobState};
 
 /// The method, as agents are asked whether they take it.
 const RUN: &str = "workflows.run";

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::route::decoded;
-use crate::base::{AgentId, Json};
+use provost_base::{AgentId, Json};
 
 /// The members of a request. A body that is not JSON by its type counts as none, as do lists.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::domain::{CrewRefusal, Refusal, RefusalKind};
-use crate::service::SettleFault;
-use crate::transport::http::Untaken;
+use provost_domain::{CrewRefusal, Refusal, RefusalKind};
+use provost_service::SettleFault;
+use provost_transport::http::Untaken;
 
 /// What is answered instead of what was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ids, wire};
-use crate::base::PostSeq;
-use crate::domain::post::Post;
-use crate::domain::{
+use provost_base::PostSeq;
+use provost_domain::post::Post;
+use provost_domain::{
     Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
     Seen, Standing, Transfer, TransferState, Version,
 };

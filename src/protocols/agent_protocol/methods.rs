@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use super::body::Members;
 use super::fault::Fault;
 use super::{AgentProtocol, foreign, ids, map, wire};
-use crate::auth::caller::Caller;
-use crate::auth::names::is_same;
-use crate::base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
-use crate::domain::command::{
+use provost_auth::caller::Caller;
+use provost_auth::names::is_same;
+use provost_base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
+use provost_domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
-use crate::domain::view::{
+use provost_domain::view::{
     CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
 };
-use crate::domain::{Note, Principal, Refusal, Role, Verb};
-use crate::service::Restore;
+use provost_domain::{Note, Principal, Refusal, Role, Verb};
+use provost_service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
 pub(super) type Said = Result<(StatusCode, String), Fault>;

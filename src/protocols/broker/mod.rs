@@ -26,16 +26,16 @@ pub use map::{entry, message, read};
 
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use super::proven::while_proven;
-use crate::auth::caller::Caller;
-use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
-use crate::base::{AgentId, PostSeq, Slug, Timestamp};
-use crate::domain::command::AddressAgent;
-use crate::domain::post::{slug, slug_of_branch};
-use crate::domain::view::Roster;
-use crate::domain::{Door, Principal};
-use crate::service::{Checkouts, Letter, Letters, Provost};
-use crate::transport::http::Untaken;
 use map::Fault;
+use provost_auth::caller::Caller;
+use provost_base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
+use provost_base::{AgentId, PostSeq, Slug, Timestamp};
+use provost_domain::command::AddressAgent;
+use provost_domain::post::{slug, slug_of_branch};
+use provost_domain::view::Roster;
+use provost_domain::{Door, Principal};
+use provost_service::{Checkouts, Letter, Letters, Provost};
+use provost_transport::http::Untaken;
 use query::Query;
 use wire::{BrokerMessage, Identity, Status, WatchRequest};
 

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::map;
 use super::wire::{self, Code, Fault};
 use super::{Carried, Next, Talk, unsigned};
-use crate::auth::keys::{Keys, Role};
-use crate::auth::role::{self, Standing};
-use crate::base::{AgentId, Digest, Json, Secret, Ttl};
-use crate::domain::Principal;
-use crate::transport::lines::{self, write_line};
+use provost_auth::keys::{Keys, Role};
+use provost_auth::role::{self, Standing};
+use provost_base::{AgentId, Digest, Json, Secret, Ttl};
+use provost_domain::Principal;
+use provost_transport::lines::{self, write_line};
 
 /// How long a session token is good for.
 const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);

@@ -5,14 +5,14 @@ use uuid::Uuid;
 
 use super::meeting::{met_payload, wanted_payload};
 use super::wire::{self, Code, Fault};
-use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
-use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
-use crate::domain::{
+use provost_base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
+use provost_domain::command::{AckTask, AnswerApproval, Register, ReportTask};
+use provost_domain::{
     Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
     Tool, Verdict,
 };
-use crate::service::{Snapshot, TaskFilter};
+use provost_service::{Snapshot, TaskFilter};
 
 /// DevIt 1.5: a delegation without a timeout has half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
@@ -100,7 +100,7 @@ pub(super) fn order(
         return_to,
         tool: Tool {
             name: text(order.action).unwrap_or_else(|| "unknown".into()),
-            path: order.path.as_deref().map(|it| crate::base::normalised_path(it).into()),
+            path: order.path.as_deref().map(|it| provost_base::normalised_path(it).into()),
             command: command.map(Into::into),
             max_bytes: order.max_bytes,
             timeout_s: order.timeout_secs,

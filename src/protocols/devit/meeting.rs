@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::base::{AgentId, Fence, RepoPath, Timestamp};
-use crate::domain::{Stake, StakeKind};
+use provost_base::{AgentId, Fence, RepoPath, Timestamp};
+use provost_domain::{Stake, StakeKind};
 
 /// An agent has a place through another door.
 pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {

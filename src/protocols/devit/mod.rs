@@ -23,26 +23,26 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::FrontDoor;
-use crate::auth::frame::{Form, Frame, Outgoing};
-use crate::auth::keys::KeyRing;
-use crate::auth::names::Names;
-use crate::auth::peer::PeerId;
-use crate::auth::replay::ReplayGuard;
-use crate::auth::role::Standing;
-use crate::auth::token::Tokens;
-use crate::auth::{Rejected, UNSEEN};
-use crate::base::limits::TTL_MAX_MS;
-use crate::base::{AgentId, Digest, Secret, Timestamp};
-use crate::domain::{Mail, Principal, Refusal};
-use crate::engine::Slot;
-use crate::service::Provost;
-use crate::transport::Stream;
-use crate::transport::accept::Guard;
-use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use inside::Inside;
 pub use inside::{Way, WorkerDoor};
 use map::Message;
 pub use notice::hook_words;
+use provost_auth::frame::{Form, Frame, Outgoing};
+use provost_auth::keys::KeyRing;
+use provost_auth::names::Names;
+use provost_auth::peer::PeerId;
+use provost_auth::replay::ReplayGuard;
+use provost_auth::role::Standing;
+use provost_auth::token::Tokens;
+use provost_auth::{Rejected, UNSEEN};
+use provost_base::limits::TTL_MAX_MS;
+use provost_base::{AgentId, Digest, Secret, Timestamp};
+use provost_domain::{Mail, Principal, Refusal};
+use provost_engine::Slot;
+use provost_service::Provost;
+use provost_transport::Stream;
+use provost_transport::accept::Guard;
+use provost_transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use wire::Fault;
 
 /// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.
@@ -156,8 +156,8 @@ impl Devit {
         options: Options,
         now: fn() -> Timestamp,
     ) -> Self {
-        let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
-        let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
+        let budget = ByteBudget::new(provost_base::limits::UNPROVEN_BYTES_MAX);
+        let tokens = Arc::new(Tokens::new(provost_base::limits::TOKENS_MAX));
         let replay = Arc::new(replay);
         let lock = Lock::Ring(names.keys().clone());
         Self(Arc::new(Parts { provost, lock, names, replay, tokens, budget, options, now }))

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::base::Json;
+use provost_base::Json;
 
 /// The name the daemon goes by on this door.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";

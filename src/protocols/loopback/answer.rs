@@ -12,8 +12,8 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
-use crate::transport::accept::Busy;
-use crate::transport::sse::EventStream;
+use provost_transport::accept::Busy;
+use provost_transport::sse::EventStream;
 
 /// The answer of a door to a request.
 pub type Answer = Response<Reply>;

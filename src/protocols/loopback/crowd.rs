@@ -5,9 +5,9 @@
 
 use tokio::sync::Semaphore;
 
-use crate::auth::loopback::{KNOWS_PEERS, holders};
-use crate::base::limits::LOOPBACK_SPARE_MAX;
-use crate::transport::accept::Guard;
+use provost_auth::loopback::{KNOWS_PEERS, holders};
+use provost_base::limits::LOOPBACK_SPARE_MAX;
+use provost_transport::accept::Guard;
 
 /// Looks for the processes of one door's peers, one look at a time.
 pub(super) struct Crowd(Semaphore);

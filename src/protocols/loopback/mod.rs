@@ -46,24 +46,24 @@ use crowd::Crowd;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
-use crate::auth::caller::Caller;
-use crate::auth::line::Line;
-use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
-use crate::auth::names::Names;
-use crate::auth::peer::line_of;
-use crate::auth::{Rejected, bearer};
-use crate::base::limits::{
+use crate::proven::while_proven;
+use provost_auth::caller::Caller;
+use provost_auth::line::Line;
+use provost_auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
+use provost_auth::names::Names;
+use provost_auth::peer::line_of;
+use provost_auth::{Rejected, bearer};
+use provost_base::limits::{
     CARRIERS_LOOK_MS, LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX,
     LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
-use crate::domain::view::GoodToken;
-use crate::domain::{Door, Token};
-use crate::protocols::proven::while_proven;
-use crate::service::Provost;
-use crate::transport::accept::Guard;
-use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
-use crate::transport::loopback::Accepted;
-use crate::transport::patient::Patient;
+use provost_domain::view::GoodToken;
+use provost_domain::{Door, Token};
+use provost_service::Provost;
+use provost_transport::accept::Guard;
+use provost_transport::http::{BodyLimits, Room, Taken, Untaken, server};
+use provost_transport::loopback::Accepted;
+use provost_transport::patient::Patient;
 
 /// A protocol over loopback HTTP.
 pub trait LoopbackDoor: Send + Sync + 'static {

@@ -8,9 +8,9 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::auth::caller::Caller;
-use crate::base::limits::SOCKET_READ_MS_MAX;
-use crate::transport::patient::Patient;
+use provost_auth::caller::Caller;
+use provost_base::limits::SOCKET_READ_MS_MAX;
+use provost_transport::patient::Patient;
 
 /// A connection that is the door's own from now on.
 pub struct Upgraded {

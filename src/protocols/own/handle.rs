@@ -9,11 +9,11 @@ use super::inside::Known;
 use super::map::{self, Fault};
 use super::ties::Tied;
 use super::{Own, not_ones_own};
-use crate::api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
-use crate::auth::peer::PeerId;
-use crate::base::limits::OWN_WAIT_MS_MAX;
-use crate::domain::{Answer, JudgedVerb, Principal, Verb};
-use crate::protocols::proven::while_proven;
+use crate::proven::while_proven;
+use provost_api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
+use provost_auth::peer::PeerId;
+use provost_base::limits::OWN_WAIT_MS_MAX;
+use provost_domain::{Answer, JudgedVerb, Principal, Verb};
 
 pub(super) type Answered<T> = Result<T, Fault>;
 

@@ -10,12 +10,12 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::auth::role;
-use crate::base::ApprovalId;
-use crate::base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
-use crate::domain::Refusal;
-use crate::domain::view::WaitingOne;
+use provost_api::{endpoints, wire};
+use provost_auth::role;
+use provost_base::ApprovalId;
+use provost_base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
+use provost_domain::Refusal;
+use provost_domain::view::WaitingOne;
 
 /// What the key for dialogs is derived for.
 const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
@@ -57,7 +57,7 @@ impl Handles<endpoints::MyTask> for Own {
             return Err(map::fault(Refusal::TaskNotFound));
         }
         let seen = query.seen.unwrap_or_default();
-        let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+        let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
         Ok(map::task(&task))

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Own;
 use super::ties::Tied;
-use crate::api::{Reply, Request, wire};
-use crate::base::Digest;
-use crate::domain::Principal;
+use provost_api::{Reply, Request, wire};
+use provost_base::Digest;
+use provost_domain::Principal;
 
 /// The API, asked from inside.
 #[derive(Clone)]

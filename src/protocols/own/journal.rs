@@ -6,9 +6,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
 use super::stream::shape;
-use crate::api::{endpoints, wire};
-use crate::base::EventSeq;
-use crate::base::limits::EVENT_PAGE_MAX;
+use provost_api::{endpoints, wire};
+use provost_base::EventSeq;
+use provost_base::limits::EVENT_PAGE_MAX;
 
 impl Handles<endpoints::Events> for Own {
     async fn handle(&self, _call: &Call, query: wire::EventsQuery) -> Answered<wire::Events> {

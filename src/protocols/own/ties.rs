@@ -12,14 +12,14 @@ use std::time::Duration;
 use hyper::header::HeaderMap;
 
 use super::Own;
-use crate::api::wire;
-use crate::auth::peer::process_of_ours;
-use crate::auth::runs;
-use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
-use crate::base::{Fence, IntentId, RepoPath};
-use crate::domain::command::ReleaseLock;
-use crate::domain::view::ClaimsOf;
-use crate::domain::{IntentStatus, Principal, ProcessMark};
+use provost_api::wire;
+use provost_auth::peer::process_of_ours;
+use provost_auth::runs;
+use provost_base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
+use provost_base::{Fence, IntentId, RepoPath};
+use provost_domain::command::ReleaseLock;
+use provost_domain::view::ClaimsOf;
+use provost_domain::{IntentStatus, Principal, ProcessMark};
 
 /// How often a process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -14,8 +14,8 @@ use super::Wit;
 use super::asked::Asked;
 use super::map::Fault;
 use super::wire::{BadEnvelope, Envelope, response};
-use crate::base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
-use crate::transport::http::{BodyLimits, Taken, Untaken};
+use provost_base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
+use provost_transport::http::{BodyLimits, Taken, Untaken};
 
 /// The bounds of bodies at this door.
 pub(super) const BODIES: BodyLimits = BodyLimits {

@@ -5,10 +5,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::wire::{self, Faults};
-use crate::base::{AgentId, Fence, Timestamp};
-use crate::domain::command::Rival;
-use crate::domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
-use crate::service::ProposeFault;
+use provost_base::{AgentId, Fence, Timestamp};
+use provost_domain::command::Rival;
+use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
+use provost_service::ProposeFault;
 
 /// A refusal in wit's words.
 pub(super) struct Fault(pub(super) wire::Error);

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use super::asked::{Acquire, Asked, Check, Declare, Intents, Release, Written};
 use super::map::{self, Fault};
 use super::{Wit, rows, wire};
-use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
-use crate::domain::command::{NameAgent, Rival};
-use crate::domain::view::{SomeContracts, SomeIntents};
-use crate::domain::{Door, Principal, Refusal};
-use crate::service::{IntentOrder, LockOrder, Staged};
+use provost_base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
+use provost_domain::command::{NameAgent, Rival};
+use provost_domain::view::{SomeContracts, SomeIntents};
+use provost_domain::{Door, Principal, Refusal};
+use provost_service::{IntentOrder, LockOrder, Staged};
 
 type Answered = Result<Box<RawValue>, Fault>;
 

@@ -5,11 +5,11 @@ use serde_json::value::RawValue;
 
 use super::map::Fault;
 use super::wire::{self, Faults, members, string};
-use crate::auth::peer::process_of_ours;
-use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use crate::base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
-use crate::domain::ProcessMark;
-use crate::service::Checkouts;
+use provost_auth::peer::process_of_ours;
+use provost_base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
+use provost_base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
+use provost_domain::ProcessMark;
+use provost_service::Checkouts;
 
 /// What a request gives along, and from where absolute paths in it are understood.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::base::limits::WIT_ID_LEN_MAX;
+use provost_base::limits::WIT_ID_LEN_MAX;
 
 /// The version of the protocol.
 pub(super) const VERSION: &str = "1";

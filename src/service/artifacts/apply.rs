@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{Applied, kept_by, places, undo};
-use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
-use crate::base::{AgentId, ApplyId, Digest, RepoPath};
-use crate::domain::command::{ApplyBegun, EndApply, TellApplied};
-use crate::domain::view::InTheWay;
-use crate::domain::{AppliedFile, Refusal};
-use crate::service::Provost;
-use crate::workspace::apply_record::{Head, Pen, Side, Step, Totals};
-use crate::workspace::change_plan::{Order, Plan, Want, plan};
-use crate::workspace::file::{self, Done, Found, New};
+use crate::Provost;
+use provost_base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
+use provost_base::{AgentId, ApplyId, Digest, RepoPath};
+use provost_domain::command::{ApplyBegun, EndApply, TellApplied};
+use provost_domain::view::InTheWay;
+use provost_domain::{AppliedFile, Refusal};
+use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
+use provost_workspace::change_plan::{Order, Plan, Want, plan};
+use provost_workspace::file::{self, Done, Found, New};
 
 /// How often a store that is busy is asked again before the end of an apply is left to the next start.
 const TELL_TRIES: usize = 20;
@@ -222,7 +222,7 @@ impl Carrying {
 
 impl Provost {
     /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
-    pub(super) async fn submit_patiently<V: crate::domain::Verb + Clone>(&self, verb: V) -> bool {
+    pub(super) async fn submit_patiently<V: provost_domain::Verb + Clone>(&self, verb: V) -> bool {
         for _ in 0..TELL_TRIES {
             match self.submit(self.host(), verb.clone()).await {
                 Ok(_) => return true,
@@ -276,7 +276,7 @@ impl Provost {
                 Plan::Gone => (None, None),
                 Plan::Says { bytes, mode } => (Some(self.kept_or(order, bytes)?), mode),
             };
-            let n = pen.next();
+            let n = pen.next_number();
             let old = found.as_ref().map(|it| side(&it.bytes, it.digest, it.mode));
             let new = bytes.as_ref().map(|it| side(it, Digest::of(it), mode));
             let step = Step {

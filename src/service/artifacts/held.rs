@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Asked, Instead};
-use crate::base::RepoPath;
-use crate::base::later::{self, Row, RunsOutside};
-use crate::jail::Parts;
-use crate::service::Provost;
-use crate::workspace::artifact_path::{self, plain};
-use crate::workspace::change_plan::{Order, Want};
+use crate::Provost;
+use provost_base::RepoPath;
+use provost_base::later::{self, Row, RunsOutside};
+use provost_jail::Parts;
+use provost_workspace::artifact_path::{self, plain};
+use provost_workspace::change_plan::{Order, Want};
 
 /// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
 /// they are not known.

@@ -4,11 +4,11 @@
 use std::io;
 
 use super::{ApplyFault, Provost};
-use crate::base::ApplyId;
-use crate::domain::AppliedFile;
-use crate::domain::command::{EndApply, TellApplied};
-use crate::workspace::apply_record::{Pen, Record, Totals};
-use crate::workspace::file;
+use provost_base::ApplyId;
+use provost_domain::AppliedFile;
+use provost_domain::command::{EndApply, TellApplied};
+use provost_workspace::apply_record::{Pen, Record, Totals};
+use provost_workspace::file;
 
 impl Provost {
     /// Settles what was under way when the daemon ended, before any client asks for a file to be written.
@@ -34,7 +34,7 @@ impl Provost {
         let (pen, files, troubles) = self.in_applying_turn(move || provost.look_over(record)).await?;
         let mut pen = pen?;
         let applied = u32::try_from(files.len()).unwrap_or(u32::MAX);
-        for some in files.chunks(crate::base::limits::APPLIED_TOLD_AT_ONCE) {
+        for some in files.chunks(provost_base::limits::APPLIED_TOLD_AT_ONCE) {
             let verb = TellApplied { apply, by: by.clone(), files: some.to_vec() };
             if !self.submit_patiently(verb).await {
                 return Ok(());

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Applied, ApplyFault, Provost, Sorted, places};
-use crate::base::limits::DIFF_MS_MAX;
-use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
-use crate::domain::{Answer, Principal, Seen};
-use crate::workspace::apply_record::{Record, Side, Step};
-use crate::workspace::change_plan::{Check, Order, Want, plan};
+use provost_base::limits::DIFF_MS_MAX;
+use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
+use provost_domain::{Answer, Principal, Seen};
+use provost_workspace::apply_record::{Record, Side, Step};
+use provost_workspace::change_plan::{Check, Order, Want, plan};
 
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Digest, EventSeq};
+use provost_base::{Digest, EventSeq};
 
 /// A point that the journal has reached. As text: `provost-anchor:1:<seq>:<mac>`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -11,14 +11,14 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::{SqliteStore, connect, read, rows, skip};
-use crate::base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
-use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
-use crate::domain::{Counters, Effect, Event, EventKind, provost};
-use crate::store::files::{self, Lease};
-use crate::store::intake::Intake;
-use crate::store::journal::{Anchor, Gap, Key, RESTORED, Walk};
-use crate::store::marks::{self, As, Known};
-use crate::store::{Options, StoreError, codec, migrations};
+use crate::files::{self, Lease};
+use crate::intake::Intake;
+use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
+use crate::marks::{self, As, Known};
+use crate::{Options, StoreError, codec, migrations};
+use provost_base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
+use provost_base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
+use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
 /// How soon a store that is held by another program is tried again.
 const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -230,9 +230,9 @@ impl SqliteStore {
     fn write_epoch(
         &mut self,
         gap: &Gap,
-        linked: &[crate::store::StoredEvent],
+        linked: &[crate::StoredEvent],
         (before, next): (&Counters, &Counters),
-        checkpoint: &crate::store::journal::Checkpoint,
+        checkpoint: &crate::journal::Checkpoint,
         kept: EventSeq,
     ) -> Result<(), StoreError> {
         self.wait_for(super::Waits::Full)?;
@@ -293,7 +293,7 @@ fn higher(a: Counters, b: Counters) -> Counters {
 
 /// Numbers that are given, from this one on.
 fn at_least(n: u64) -> Counters {
-    use crate::base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
+    use provost_base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
     Counters {
         event: EventSeq(n),
         effect: EffectId(n),

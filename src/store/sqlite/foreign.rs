@@ -9,9 +9,9 @@ use rusqlite::limits::Limit;
 use rusqlite::{OpenFlags, params};
 
 use super::connect;
-use crate::base::Timestamp;
-use crate::base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
-use crate::store::StoreError;
+use crate::StoreError;
+use provost_base::Timestamp;
+use provost_base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
 
 /// One row of its table.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::read::each;
 use super::rows::{meta, put, set_meta};
-use crate::base::{EventSeq, PostSeq, Slug};
-use crate::domain::post::{Correspondent, Standoff};
-use crate::domain::{Change, PostChange, State};
-use crate::store::codec::{int, nat, parse, text};
-use crate::store::{Letter, Letters, StoreError};
+use crate::codec::{int, nat, parse, text};
+use crate::{Letter, Letters, StoreError};
+use provost_base::{EventSeq, PostSeq, Slug};
+use provost_domain::post::{Correspondent, Standoff};
+use provost_domain::{Change, PostChange, State};
 
 /// The key of the number after which the audit log begins.
 const LOG_FROM: &str = "post_log_from";

@@ -4,11 +4,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
 use super::posts;
-use crate::base::{AgentId, EffectId, EventSeq, Timestamp};
-use crate::domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
-use crate::store::codec::{ended_at, int, nat, text};
-use crate::store::journal::{Checkpoint, Gap};
-use crate::store::{StoreError, StoredEvent};
+use crate::codec::{ended_at, int, nat, text};
+use crate::journal::{Checkpoint, Gap};
+use crate::{StoreError, StoredEvent};
+use provost_base::{AgentId, EffectId, EventSeq, Timestamp};
+use provost_domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
 
 /// Applies the stored part of what memory applied, in the same order.
 // tidy: long because it has an arm for every change

@@ -13,7 +13,7 @@ use super::ecma_modules as modules;
 use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped};
 use super::{Dialect, kinds, names};
 
-pub(in crate::syntax) const DIALECT: Dialect =
+pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 kinds! {

@@ -9,7 +9,7 @@ use super::python_locals as locals;
 use super::python_modules as modules;
 use super::{Dialect, kinds, names};
 
-pub(in crate::syntax) const DIALECT: Dialect =
+pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 /// Names in a chain that are followed; longer ones are no path to anything.

@@ -14,7 +14,7 @@ use windows_sys::Win32::Security::{
 };
 
 use super::Token;
-use crate::system::descriptor;
+use crate::descriptor;
 
 /// The parts of a security descriptor that are read.
 const ASKED: u32 = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;

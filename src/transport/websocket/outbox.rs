@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Code;
 use super::frame::{Kind, put_head};
-use crate::base::limits::{
+use provost_base::limits::{
     SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_FAIR_BYTES, SOCKET_QUEUE_MESSAGES_MAX, SOCKET_QUEUES_BYTES_MAX,
 };
 

@@ -19,9 +19,9 @@ use super::landlock::{self, Fenced};
 use super::limits::{self, Limited, Powerless};
 use super::seccomp::{self, Filtered};
 use super::{about, step, sys};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{ENTRANCE_FD, Plan};
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::{ENTRANCE_FD, Plan};
 
 /// Where a worker finds its home and its temporary files.
 pub(super) struct Inside<'a> {

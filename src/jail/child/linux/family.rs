@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::sys;
-use crate::base::limits::JAIL_END_MS_MAX;
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// Pause between two rounds of killing.
 const PAUSE: Duration = Duration::from_micros(200);

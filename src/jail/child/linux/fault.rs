@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PipeFlags;
 
 use super::sys;
-use crate::jail::control::{REFUSED, SetupError, Step};
+use crate::control::{REFUSED, SetupError, Step};
 
 /// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
 /// closed by the exec, so that its end without a word is the proof that the worker runs.

@@ -29,9 +29,9 @@ use rustix::io::Errno;
 use super::about;
 use super::newcomers::{Newcomers, below};
 use super::pipes::Pipes;
-use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
-use crate::jail::bounds::Space;
-use crate::jail::repositories::{Parts, Repositories, is_repository_name};
+use crate::bounds::Space;
+use crate::repositories::{Parts, Repositories, is_repository_name};
+use provost_base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 
 /// Entries that are looked at between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;

@@ -17,8 +17,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::confined::Inside;
 use super::{about, sys};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// The first version that keeps signals inside.
 pub(super) const ABI_OF_SCOPES: i32 = 6;

@@ -9,8 +9,8 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::counts::Shares;
 use super::family;
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;

@@ -14,10 +14,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use super::placeholders::{Bind, Look};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{ENTRANCE, Entrance, Plan};
-use crate::jail::root::Place;
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::{ENTRANCE, Entrance, Plan};
+use crate::root::Place;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
 const SYSTEM: [&str; 8] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

@@ -19,9 +19,9 @@ use super::placeholders::Bind;
 use super::supervisor::Control;
 use super::sys::{self, Forked};
 use super::{home, landlock, limits, mounts, step};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::Plan;
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::Plan;
 
 /// Everything that can be separated.
 pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
-use crate::base::later::names::is_opened_by_itself;
-use crate::base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
-use crate::jail::repositories::is_repository_name;
+use crate::repositories::is_repository_name;
+use provost_base::later::names::is_opened_by_itself;
+use provost_base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
 
 /// How many watches the user may have.
 const USERS_WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";

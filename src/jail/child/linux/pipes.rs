@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
-use crate::base::later::names::{PIPE_ASIDE, is_opened_by_itself};
+use provost_base::later::names::{PIPE_ASIDE, is_opened_by_itself};
 
 /// Puts pipes aside that a worker has made.
 pub(super) struct Pipes {

@@ -22,8 +22,8 @@ use rustix::fs::{
 
 use super::spares::Spares;
 use super::{about, sockets};
-use crate::jail::guards::{Missing, PLACEHOLDER_MTIME as MARK};
-use crate::jail::plan::Plan;
+use crate::guards::{Missing, PLACEHOLDER_MTIME as MARK};
+use crate::plan::Plan;
 
 /// Attempts to agree with other supervisors that come and go.
 const ATTEMPTS: u32 = 100;
@@ -299,7 +299,7 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
 fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // The time, since a worker that ran here before may have taken names that it could guess.
-    let nanos = crate::system::wall_time().as_nanos();
+    let nanos = provost_system::wall_time().as_nanos();
     let draft = format!(".provost-{}-{nanos}", rustix::process::getpid().as_raw_nonzero());
     let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
     if is_dir {

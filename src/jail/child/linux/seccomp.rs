@@ -17,8 +17,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// Proof that both programs are in force.
 pub(super) struct Filtered(());

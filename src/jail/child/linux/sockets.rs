@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 
 use super::placeholders::find;
-use crate::base::limits::SOCKETS_COVERED_MAX;
-use crate::jail::plan::Plan;
-use crate::jail::root::Place;
+use crate::plan::Plan;
+use crate::root::Place;
+use provost_base::limits::SOCKETS_COVERED_MAX;
 
 /// The kernel's list of sockets, where it has one.
 const LIST: &str = "/proc/net/unix";

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 
 use super::placeholders::is_marked;
-use crate::base::Digest;
-use crate::base::limits::SPARE_FOLDERS_MAX;
+use provost_base::Digest;
+use provost_base::limits::SPARE_FOLDERS_MAX;
 
 /// The folder of spares: in it, one for each directory in which placeholders have stood.
 pub(super) struct Spares {

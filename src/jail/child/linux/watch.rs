@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::family;
 use super::growth::Growth;
 use super::pipes::Pipes;
-use crate::jail::bounds::Space;
-use crate::jail::control::Breach;
-use crate::jail::plan::{Plan, Tier};
+use crate::bounds::Space;
+use crate::control::Breach;
+use crate::plan::{Plan, Tier};
 
 /// Ticks between two looks at all processes.
 const TICKS_PER_LOOK: u32 = 10;

@@ -13,10 +13,10 @@ use super::Built;
 use super::scratch::Scratch;
 use super::sys::{Job, KILLED, Limit};
 use super::watch::Ground;
-use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::bounds::Limits;
-use crate::jail::launch::{Exit, ExitReason};
-use crate::jail::output::{LiveOutput, Stream};
+use crate::bounds::Limits;
+use crate::launch::{Exit, ExitReason};
+use crate::output::{LiveOutput, Stream};
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// Between two looks at what a worker uses.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::limits::SURVEY_DEPTH_MAX;
-use crate::jail::bounds::{Limits, Space};
-use crate::jail::plan::Plan;
+use crate::bounds::{Limits, Space};
+use crate::plan::Plan;
+use provost_base::limits::SURVEY_DEPTH_MAX;
 
 /// What a worker may change, and how large it was.
 #[derive(Clone, Debug)]

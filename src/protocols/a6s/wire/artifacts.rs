@@ -10,7 +10,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
+use provost_base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
 
 /// Members of one artifact that are looked at; ours have six.
 const MEMBERS_MAX: usize = 64;

@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::base::limits::{
+use provost_base::limits::{
     A6S_CODE_BYTES_MAX, A6S_CONTEXT_BYTES_MAX, A6S_TEXT_CHARS_MAX, ID_LEN_MAX, PATH_LEN_MAX,
 };
 

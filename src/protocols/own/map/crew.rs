@@ -1,15 +1,15 @@
 //! The crew: the own API's words and ours.
 
 use super::{Fault, agent};
-use crate::api::wire;
-use crate::base::{AgentId, TransferId};
-use crate::domain::command::{FileClaimed, JoinCrew, OfferTransfer};
-use crate::domain::view::{AtWorkOut, FirstOf};
-use crate::domain::{
+use axum::http::StatusCode;
+use provost_api::wire;
+use provost_base::{AgentId, TransferId};
+use provost_domain::command::{FileClaimed, JoinCrew, OfferTransfer};
+use provost_domain::view::{AtWorkOut, FirstOf};
+use provost_domain::{
     Assignment, AssignmentState, Claim, Hold, Member, Role, Stake, StakeKind, Standing, Transfer,
     TransferState,
 };
-use axum::http::StatusCode;
 
 pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, Fault> {
     let role = match it.role.as_deref() {

@@ -22,7 +22,7 @@ use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ACTIVE_PROCESS_LIMIT, JOB_OBJECT_MSG_END_OF_PROCESS_TIME, JOB_OBJECT_MSG_JOB_MEMORY_LIMIT,
 };
 
-use crate::jail::JobLimits;
+use crate::JobLimits;
 
 /// Messages that are looked at in one go: more tell nothing new.
 const MESSAGES_MAX: usize = 100_000;

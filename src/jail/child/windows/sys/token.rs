@@ -17,7 +17,7 @@ use windows_sys::Win32::System::SystemServices::{SE_GROUP_INTEGRITY, SE_GROUP_LO
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
 use super::text::{Descriptor, Sid};
-use crate::jail::job::object_descriptor;
+use crate::job::object_descriptor;
 
 /// The group of all users. No program can do without what this group may write, such as the null device.
 const EVERYBODY: &str = "S-1-1-0";

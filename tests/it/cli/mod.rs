@@ -1,0 +1,11 @@
+//! The command line, and the programs that call it: hooks of agents' hosts, adapters, notices.
+
+mod adapt;
+mod commands;
+mod desktop;
+mod hooks;
+mod host_hooks;
+mod json;
+mod locking;
+mod permissions;
+mod screenshots;

@@ -1,0 +1,48 @@
+//! An agent that has asked, and would answer for itself.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Daemon, World};
+
+/// An approver with a key, or a person, has the last word.
+pub(crate) const ASKED: &str = r#"
+version = 1
+default = "deny"
+[[rule]]
+id = "test.ask"
+decision = "approve"
+reason = "another one looks at it"
+when.action = ["delegate", "permission"]
+approve.by = ["human", "client:approver"]
+approve.expires = "5m"
+[[rule]]
+id = "test.approvers"
+decision = "allow"
+reason = "approvers with a key may approve"
+when.action = ["approve"]
+when.proof = ["own_key"]
+"#;
+
+pub(crate) fn world() -> (World, Daemon) {
+    let world = World::new();
+    world.rule(ASKED);
+    let daemon = world.start();
+    (world, daemon)
+}
+
+/// Asks, and says which approval waits.
+pub(crate) fn ask(client: &Client) -> String {
+    let (_, reply) = client.delegate("shell", "true", json!({}));
+    reply.ack()["approval_id"].as_str().unwrap().to_owned()
+}
+
+/// The same of an answer's text.
+pub(crate) fn is_refused_for_its_place(text: &str) -> bool {
+    text.contains("the session that the answer comes from") && text.contains("another terminal")
+}
+
+pub(crate) fn waiting(world: &World) -> usize {
+    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    all.len()
+}
