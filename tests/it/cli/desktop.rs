@@ -5,19 +5,12 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::rules::{ask, policy};
 use crate::support::{Daemon, World, eventually};
 
-const ASKED: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "commands are looked at"
-when.action = ["delegate"]
-approve.by = ["human"]
-approve.expires = "5m"
-"#;
+fn asks(whom: &str) -> String {
+    policy([ask(whom, &["when.action = [\"delegate\"]"])])
+}
 
 /// A session bus that nobody else uses, and perhaps a notification service on it.
 struct Bus {
@@ -111,7 +104,7 @@ impl Drop for Bus {
 fn world(settings: &str) -> World {
     let world = World::new();
     world.configure(settings);
-    world.rule(ASKED);
+    world.rule(&asks("\"human\""));
     world
 }
 
@@ -141,7 +134,7 @@ fn a_click_answers_as_the_person_and_the_notice_goes() {
         let notice = find().unwrap();
         let body = notice["body"].as_str().unwrap();
         assert!(
-            body.starts_with("orch:a wants a task for shell\nRule test.ask: commands are looked at"),
+            body.starts_with("orch:a wants a task for shell\nRule test.ask: somebody looks at it"),
             "{body}"
         );
         // Names that can be guessed come to nothing, and so do those of another notice.
@@ -206,9 +199,9 @@ fn words_of_agents_cannot_pass_for_ours() {
 #[test]
 fn no_buttons_where_nobody_may_or_can_click() {
     for (mode, settings, rules) in [
-        ("--no-actions", "", ASKED.to_owned()),
-        ("", "[desktop]\nanswer = false\n", ASKED.to_owned()),
-        ("", "", ASKED.replace("[\"human\"]", "[\"client:approver\"]")),
+        ("--no-actions", "", asks("\"human\"")),
+        ("", "[desktop]\nanswer = false\n", asks("\"human\"")),
+        ("", "", asks("\"client:approver\"")),
     ] {
         let (bus, world) = (Bus::with_service(mode), world(settings));
         world.rule(&rules);

@@ -269,7 +269,7 @@ fn host_that_approves(world: &World, line: &str, approval: &Value) -> String {
 #[test]
 fn whoever_has_spoken_as_an_agent_at_any_door_is_no_person_and_neither_is_what_runs_below() {
     let world = crate::support::wit_client::world();
-    world.rule(crate::support::mcp_host::ASK);
+    world.rule(crate::support::rules::ASK);
     std::fs::write(world.repo().join("README.md"), "x\n").unwrap();
     world.configure(crate::support::a6s_client::OPEN);
     let daemon = world.start();

@@ -9,45 +9,22 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::rules::{allow, approvers, ask as asking, policy};
 use crate::support::screens::{PIXEL, Wayland, X11, pixel, size, stand_in, start};
 use crate::support::{Client, World, eventually, fresh};
 
 const ON: &str = "[screenshot]\nenabled = true\n";
 
 /// Pictures are allowed, and shells run.
-const ALLOWED: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.see"
-decision = "allow"
-reason = "nothing private is on this screen"
-when.action = ["screenshot"]
-[[rule]]
-id = "test.run"
-decision = "allow"
-reason = "for those who look for pictures"
-when.action = ["delegate"]
-"#;
+fn allowed() -> String {
+    let see = ["when.action = [\"screenshot\"]"];
+    policy([allow("see", &see), allow("run", &["when.action = [\"delegate\"]"])])
+}
 
 /// The default in short: somebody has to look at it.
-const ASKED: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "the screen may show private things"
-when.action = ["screenshot"]
-approve.by = ["human", "client:approver"]
-approve.expires = "5m"
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+fn asked() -> String {
+    policy([asking("\"human\", \"client:approver\"", &["when.action = [\"screenshot\"]"]), approvers()])
+}
 
 fn world(configuration: &str, rules: &str) -> World {
     let world = World::new();
@@ -95,7 +72,7 @@ fn a_picture_shows_what_is_on_the_screen() {
         [("scrot", "png", "PNG"), ("import", "jpg", "JPEG"), ("imagemagick", "png", "PNG")]
     {
         let settings = format!("{ON}backend = \"{backend}\"\nformat = \"{format}\"\n");
-        let world = world(&settings, ALLOWED);
+        let world = world(&settings, &allowed());
         let daemon = start(&world, &screen.display, None);
         let client = world.client(&daemon, "mcp-screenshot-1");
         let answer = client.say("SCREENSHOT", json!({})).ack();
@@ -146,7 +123,7 @@ fn a_picture_shows_what_is_on_the_screen() {
 #[test]
 fn wayland_has_pictures_too() {
     let screen = Wayland::start();
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let mut command = world.command(&["up", "--foreground"]);
     command.env("WAYLAND_DISPLAY", screen.socket());
     let daemon = world.start_as(command);
@@ -157,7 +134,7 @@ fn wayland_has_pictures_too() {
 #[test]
 fn nothing_is_captured_without_an_allow_or_an_approval() {
     let screen = X11::start();
-    let world = world(ON, ASKED);
+    let world = world(ON, &asked());
     let daemon = start(&world, &screen.display, None);
     let approver = world.approver(&daemon);
     // Today's client has a new name for every picture.
@@ -207,14 +184,14 @@ fn nothing_is_captured_without_an_allow_or_an_approval() {
 #[test]
 fn a_denied_and_an_unanswered_picture_are_told() {
     let screen = X11::start();
-    let world = world(ON, &ASKED.replace("5m", "1s"));
+    let world = world(ON, &asked().replace("5m", "1s"));
     let daemon = start(&world, &screen.display, None);
     let client = world.client(&daemon, "orch:a");
     let answer = ask(&client);
     let word = client.result_of(answer["task_id"].as_str().unwrap());
     assert_eq!(word["artifacts"]["metadata"]["failure"]["reason"], "approval_timeout", "{word}");
 
-    world.rule(&ASKED.replace("5m", "3m"));
+    world.rule(&asked().replace("5m", "3m"));
     assert!(world.command(&["reload"]).status().unwrap().success());
     let (approver, answer) = (world.approver(&daemon), ask(&client));
     let id = answer["approval_id"].as_str().unwrap();
@@ -229,7 +206,7 @@ fn a_denied_and_an_unanswered_picture_are_told() {
 
 #[test]
 fn a_denying_rule_is_named() {
-    let world = world(ON, &ALLOWED.replace("\"screenshot\"", "\"apply\""));
+    let world = world(ON, &allowed().replace("\"screenshot\"", "\"apply\""));
     let daemon = start(&world, ":1", None);
     let answer = ask(&world.client(&daemon, "orch:a"));
     assert_eq!(
@@ -241,7 +218,7 @@ fn a_denying_rule_is_named() {
 
 #[test]
 fn the_rules_are_asked_again_before_the_picture() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     // The first one holds the second one up.
     let tools = stand_in(
         &world,
@@ -262,7 +239,7 @@ fn the_rules_are_asked_again_before_the_picture() {
         (&json!("in_progress"), &json!("provost")),
         "{live}"
     );
-    world.rule(ASKED);
+    world.rule(&asked());
     assert!(world.command(&["reload"]).status().unwrap().success());
     std::fs::write(tools.join("go"), "").unwrap();
     let done = client.result_of(first["task_id"].as_str().unwrap());
@@ -279,7 +256,7 @@ fn the_rules_are_asked_again_before_the_picture() {
 
 #[test]
 fn the_rate_is_kept_and_failures_do_not_use_it_up() {
-    let world = world(&format!("{ON}rate_limit = {{ max = 2, window_secs = 3600 }}\n"), ALLOWED);
+    let world = world(&format!("{ON}rate_limit = {{ max = 2, window_secs = 3600 }}\n"), &allowed());
     let tools = stand_in(&world, "scrot", "[ -e \"$tools/good\" ] && cat \"$tools/good.png\" > \"$last\"");
     let daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");
@@ -310,7 +287,7 @@ fn the_rate_is_kept_and_failures_do_not_use_it_up() {
 
 #[test]
 fn a_crash_takes_no_picture_later_and_its_asker_is_told() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let tools = stand_in(&world, "scrot", "echo $$ > \"$last.pid\"; sleep 1000");
     let mut daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");
@@ -336,7 +313,7 @@ fn a_crash_takes_no_picture_later_and_its_asker_is_told() {
 
 #[test]
 fn a_repeated_request_is_one_picture_and_a_strangers_id_is_refused() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&world, ":77", Some(&tools));
     let (client, other) = (world.client(&daemon, "orch:a"), world.client(&daemon, "orch:b"));
@@ -351,7 +328,7 @@ fn a_repeated_request_is_one_picture_and_a_strangers_id_is_refused() {
 
 #[test]
 fn a_worker_does_not_see_the_pictures() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");
@@ -363,7 +340,7 @@ fn a_worker_does_not_see_the_pictures() {
 
 #[test]
 fn the_command_line_takes_pictures_too() {
-    let bare = world(ON, ALLOWED);
+    let bare = world(ON, &allowed());
     let tools = stand_in(&bare, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&bare, ":77", Some(&tools));
     let output = bare.command(&["screenshot"]).output().unwrap();
@@ -373,7 +350,7 @@ fn the_command_line_takes_pictures_too() {
     let task: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&task["state"], &task["capture"]), (&json!("completed"), &json!(true)), "{task}");
 
-    bare.rule(ASKED);
+    bare.rule(&asked());
     assert!(bare.command(&["reload"]).status().unwrap().success());
     let output = bare.command(&["screenshot"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -388,7 +365,7 @@ fn the_command_line_takes_pictures_too() {
 #[test]
 fn rules_are_compared_by_what_was_asked_and_pictures_are_pictures() {
     let screen = X11::start();
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let _daemon = start(&world, &screen.display, None);
     let done = |args: &[&str]| {
         let output = world.command(args).output().unwrap();
@@ -405,10 +382,10 @@ fn rules_are_compared_by_what_was_asked_and_pictures_are_pictures() {
         let rows = said["changed"].as_array().unwrap();
         (said["requests"].clone(), rows.iter().map(|it| it["request"].as_str().unwrap().to_owned()).collect())
     };
-    assert_eq!(changed(ALLOWED), (json!(2), Vec::new()), "nothing changes, nothing is listed");
-    let (_, rows) = changed(&ALLOWED.replace("[\"delegate\"]", "[\"apply\"]"));
+    assert_eq!(changed(&allowed()), (json!(2), Vec::new()), "nothing changes, nothing is listed");
+    let (_, rows) = changed(&allowed().replace("[\"delegate\"]", "[\"apply\"]"));
     assert!(rows.len() == 1 && rows[0].contains(": shell for "), "the picture is none of them: {rows:?}");
-    let (_, rows) = changed(&ALLOWED.replace("[\"screenshot\"]", "[\"apply\"]"));
+    let (_, rows) = changed(&allowed().replace("[\"screenshot\"]", "[\"apply\"]"));
     assert!(rows.len() == 1 && !rows[0].contains(": shell for "), "the picture alone: {rows:?}");
     let said = done(&["policy", "diff", "builtin:strict"]);
     assert!(said.contains("of 2 requests would be answered differently"), "{said}");

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::{OPEN, Socket, handshake};
 use crate::support::loopback_client::Http;
-use crate::support::mcp_host::ASK;
 use crate::support::own_api::own;
+use crate::support::rules::ASK;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{Daemon, Reply, World, eventually};
 

@@ -192,7 +192,7 @@ fn mcp(line: &str, program: &str) -> String {
 #[test]
 fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
     let world = World::new();
-    world.rule(crate::support::mcp_host::ASK);
+    world.rule(crate::support::rules::ASK);
     let _daemon = world.start();
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
                        "params": { "name": "delegate", "arguments": { "worker": "shell", "goal": "true" } } });
@@ -221,7 +221,7 @@ fn asked(world: &World) -> Value {
 #[test]
 fn who_has_spoken_as_an_agent_is_known_over_restarts() {
     let world = World::new();
-    world.rule(crate::support::mcp_host::ASK);
+    world.rule(crate::support::rules::ASK);
     let mut daemon = world.start();
     let host = {
         let (spoken, go) = (world.path("spoken"), world.path("go"));
@@ -270,7 +270,7 @@ const TOKENS: &str =
 #[test]
 fn tokens_that_an_agent_has_made_share_with_it() {
     let world = World::new();
-    world.rule(&format!("{}{TOKENS}", crate::support::mcp_host::ASK));
+    world.rule(&format!("{}{TOKENS}", crate::support::rules::ASK));
     let _daemon = world.start();
     let delegate = |headers: &[(&str, &str)]| {
         let order = json!({ "worker": "shell", "goal": "true", "watch_patterns": [] });

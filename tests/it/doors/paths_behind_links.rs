@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::Socket;
 use crate::support::loopback_client::Http;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
+use crate::support::rules::ALLOW;
 use crate::support::wit_client::{Wit, git, world};
 use crate::support::{Daemon, World, eventually};
 

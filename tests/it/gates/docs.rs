@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
+use crate::support::rules::{approvers, ask, policy};
 use crate::support::source::{files, project_root};
 use crate::support::{Client, Daemon, Reply, World, provost};
 
@@ -144,26 +145,10 @@ fn every_test_that_a_document_names_exists() {
 }
 
 /// Every delegation to the shell is looked at.
-const RULES: &str = r#"
-version = 1
-default = "deny"
-
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "everything is looked at"
-when.action = ["delegate"]
-when.worker = ["shell"]
-approve.by = ["client:approver"]
-approve.expires = "5m"
-
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "who has an approver's key may answer"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+fn rules() -> String {
+    let shell = ["when.action = [\"delegate\"]", "when.worker = [\"shell\"]"];
+    policy([ask("\"client:approver\"", &shell), approvers()])
+}
 
 /// Runs the example with a secret until it has answered once.
 fn approve_with(world: &World, daemon: &Daemon, secret: &str, pattern: &str) -> Output {
@@ -188,7 +173,7 @@ fn asked(client: &Client, goal: &str) -> String {
 #[test]
 fn the_example_approver_lets_a_delegation_run_and_turns_another_down() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let key = world.key_of("client:approver");
@@ -215,7 +200,7 @@ fn the_example_approver_lets_a_delegation_run_and_turns_another_down() {
 #[test]
 fn the_example_approver_gets_nowhere_with_the_shared_secret() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let task = asked(&client, "echo no > granted.txt");
@@ -229,7 +214,7 @@ fn the_example_approver_gets_nowhere_with_the_shared_secret() {
 #[test]
 fn the_extensions_on_the_page_about_devit_are_there() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let task = asked(&client, "echo later");

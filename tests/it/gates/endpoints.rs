@@ -8,7 +8,8 @@ use provost::api::{ENDPOINTS, Reach};
 use serde_json::{Value, json};
 
 use crate::support::desk::ask;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.

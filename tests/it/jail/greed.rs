@@ -3,19 +3,13 @@
 
 use serde_json::{Value, json};
 
+use crate::support::rules::{allow, policy};
 use crate::support::{World, eventually};
 
 /// Both tiers are allowed, so that each hog can be tried in both.
-const RULES: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.all"
-decision = "allow"
-reason = "this is a test"
-when.action = ["delegate"]
-when.cwd = ["**"]
-"#;
+fn rules() -> String {
+    policy([allow("all", &["when.action = [\"delegate\"]", "when.cwd = [\"**\"]"])])
+}
 
 const TIERS: [&str; 2] = ["ns", "ll"];
 
@@ -32,7 +26,7 @@ fn configuration(limits: &str) -> String {
 
 fn world(limits: &str) -> World {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     world.configure(&configuration(limits));
     world
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::rules::ALLOW;
 use crate::support::{Client, Daemon, Reply, World, eventually};
 
 const LIBRARY: &str = include_str!("worker_door/inside.py");
@@ -27,9 +28,7 @@ impl Desk {
         let world = World::new();
         let extra = world.path("extra.sock");
         world.configure(&format!("{WORKERS}[devit]\nsocket = {extra:?}\n"));
-        world.rule(
-            "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\nwhen.action = [\"delegate\"]\n",
-        );
+        world.rule(ALLOW);
         std::fs::write(world.repo().join("inside.py"), LIBRARY).unwrap();
         let daemon = world.start();
         let client = world.client(&daemon, "orch:a");
@@ -117,7 +116,7 @@ fn a_script_reports_with_our_own_program() {
     world.configure(
         "[workers.ll]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ntier = \"ll\"\n",
     );
-    world.rule("version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\nwhen.action = [\"delegate\"]\n");
+    world.rule(ALLOW);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     // Several at once share the inherited connection of tier ll; each gets its own answer.

@@ -172,10 +172,3 @@ impl Drop for Host {
         self.child.wait().unwrap();
     }
 }
-
-/// Whoever delegates may.
-pub(crate) const ALLOW: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\n\
-                     when.action = [\"delegate\"]\n";
-/// Whoever delegates waits for a person.
-pub(crate) const ASK: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\n\
-                   when.action = [\"delegate\"]\napprove.by = [\"human\"]\n";

@@ -20,6 +20,7 @@ pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod processes;
 pub(crate) mod repositories;
+pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod screens;
 pub(crate) mod script;

@@ -2,30 +2,20 @@
 
 use serde_json::{Value, json};
 
+use crate::support::rules::{approvers, ask as asking, policy};
 use crate::support::{Client, Daemon, World};
 
 /// An approver with a key, or a person, has the last word.
-pub(crate) const ASKED: &str = r#"
-version = 1
-default = "deny"
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "another one looks at it"
-when.action = ["delegate", "permission"]
-approve.by = ["human", "client:approver"]
-approve.expires = "5m"
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+pub(crate) fn asked() -> String {
+    policy([
+        asking("\"human\", \"client:approver\"", &["when.action = [\"delegate\", \"permission\"]"]),
+        approvers(),
+    ])
+}
 
 pub(crate) fn world() -> (World, Daemon) {
     let world = World::new();
-    world.rule(ASKED);
+    world.rule(&asked());
     let daemon = world.start();
     (world, daemon)
 }

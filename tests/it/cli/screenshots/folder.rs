@@ -1,13 +1,13 @@
 //! The folder of pictures: its place, its links, and the pictures in it.
 
-use super::{ALLOWED, ON, ask, pictures, refused, taken, world};
+use super::{ON, allowed, ask, pictures, refused, taken, world};
 use crate::support::screens::{size, stand_in, start};
 
 #[test]
 fn no_link_leads_pictures_elsewhere() {
     let elsewhere = tempfile::tempdir().unwrap();
     for (link, behind) in [(".devit", ""), (".devit/screenshots", ".devit")] {
-        let world = world(ON, ALLOWED);
+        let world = world(ON, &allowed());
         let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
         std::fs::create_dir_all(world.repo().join(behind)).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), world.repo().join(link)).unwrap();
@@ -20,7 +20,7 @@ fn no_link_leads_pictures_elsewhere() {
 
 #[test]
 fn pictures_go_beneath_the_workspace_or_the_state_folder_only() {
-    let bare = world(ON, ALLOWED);
+    let bare = world(ON, &allowed());
     let tools = stand_in(&bare, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&bare, ":77", Some(&tools));
     let state = bare.state_dir();
@@ -49,7 +49,7 @@ fn pictures_go_beneath_the_workspace_or_the_state_folder_only() {
 
 #[test]
 fn no_picture_takes_anothers_place_and_old_ones_go() {
-    let world = world(&format!("{ON}keep = 3\n"), ALLOWED);
+    let world = world(&format!("{ON}keep = 3\n"), &allowed());
     let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");

@@ -1,12 +1,12 @@
 //! The programs that take pictures: those that do not behave, hang, or do not exist.
 
-use super::{ALLOWED, ON, ask, is_alive, pictures, refused, taken, world};
+use super::{ON, allowed, ask, is_alive, pictures, refused, taken, world};
 use crate::support::eventually;
 use crate::support::screens::{stand_in, start};
 
 #[test]
 fn programs_that_do_not_behave_leave_nothing_but_an_error() {
-    let world = world(&format!("{ON}rate_limit = 0\nbackend = \"scrot\"\n"), ALLOWED);
+    let world = world(&format!("{ON}rate_limit = 0\nbackend = \"scrot\"\n"), &allowed());
     let tools = stand_in(&world, "scrot", "exit 1");
     let daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");
@@ -59,7 +59,7 @@ fn programs_that_do_not_behave_leave_nothing_but_an_error() {
 
 #[test]
 fn no_program_from_the_workspace_takes_pictures() {
-    let world = world(&format!("{ON}backend = \"scrot\"\n"), ALLOWED);
+    let world = world(&format!("{ON}backend = \"scrot\"\n"), &allowed());
     let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let folder = world.repo().join("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -82,7 +82,7 @@ fn no_program_from_the_workspace_takes_pictures() {
 
 #[test]
 fn without_a_program_or_a_screen_the_answer_says_so() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let mut command = world.command(&["up", "--foreground"]);
     let tools = world.path("tools");
     std::fs::create_dir(&tools).unwrap();
@@ -98,7 +98,7 @@ fn without_a_program_or_a_screen_the_answer_says_so() {
 
 #[test]
 fn a_program_that_hangs_is_ended_with_all_that_it_started() {
-    let world = world(ON, ALLOWED);
+    let world = world(ON, &allowed());
     let tools = stand_in(&world, "scrot", "sleep 1000 & echo $! > \"$last.child\"; sleep 1000");
     let daemon = start(&world, ":77", Some(&tools));
     let client = world.client(&daemon, "orch:a");

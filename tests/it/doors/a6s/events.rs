@@ -224,15 +224,14 @@ async fn progress_comes_four_times_a_second_and_changes_of_status_at_once() {
     let mut client = Client::of(&hub);
     hub.watch(client.listener, "exec_1");
     hub.tell(phase("exec_1", "generate", "running", 0));
+    let mut told = client.told_until_now().await;
     for progress in 1..=40 {
         hub.tell(phase("exec_1", "generate", "running", progress));
         hub.pass(Duration::from_millis(25));
+        told.extend(client.told_until_now().await);
     }
     // What was said last comes, although nothing follows it.
-    assert_eq!(
-        short(&client.told_until_now().await),
-        [0, 10, 20, 30, 40].map(|progress| format!("generate running {progress}"))
-    );
+    assert_eq!(short(&told), [0, 10, 20, 30, 40].map(|progress| format!("generate running {progress}")));
     // What waits for its time is overtaken by what it is about.
     hub.tell(phase("exec_1", "generate", "running", 41));
     hub.tell(phase("exec_1", "generate", "running", 42));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::{OPEN, Socket, world};
 use crate::support::loopback_client::Http;
+use crate::support::rules::{approvers, ask, policy, rule};
 use crate::support::{Daemon, World, eventually};
 
 fn socket(world: &World) -> Socket {
@@ -219,38 +220,21 @@ fn a_job_outlives_its_editor_and_one_that_ran_does_not_outlive_the_daemon() {
     assert_eq!(output.as_str().unwrap().trim(), "after all");
 }
 
-/// Rules by which somebody looks at long commands, and deploys are out of the question.
-const RULES: &str = r#"
-version = 1
-default = "deny"
-
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "somebody looks at it"
-when.action = ["delegate"]
-when.tool = ["agents.invoke"]
-approve.by = ["client:approver", "human"]
-
-[[rule]]
-id = "test.no-background"
-decision = "deny"
-reason = "nothing runs unseen"
-when.action = ["delegate"]
-when.tool = ["background.launch"]
-
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+/// Rules by which somebody looks at what agents are to do, and nothing runs in the background.
+fn rules() -> String {
+    let action = "when.action = [\"delegate\"]";
+    let background = [action, "when.tool = [\"background.launch\"]"];
+    policy([
+        ask("\"client:approver\", \"human\"", &[action, "when.tool = [\"agents.invoke\"]"]),
+        rule("no-background", "deny", "nothing runs unseen", &background),
+        approvers(),
+    ])
+}
 
 #[test]
 fn one_that_needs_somebodys_word_waits_for_it_where_the_editor_sees_it() {
     let world = world();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let approver = world.approver(&daemon);
     let mut socket = self::socket(&world);

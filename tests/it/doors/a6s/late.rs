@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::{CLOSE, Socket};
 use crate::support::a6s_desk::{Desk, begun};
+use crate::support::rules::{approvers, ask, policy};
 
 /// Told after the shortest time that there is.
 const SOON: &str = "soft_deadline = \"1s\"";
@@ -181,31 +182,16 @@ fn an_answer_outlives_the_daemon_and_a_question_that_was_being_answered_is_put_a
 }
 
 /// Rules by which somebody looks at every question about code.
-const RULES: &str = r#"
-version = 1
-default = "deny"
-
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "somebody looks at it"
-when.action = ["delegate"]
-when.tool = ["code.*"]
-approve.by = ["client:approver", "human"]
-
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+fn rules() -> String {
+    let code = ["when.action = [\"delegate\"]", "when.tool = [\"code.*\"]"];
+    policy([ask("\"client:approver\", \"human\"", &code), approvers()])
+}
 
 #[test]
 fn one_that_waits_for_somebodys_word_says_so() {
     let desk = Desk::new("text", SOON);
     desk.put("answer", "allowed");
-    desk.world.rule(RULES);
+    desk.world.rule(&rules());
     let daemon = desk.world.start();
     let approver = desk.world.approver(&daemon);
     let mut socket = desk.socket();

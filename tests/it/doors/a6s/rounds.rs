@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::a6s_client::{OPEN, Socket};
 use crate::support::loopback_client::Http;
+use crate::support::rules::{allow, approvers, ask, policy};
 use crate::support::{Daemon, World, eventually};
 
 /// An agent that is a few lines of shell, in the place of a language model.
@@ -301,37 +302,19 @@ fn what_is_taken_back_between_two_runs_leaves_neither_process_nor_copy() {
 }
 
 /// Somebody looks at what one of the agents is to do.
-const LOOKS_AT_THE_CRITIC: &str = r#"
-version = 1
-default = "deny"
-
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "somebody looks at it"
-when.action = ["delegate"]
-when.worker = ["critic-ai"]
-approve.by = ["client:approver", "human"]
-
-[[rule]]
-id = "test.others"
-decision = "allow"
-reason = "the others may"
-when.action = ["delegate"]
-limit.hosts = ["example.org:443"]
-
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+fn looks_at(whom: &str) -> String {
+    let action = "when.action = [\"delegate\"]";
+    policy([
+        ask("\"client:approver\", \"human\"", &[action, whom]),
+        allow("others", &[action, "limit.hosts = [\"example.org:443\"]"]),
+        approvers(),
+    ])
+}
 
 #[test]
 fn who_approves_a_command_sees_which_it_is() {
     let world = World::new();
-    world.rule(&LOOKS_AT_THE_CRITIC.replace("when.worker = [\"critic-ai\"]", "when.network = [\"none\"]"));
+    world.rule(&looks_at("when.network = [\"none\"]"));
     let hosts =
         "network = \"hosts\"\nhosts = [\"example.org:443\"]\nfix = [[\"sh\", \"-c\", \"echo > made.txt\"]]\n";
     world.configure(&format!("{OPEN}{}", agent("coder-ai", LISTS, hosts)));
@@ -364,7 +347,7 @@ fn who_approves_a_command_sees_which_it_is() {
 #[test]
 fn an_execution_that_a_restart_has_cut_off_leaves_nothing_to_be_approved() {
     let world = World::new();
-    world.rule(LOOKS_AT_THE_CRITIC);
+    world.rule(&looks_at("when.worker = [\"critic-ai\"]"));
     let agents = agent("coder-ai", LISTS, "reviewer = \"critic-ai\"\n") + &agent("critic-ai", "cat", "");
     world.configure(&format!("{OPEN}{agents}"));
     let mut daemon = world.start();

@@ -2,45 +2,19 @@
 
 use serde_json::json;
 
+use crate::support::rules::{allow, approvers, ask as asking, policy, rule};
 use crate::support::{Client, Reply, World, another_second, eventually, fresh};
 
 /// Delegations to the shell need approval, but for goals under ten bytes; `deploy` is denied.
-const RULES: &str = r#"
-version = 1
-default = "deny"
-
-[[rule]]
-id = "test.small"
-decision = "allow"
-reason = "short commands are harmless"
-when.action = ["delegate"]
-when.worker = ["shell"]
-when.goal_bytes_max = 9
-
-[[rule]]
-id = "test.ask"
-decision = "approve"
-reason = "longer commands are looked at"
-when.action = ["delegate"]
-when.worker = ["shell"]
-when.goal_bytes_over = 9
-approve.by = ["client:approver", "human"]
-approve.expires = "5m"
-
-[[rule]]
-id = "test.no-deploy"
-decision = "deny"
-reason = "nobody deploys from here"
-when.action = ["delegate"]
-when.tool = ["deploy"]
-
-[[rule]]
-id = "test.approvers"
-decision = "allow"
-reason = "approvers with a key may approve"
-when.action = ["approve"]
-when.proof = ["own_key"]
-"#;
+fn rules() -> String {
+    let (action, worker) = ("when.action = [\"delegate\"]", "when.worker = [\"shell\"]");
+    policy([
+        allow("small", &[action, worker, "when.goal_bytes_max = 9"]),
+        asking("\"client:approver\", \"human\"", &[action, worker, "when.goal_bytes_over = 9"]),
+        rule("no-deploy", "deny", "nobody deploys from here", &[action, "when.tool = [\"deploy\"]"]),
+        approvers(),
+    ])
+}
 
 /// Asks for something that needs approval; returns the task and the question as the approver gets it.
 fn ask(client: &Client, approver: &Client, goal: &str) -> (String, serde_json::Value) {
@@ -60,7 +34,7 @@ fn decide(approver: &Client, question: &serde_json::Value, payload: serde_json::
 #[test]
 fn a_denied_delegation_is_answered_mailed_and_visible() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let (task, reply) = client.delegate("shell", "touch it", json!({ "action": "deploy" }));
@@ -82,7 +56,7 @@ fn a_denied_delegation_is_answered_mailed_and_visible() {
 #[test]
 fn what_no_rule_allows_is_denied() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let (_, reply) = client.delegate("worker:unknown", "anything", json!({}));
@@ -92,7 +66,7 @@ fn what_no_rule_allows_is_denied() {
 #[test]
 fn an_approved_delegation_to_a_cli_worker_runs() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo approved > proof.txt");
@@ -116,7 +90,7 @@ fn an_approved_delegation_to_a_cli_worker_runs() {
 #[test]
 fn a_denied_approval_fails_the_task_with_the_approvers_words() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "rm -rf everything");
@@ -134,7 +108,7 @@ fn a_denied_approval_fails_the_task_with_the_approvers_words() {
 #[test]
 fn an_answer_that_is_neither_yes_nor_no_leaves_the_request_waiting() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo patience > p");
@@ -152,7 +126,7 @@ fn an_answer_that_is_neither_yes_nor_no_leaves_the_request_waiting() {
 #[test]
 fn the_shared_secret_never_approves_and_nobody_answers_for_themselves() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo self > self.txt");
@@ -168,7 +142,7 @@ fn the_shared_secret_never_approves_and_nobody_answers_for_themselves() {
 #[test]
 fn an_approval_survives_kill_nine() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let mut daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo later > later.txt");
@@ -183,12 +157,12 @@ fn an_approval_survives_kill_nine() {
 #[test]
 fn a_stricter_policy_between_question_and_answer_wins() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     let (task, question) = ask(&client, &approver, "echo stale > stale.txt");
     world.rule(
-        &RULES
+        &rules()
             .replace("decision = \"approve\"", "decision = \"deny\"")
             .replace("approve.by = [\"client:approver\", \"human\"]\napprove.expires = \"5m\"\n", ""),
     );
@@ -206,7 +180,7 @@ fn a_stricter_policy_between_question_and_answer_wins() {
 #[test]
 fn a_broken_policy_leaves_the_old_one_in_force() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     world.rule("version = 1\n[[rule]]\nid = \"broken\"\n");
@@ -287,8 +261,8 @@ fn a_working_dir_outside_the_workspace_is_refused_told_and_logged() {
 #[test]
 fn a_rate_limit_travels_with_the_permission() {
     let world = World::new();
-    let limited =
-        RULES.replace("when.goal_bytes_max = 9", "when.goal_bytes_max = 9\nlimit.rate = \"2/1h per client\"");
+    let limited = rules()
+        .replace("when.goal_bytes_max = 9", "when.goal_bytes_max = 9\nlimit.rate = \"2/1h per client\"");
     world.rule(&limited);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
@@ -307,7 +281,7 @@ fn a_rate_limit_travels_with_the_permission() {
 #[test]
 fn a_terminal_below_a_registered_agent_is_not_a_persons() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let (task, reply) = client.delegate("shell", "echo somebody said yes", json!({}));

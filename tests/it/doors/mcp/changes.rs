@@ -136,7 +136,7 @@ fn lists_come_in_pages_that_are_for_their_asker_and_their_question() {
 fn tasks_and_locks_and_approvals_come_in_pages() {
     let world = World::new();
     world.configure(HELPER);
-    world.rule(crate::support::mcp_host::ALLOW);
+    world.rule(crate::support::rules::ALLOW);
     let daemon = world.start();
     let mut host = Host::new_era(&world, "one");
     for number in 0..4 {
@@ -165,7 +165,7 @@ fn tasks_and_locks_and_approvals_come_in_pages() {
     assert_eq!(all("locks_list", "locks", "symbol").len(), 4);
     drop(host);
     daemon.stop();
-    world.rule(crate::support::mcp_host::ASK);
+    world.rule(crate::support::rules::ASK);
     let _daemon = world.start();
     let mut host = Host::old(&world, "one");
     for number in 0..3 {

@@ -13,7 +13,8 @@ use crate::support::World;
 use crate::support::loopback_client::Http;
 use crate::support::mcp_examiners::node;
 use crate::support::mcp_fixtures;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 
 const NEED_FIXTURES: &str = include_str!("examined/needs_fixtures.txt");
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 
 fn rows(answer: &Value) -> &Vec<Value> {
     answer["rows"].as_array().unwrap()

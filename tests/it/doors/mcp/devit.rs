@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 
 const DEVIT_ONLY: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.devit\"\ndecision = \"allow\"\nreason = \"a test\"\n\
                      when.action = [\"delegate\"]\nwhen.tool = [\"devit_delegate\"]\n";

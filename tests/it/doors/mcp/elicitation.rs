@@ -6,11 +6,13 @@ use rmcp::model::{RequestStateCodec, SealOptions};
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ASK, ask, policy};
 
 /// Whoever delegates waits for a person, who may sit at the host.
-const ASK_HOST: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\n\
-                        when.action = [\"delegate\"]\napprove.by = [\"human\", \"host\"]\n";
+fn ask_host() -> String {
+    policy([ask("\"human\", \"host\"", &["when.action = [\"delegate\"]"])])
+}
 
 fn forms() -> Value {
     json!({ "elicitation": { "form": {} } })
@@ -75,7 +77,7 @@ fn proof(world: &World) -> Value {
 #[test]
 fn a_form_is_shown_with_who_asks_for_what_and_its_answer_counts_where_the_rule_says_so() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = host(&world, "coder", forms());
     let mut asking = call("t1");
@@ -101,7 +103,7 @@ fn a_form_is_shown_with_who_asks_for_what_and_its_answer_counts_where_the_rule_s
 #[test]
 fn what_does_not_fit_a_form_is_asked_by_none() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = host(&world, "coder", forms());
     let long = json!({ "goal": format!("echo {}", "x".repeat(5_000)), "worker": "shell" });
@@ -118,7 +120,7 @@ fn what_does_not_fit_a_form_is_asked_by_none() {
 #[test]
 fn declining_is_a_no_and_closing_a_form_is_nothing() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = host(&world, "coder", forms());
     let asked = coder.ask("tools/call", call("t1"));
@@ -171,7 +173,7 @@ fn with_rules_that_do_not_name_the_host_no_form_is_shown_and_a_made_up_one_appro
 #[test]
 fn a_state_is_good_for_one_call_of_one_agent_once() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let (mut coder, mut other) = (host(&world, "coder", forms()), host(&world, "other", forms()));
     let asked = coder.ask("tools/call", call("t1"));
@@ -215,7 +217,7 @@ fn a_state_is_good_for_one_call_of_one_agent_once() {
 #[test]
 fn a_state_that_is_too_old_is_refused_and_one_outlives_host_and_daemon() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let mut daemon = world.start();
     let mut coder = host(&world, "coder", forms());
     let asked = coder.ask("tools/call", call("t1"));
@@ -238,7 +240,7 @@ fn a_state_that_is_too_old_is_refused_and_one_outlives_host_and_daemon() {
 #[test]
 fn a_host_that_follows_tasks_is_asked_through_the_task() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let both = json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
     let mut coder = host(&world, "coder", both);
@@ -258,7 +260,7 @@ fn a_host_that_follows_tasks_is_asked_through_the_task() {
 #[test]
 fn an_older_host_is_asked_while_its_call_is_open() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = older(&world, "coder", json!({ "elicitation": {} }));
     let mut ask = |task: &str, answer: Value| {
@@ -288,7 +290,7 @@ fn an_older_host_is_asked_while_its_call_is_open() {
 #[test]
 fn a_question_that_is_answered_elsewhere_is_taken_back() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = older(&world, "coder", json!({ "elicitation": {} }));
     let id = coder.begin("tools/call", call("t1"));
@@ -351,7 +353,7 @@ fn a_host_that_opens_pages_is_shown_the_approval_and_that_decides_nothing() {
 #[test]
 fn a_host_that_vanishes_while_it_is_asked_has_decided_nothing() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut gone = older(&world, "coder", json!({ "elicitation": {} }));
     gone.begin("tools/call", call("t1"));
@@ -391,7 +393,7 @@ fn seal(me: &Value, arguments: &Value, carried: &Value, ttl: Duration) -> String
 #[test]
 fn dialogs_that_are_made_up_keep_nobodys_real_one_from_counting() {
     let world = World::new();
-    world.rule(ASK_HOST);
+    world.rule(&ask_host());
     let _daemon = world.start();
     let mut coder = host(&world, "coder", forms());
     let asked = coder.ask("tools/call", call("t1"));

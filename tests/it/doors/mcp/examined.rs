@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::loopback_client::Http;
 use crate::support::mcp_examiners::{environment, node};
-use crate::support::mcp_host::{ALLOW, ASK};
+use crate::support::rules::{ALLOW, ASK};
 use crate::support::{Daemon, World, provost};
 
 const CLIENT: &str = include_str!("examined/client.py");

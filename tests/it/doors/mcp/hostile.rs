@@ -6,7 +6,8 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use serde_json::{Map, Value, json};
 
 use crate::support::loopback_client::Http;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 use crate::support::{Daemon, World, eventually};
 
 /// More than a message may have.

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ALLOW, ASK};
 
 #[test]
 fn a_host_of_either_era_delegates_and_waits_and_reads() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::loopback_client::Http;
-use crate::support::mcp_host::{ALLOW, ASK};
+use crate::support::rules::{ALLOW, ASK};
 use crate::support::waits::stays;
 use crate::support::{World, eventually};
 

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ALLOW, ASK};
 
 /// A command that ends when the test says so.
 const UNTIL_TOLD: &str = "while ! test -e go; do sleep 0.05; done; echo over";

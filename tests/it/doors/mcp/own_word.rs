@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ASK, allow};
 
 /// The answer to one call by a server that a command starts; `Null` if that ends before.
 fn one_call(mut command: Command, tool: &str, arguments: &Value) -> Value {
@@ -32,9 +33,7 @@ fn one_call(mut command: Command, tool: &str, arguments: &Value) -> Value {
 #[test]
 fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
     let world = World::new();
-    let rules = format!(
-        "{ASK}[[rule]]\nid = \"test.answers\"\ndecision = \"allow\"\nreason = \"even that\"\nwhen.action = [\"approve\", \"token\"]\n"
-    );
+    let rules = format!("{ASK}{}", allow("answers", &["when.action = [\"approve\", \"token\"]"]));
     world.rule(&rules);
     let _daemon = world.start();
     let mut host = Host::old(&world, "one");

@@ -5,16 +5,14 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 use crate::support::mcp_host::Host;
+use crate::support::rules::{policy, rule};
 use crate::support::screens::{PIXEL, X11, pixel, size, start};
 
 const ON: &str = "[screenshot]\nenabled = true\nbackend = \"scrot\"\n";
 
 fn rules(decision: &str) -> String {
-    let by = if decision == "approve" { "approve.by = [\"human\"]\n" } else { "" };
-    format!(
-        "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.see\"\ndecision = \"{decision}\"\nreason = \"a test\"\n\
-         when.action = [\"screenshot\"]\n{by}"
-    )
+    let by = if decision == "approve" { "approve.by = [\"human\"]" } else { "" };
+    policy([rule("see", decision, "a test", &["when.action = [\"screenshot\"]", by])])
 }
 
 /// The picture in an answer, as a file.

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ALLOW, ASK};
 
 fn world(rules: &str) -> World {
     let world = World::new();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::mcp_examiners::{environment, node};
 use crate::support::mcp_host::Host;
+use crate::support::rules::{allow, ask, policy, rule};
 use crate::support::{World, provost};
 
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n\n\ndef other():\n    pass\n";
@@ -17,11 +18,15 @@ const CONFIG: &str =
     "[screenshot]\nenabled = true\nbackend = \"scrot\"\n[workers.slow]\ntype = \"polling\"\n";
 
 /// The built-in worker runs at once; a worker that collects its tasks, and pictures, wait for a person.
-const RULES: &str = "version = 1\ndefault = \"deny\"\n\
-    [[rule]]\nid = \"test.run\"\ndecision = \"allow\"\nreason = \"a test\"\nwhen.action = [\"delegate\"]\nwhen.worker = [\"shell\"]\n\
-    [[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\nwhen.action = [\"delegate\"]\nwhen.worker = [\"slow\"]\n\
-    approve.by = [\"human\"]\n\
-    [[rule]]\nid = \"test.see\"\ndecision = \"approve\"\nreason = \"a test\"\nwhen.action = [\"screenshot\"]\napprove.by = [\"human\"]\n";
+fn rules() -> String {
+    let action = "when.action = [\"delegate\"]";
+    let see = ["when.action = [\"screenshot\"]", "approve.by = [\"human\"]"];
+    policy([
+        allow("run", &[action, "when.worker = [\"shell\"]"]),
+        ask("\"human\"", &[action, "when.worker = [\"slow\"]"]),
+        rule("see", "approve", "a test", &see),
+    ])
+}
 
 /// What is called, in order; `keep` names what later calls need of an answer.
 fn steps(given: &Value) -> Value {
@@ -104,7 +109,7 @@ fn examined(mut client: Command, world: &World) -> Value {
 #[test]
 fn every_answer_is_what_its_schema_says_to_the_official_clients() {
     let world = World::new();
-    world.rule(RULES);
+    world.rule(&rules());
     world.configure(CONFIG);
     std::fs::write(world.repo().join("a.py"), CODE).unwrap();
     let _daemon = world.start();

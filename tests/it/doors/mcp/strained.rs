@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 use crate::support::waits::stays;
 use crate::support::{World, eventually};
 

@@ -5,7 +5,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::loopback_client::Http;
-use crate::support::mcp_host::{ALLOW, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::ALLOW;
 use crate::support::{World, eventually};
 
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n";

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, ASK, Host};
+use crate::support::mcp_host::Host;
+use crate::support::rules::{ALLOW, ASK};
 use crate::support::waits::within;
 
 /// What a host declares that follows tasks.

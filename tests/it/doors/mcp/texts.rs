@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::mcp_host::{ALLOW, ASK, EVERY, Host};
+use crate::support::mcp_host::{EVERY, Host};
+use crate::support::rules::{ALLOW, ASK};
 
 fn text(result: &Value) -> &str {
     assert_ne!(result["isError"], true, "{result}");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::rules::ALLOW;
 use crate::support::{Client, Daemon, World};
 
 const SERVER: &str = include_str!("workers/server.py");
@@ -24,10 +25,7 @@ impl Desk {
         std::fs::create_dir(&tools).unwrap();
         std::fs::write(tools.join("server.py"), SERVER).unwrap();
         world.configure(&workers.replace("$TOOLS", tools.to_str().unwrap()));
-        world.rule(
-            "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\n\
-             when.action = [\"delegate\"]\n",
-        );
+        world.rule(ALLOW);
         let daemon = world.start();
         let client = world.client(&daemon, "orch:a");
         Self { world, _daemon: daemon, client }

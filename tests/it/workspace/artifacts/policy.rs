@@ -7,6 +7,7 @@ use provost::base::limits::APPROVAL_DIFF_BYTES_MAX;
 use serde_json::{Value, json};
 
 use crate::support::desk::{Desk, FREELY, errors, file};
+use crate::support::rules::{ask, policy};
 
 fn answer_approval(desk: &Desk, id: &str, status: &str, note: &str) {
     let approver = desk.world.approver(&desk.daemon);
@@ -187,9 +188,8 @@ fn who_is_asked_sees_the_difference_and_what_runs_later_apart() {
 
 #[test]
 fn nothing_hides_in_what_a_person_is_shown() {
-    let asked = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"r\"\n\
-                 when.action = [\"apply\", \"delegate\"]\napprove.by = [\"human\"]\napprove.expires = \"5m\"\n";
-    let desk = Desk::with(asked, "");
+    let asked = policy([ask("\"human\"", &["when.action = [\"apply\", \"delegate\"]"])]);
+    let desk = Desk::with(&asked, "");
     let hides = "echo building \u{1b}]; id > out\necho \u{90}more\n";
     desk.apply(&json!([file("mk.sh", hides), file("src/\u{202e}sr.niam", "x")]));
     let goal = "echo ok \u{1b}]; touch HIDDEN\u{200b}";
