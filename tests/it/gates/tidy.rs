@@ -242,6 +242,31 @@ fn a_test_that_sleeps_is_caught_unless_it_says_why() {
     assert_eq!(unexcused("let goal = \"sleep(1)\"; // sleep(1)\nfn sleeps() {}"), 0);
 }
 
+// Borrowed helpers.
+
+/// Where a test borrows from another one, or support from a test.
+fn sideways(source: &Source) -> Vec<String> {
+    let tokens = source.tokens();
+    let paths = tokens.windows(3).filter(|path| path[0].1 == "crate" && path[1].1 == "::");
+    paths
+        .filter(|path| path[2].1 != "support")
+        .map(|path| format!("{}:{}: what two files share belongs to support/", source.path, path[0].0))
+        .collect()
+}
+
+#[test]
+fn no_test_borrows_from_another_one() {
+    all(sideways, &["tests/it"]);
+}
+
+#[test]
+fn a_test_that_borrows_from_another_one_is_caught() {
+    assert_eq!(count(sideways, "use crate::core::engine::Gate;"), 1);
+    assert_eq!(count(sideways, "use crate::{core, support};"), 1);
+    assert_eq!(count(sideways, "fn f() { crate::cli::adapt::start(); }"), 1);
+    assert_eq!(count(sideways, "use crate::support::World; use super::asked; pub(crate) fn f() {}"), 0);
+}
+
 // Names of files.
 
 fn file_name(source: &Source) -> Vec<String> {
