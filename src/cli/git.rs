@@ -14,7 +14,7 @@ mod run;
 
 use clap::{Args, Subcommand};
 
-use super::{Complaint, Here};
+use super::{CliError, RepoContext};
 
 pub(super) use agent::{Tellers, tellers};
 pub(super) use checker::{Checker, say_violations};
@@ -45,11 +45,11 @@ pub(super) struct Install {
     shared: bool,
 }
 
-pub(super) fn git(asked: Git, json: bool) -> Result<u8, Complaint> {
+pub(super) fn git(asked: Git, json: bool) -> Result<u8, CliError> {
     match asked {
-        Git::Install(it) => install::install(&Here::find(json)?, it.shared),
-        Git::Uninstall => install::uninstall(&Here::find(json)?),
-        Git::Status => install::status(&Here::find(json)?),
+        Git::Install(it) => install::install(&RepoContext::find(json)?, it.shared),
+        Git::Uninstall => install::uninstall(&RepoContext::find(json)?),
+        Git::Status => install::status(&RepoContext::find(json)?),
         Git::Run(it) => run::run(&it),
     }
 }

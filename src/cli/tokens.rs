@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::{Complaint, Here, args, out, up};
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, args, out, up};
 use crate::api::wire;
 use crate::base::{AgentId, Ttl};
 
@@ -50,7 +50,7 @@ pub(super) struct Revoke {
     of: Option<AgentId>,
 }
 
-pub(super) fn token(here: &Here, asked: Tokens) -> Result<u8, Complaint> {
+pub(super) fn token(here: &RepoContext, asked: Tokens) -> Result<u8, CliError> {
     up::start_if_absent(here, true)?;
     match asked {
         Tokens::Mint(it) => mint(here, it),
@@ -59,7 +59,7 @@ pub(super) fn token(here: &Here, asked: Tokens) -> Result<u8, Complaint> {
     }
 }
 
-fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
+fn mint(here: &RepoContext, asked: Mint) -> Result<u8, CliError> {
     let Mint { agent, scopes, ttl } = asked;
     let request = wire::MintToken {
         agent: agent.to_string(),
@@ -80,7 +80,7 @@ fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn list(here: &Here) -> Result<u8, Complaint> {
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let tokens = wait_for(async { Ok(here.daemon(None).await?.tokens().await?) })?;
     if here.json {
         out::json(&tokens)?;
@@ -99,7 +99,7 @@ fn list(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn revoke(here: &Here, asked: Revoke) -> Result<u8, Complaint> {
+fn revoke(here: &RepoContext, asked: Revoke) -> Result<u8, CliError> {
     let request = wire::RevokeTokens { id: asked.id, agent: asked.of.map(|it| it.to_string()) };
     let revoked = wait_for(async { Ok(here.daemon(None).await?.revoke_tokens(&request).await?) })?;
     if here.json {

@@ -154,7 +154,7 @@ fn what_others_have_is_not_written() {
     claim("src/mine.ts", "ed");
     let run = |args: &[&str]| assert!(desk.world.command(args).status().unwrap().success(), "{args:?}");
     run(&["lock", "src/locked.ts:f", "--as", "bob"]);
-    run(&["intend", "rename", "--file", "src/intended.ts", "--as", "bob"]);
+    run(&["intent", "declare", "rename", "--file", "src/intended.ts", "--as", "bob"]);
 
     let names = ["claimed", "mine", "free", "locked", "intended"].map(|it| format!("src/{it}.ts"));
     let artifacts = json!(names.iter().map(|it| file(it, "new\n")).collect::<Vec<_>>());

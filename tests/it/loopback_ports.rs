@@ -160,7 +160,7 @@ fn a_port_that_agent_protocol_or_git_paw_has_written_down_is_the_doors_once_it_i
         let settings = serde_json::json!({ "version": "0.1", "port": wanted[0] });
         world.put(&repo.join(".agent-protocol/config.json"), &settings.to_string());
         for file in [".git-paw/config.toml", ".agent-protocol/config.json"] {
-            assert!(command(&world, &repo, &["allow", file, "--yes"]).status().unwrap().success());
+            assert!(command(&world, &repo, &["config", "allow", file, "--yes"]).status().unwrap().success());
         }
         let up = command(&world, &repo, &["up"]).output().unwrap();
         (up.status.success(), wanted, said(&up))

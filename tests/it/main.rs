@@ -49,6 +49,7 @@ mod broker_watching;
 mod broker_weaknesses;
 mod browser;
 mod cli;
+mod cli_forms;
 mod cli_json;
 #[cfg(target_os = "linux")]
 mod clock;

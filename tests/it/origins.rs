@@ -200,7 +200,7 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
     let said = at_a_hosts_terminal(
         &world,
         &format!(
-            "{}\nn=$(provost approvals --json | grep -m1 '\"id\":' | tr -dc 0-9)\nprovost approve \"$n\"\necho \"ended: $?\"",
+            "{}\nn=$(provost approval list --json | grep -m1 '\"id\":' | tr -dc 0-9)\nprovost approve \"$n\"\necho \"ended: $?\"",
             mcp(&call.to_string(), &server)
         ),
     );
@@ -213,7 +213,7 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
 }
 
 fn asked(world: &World) -> Value {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     all.last().unwrap()["id"].clone()
 }

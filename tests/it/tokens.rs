@@ -154,7 +154,8 @@ fn a_name_with_a_token_is_nobody_elses_and_free_again_without() {
     assert_eq!(register()["error"]["message"], "SESSION_RESERVED");
     // With the token, our own commands speak as that agent, and as no other.
     let with_token = |agent: &str| {
-        let mut command = world.command(&["intend", "--as", agent, "--file", "README.md", "with proof"]);
+        let mut command =
+            world.command(&["intent", "declare", "--as", agent, "--file", "README.md", "with proof"]);
         command.env("PROVOST_TOKEN", &token).status().unwrap().success()
     };
     assert!(with_token("ada"));
@@ -206,7 +207,10 @@ fn who_may_have_a_token_made_and_for_what() {
     };
     assert!(!as_bob(&["token", "mint", "ada"]).0);
     assert!(!as_bob(&["token", "revoke", "--of", "ada"]).0);
-    assert!(!as_bob(&["intend", "--as", "bob", "--file", "README.md", "x"]).0, "it may not coordinate");
+    assert!(
+        !as_bob(&["intent", "declare", "--as", "bob", "--file", "README.md", "x"]).0,
+        "it may not coordinate"
+    );
     assert_eq!(with(Http::broker(&world), &reader).status, 404);
     assert!(as_bob(&["token", "revoke", "--of", "bob"]).0, "its own it may end");
     // A token is no way to another: its proof is not among those of the rule.

@@ -55,7 +55,7 @@ fn of_a_file_that_somebody_has_nobody_else_locks_a_symbol_and_who_waits_gets_it(
     let mut waiting = world.command(&["lock", "src/auth.ts:login", "--wait", "5m", "--as", OTHER]);
     let mut waiting = waiting.stdout(std::process::Stdio::null()).spawn().unwrap();
     crate::support::eventually("its place in the queue", || {
-        world.done("x", &["locks"])["waiting"].as_array().is_some_and(|it| it.len() == 1)
+        world.done("x", &["lock", "list"])["waiting"].as_array().is_some_and(|it| it.len() == 1)
     });
     world.done(CLAUDE, &["unlock", "src/auth.ts"]);
     assert!(waiting.wait().unwrap().success());

@@ -373,7 +373,7 @@ fn guard_answers_for_the_symbol_that_it_is_asked_about() {
     let world = world("claude");
     let _daemon = world.start();
     world.done("ada", &["lock", "src/auth.ts:login"]);
-    world.done("ada", &["intend", "new tokens", "--file", "src/auth.ts", "--symbol", "logout"]);
+    world.done("ada", &["intent", "declare", "new tokens", "--file", "src/auth.ts", "--symbol", "logout"]);
     let guard = |asked: &str| {
         let done = world.command(&["guard", asked, "--agent", "bob", "--json"]).output().unwrap();
         (done.status.code().unwrap(), serde_json::from_slice::<Value>(&done.stdout).unwrap())
