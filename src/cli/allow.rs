@@ -13,7 +13,7 @@ use crate::config::pin::{self, RepoFile, Status};
 /// `provost config allow`.
 #[derive(Args, Debug)]
 pub(super) struct Allow {
-    /// The file; without one, the command lists the files
+    /// The file to allow; without it, the command lists the files
     file: Option<String>,
     /// Do not ask for confirmation
     #[arg(long, requires = "file")]

@@ -38,7 +38,7 @@ pub(super) enum Broker {
     /// Show all messages, the newest last
     #[command(after_help = "Examples:\n  provost broker log\n  provost broker log --since 120 --json")]
     Log(Log),
-    /// Start `.git-paw/broker.log` again; messages stay in the journal
+    /// Purge `.git-paw/broker.log`, which starts again; the messages stay in the journal
     #[command(after_help = "Example:\n  provost broker purge")]
     Purge,
     /// Print the text that tells agents how to work side by side
@@ -61,12 +61,12 @@ pub(super) struct Publish {
 /// `provost broker inbox`.
 #[derive(Args, Debug)]
 pub(super) struct Inbox {
-    /// The agent: a branch or its dashed form
+    /// The agent whose inbox is shown: a branch or its dashed form
     agent: String,
-    /// Only what came after this number
+    /// Show only the messages after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     since: u64,
-    /// If there is none, wait for one this long
+    /// If there is no message, wait for one this long
     #[arg(long, value_parser = duration, value_name = "30s")]
     wait: Option<Ttl>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Inbox {
 /// `provost broker log`.
 #[derive(Args, Debug)]
 pub(super) struct Log {
-    /// Only what came after this number
+    /// Show only the messages after this number
     #[arg(long, value_name = "NUMBER")]
     since: Option<u64>,
 }
@@ -99,7 +99,7 @@ pub(super) enum Questions {
 /// `provost question answer`.
 #[derive(Args, Debug)]
 pub(super) struct Answer {
-    /// The asking agent, or the number of the question
+    /// The agent that asks, or the number of the question
     who: String,
     /// Your answer
     text: String,

@@ -28,7 +28,7 @@ pub(super) enum Contract {
     /// Withdraw an offer; only the user can end an accepted contract
     #[command(after_help = "Example:\n  provost contract withdraw 3f0c2a --as agent-a")]
     Withdraw(Which),
-    /// List contracts, oldest first
+    /// List the contracts, the oldest first
     #[command(
         after_help = "Examples:\n  provost contract list\n  provost contract list --status accepted --json"
     )]
@@ -61,10 +61,10 @@ pub(super) struct Which {
 /// `provost contract list`.
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// Only those on this symbol
+    /// List only the contracts on this symbol
     #[arg(long)]
     symbol: Option<String>,
-    /// Only contracts with this status
+    /// List only the contracts with this status
     #[arg(long, value_enum)]
     status: Option<Status>,
 }
@@ -72,7 +72,7 @@ pub(super) struct List {
 /// `provost contract check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Files on disk; by default the staged changes
+    /// The files on disk to compare; by default the staged changes
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
@@ -80,15 +80,15 @@ pub(super) struct Check {
 /// The status of a contract.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
-    /// Offered
+    /// The contract is offered
     Proposed,
-    /// In force
+    /// The contract is in force
     Accepted,
-    /// Rejected
+    /// The contract was rejected
     Rejected,
-    /// Replaced by a newer one
+    /// A newer contract has replaced it
     Superseded,
-    /// Withdrawn
+    /// The contract was withdrawn
     Withdrawn,
 }
 

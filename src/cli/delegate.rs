@@ -19,16 +19,16 @@ use crate::system::real_path;
 pub(super) struct Delegate {
     /// The task; the worker `shell` runs it as a command
     goal: String,
-    /// The worker
+    /// The worker that does the task
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// The directory inside the repository; relative to the current directory
+    /// The worker's directory, inside the repository; relative to the current directory
     #[arg(long, value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
     /// Stop the worker after this time
     #[arg(long, value_parser = args::duration, value_name = "10m")]
     timeout: Option<Ttl>,
-    /// The model for the task
+    /// The model that the worker uses
     #[arg(long)]
     model: Option<String>,
     /// The form of the result
@@ -54,9 +54,9 @@ pub(super) struct Delegate {
 /// DevIt's two forms of a result.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// In the worker's own form
+    /// The worker's own form
     Default,
-    /// Short
+    /// A short form
     Compact,
 }
 

@@ -32,7 +32,7 @@ pub(super) enum Git {
     /// Show the installed hooks
     #[command(after_help = "Examples:\n  provost git status\n  provost git status --json")]
     Status,
-    /// The hooks call this
+    /// Run a hook; the installed hooks call this
     #[command(subcommand, hide = true)]
     Run(run::Run),
 }
@@ -40,7 +40,7 @@ pub(super) enum Git {
 /// `provost git install`.
 #[derive(Args, Debug)]
 pub(super) struct Install {
-    /// Install also if core.hooksPath leads to a folder that other repositories use
+    /// Install the hooks even if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
     shared: bool,
 }

@@ -34,7 +34,7 @@ const PATIENCE_MAX: Ttl = Ttl::minutes(9);
 /// `provost hook`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Hook {
-    /// Install the hooks of a host, or git's
+    /// Install the hooks of a host, or those of git
     #[command(
         after_help = "Examples:\n  provost hook install claude\n  provost hook install cursor --agent cursor-ada\n  provost hook install git"
     )]
@@ -42,12 +42,12 @@ pub(super) enum Hook {
     /// Remove the hooks, and restore the earlier configuration
     #[command(after_help = "Example:\n  provost hook remove claude")]
     Remove(Remove),
-    /// Show the installed hooks
+    /// Show which hooks are installed
     #[command(
         after_help = "Examples:\n  provost hook status\n  provost hook status codex\n  provost hook status --json"
     )]
     Status(Status),
-    /// The hooks call this: it reads the host's message on standard input, and answers in the host's format
+    /// Run a hook; installed hooks call this, with the host's message on standard input
     #[command(
         after_help = "Example:\n  provost hook run claude pre-tool-use < call.json\n\nExit codes: 0 the host goes by the answer on standard output, or as if there were no hook; 2 refused, for the reason on standard error."
     )]
@@ -64,7 +64,7 @@ Exit codes: 0 acknowledged; 1 not within the timeout; 2 this is no notification 
 
 /// The owner of the hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Whose {
+enum Owner {
     /// Claude Code
     Claude,
     /// Codex
@@ -75,13 +75,13 @@ enum Whose {
     Git,
 }
 
-impl Whose {
+impl Owner {
     fn host(self) -> Option<Host> {
         match self {
-            Whose::Claude => Some(Host::Claude),
-            Whose::Codex => Some(Host::Codex),
-            Whose::Cursor => Some(Host::Cursor),
-            Whose::Git => None,
+            Owner::Claude => Some(Host::Claude),
+            Owner::Codex => Some(Host::Codex),
+            Owner::Cursor => Some(Host::Cursor),
+            Owner::Git => None,
         }
     }
 }
@@ -90,7 +90,8 @@ impl Whose {
 #[derive(Args, Debug)]
 pub(super) struct Install {
     /// The host; `git` installs the hooks of git
-    whose: Whose,
+    #[arg(value_name = "HOST")]
+    owner: Owner,
     /// Install for all users of the repository: in the committed file, with `provost` called by its name. For git:
     /// install also if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
@@ -107,15 +108,17 @@ pub(super) struct Install {
 /// `provost hook remove`.
 #[derive(Args, Debug)]
 pub(super) struct Remove {
-    /// The host; `git` installs the hooks of git
-    whose: Whose,
+    /// The host; `git` removes the hooks of git
+    #[arg(value_name = "HOST")]
+    owner: Owner,
 }
 
 /// `provost hook status`.
 #[derive(Args, Debug)]
 pub(super) struct Status {
-    /// The host; by default all of them
-    whose: Option<Whose>,
+    /// The host; by default all hosts, and git
+    #[arg(value_name = "HOST")]
+    owner: Option<Owner>,
 }
 
 fn patience(text: &str) -> Result<u64, String> {
@@ -136,18 +139,18 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, CliError> {
         Hook::Install(it) => install(&RepoContext::find(json)?, &it),
         Hook::Remove(it) => {
             let here = RepoContext::find(json)?;
-            match it.whose.host() {
+            match it.owner.host() {
                 Some(host) => install::remove(&here, host),
                 None => git::uninstall(&here),
             }
         }
-        Hook::Status(it) => status(&RepoContext::find(json)?, it.whose),
+        Hook::Status(it) => status(&RepoContext::find(json)?, it.owner),
         Hook::Wait(it) => hook::wait(it, json),
     }
 }
 
 fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
-    let Some(host) = asked.whose.host() else { return git::install(here, asked.shared) };
+    let Some(host) = asked.owner.host() else { return git::install(here, asked.shared) };
     let agent = asked.agent.as_ref().map(AgentId::as_str);
     let plain = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c)) && !name.starts_with('-')
@@ -164,12 +167,12 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
     install::install(here, host, &wish)
 }
 
-fn status(here: &RepoContext, whose: Option<Whose>) -> Result<u8, CliError> {
-    let hosts = match whose {
-        Some(whose) => whose.host().into_iter().collect(),
+fn status(here: &RepoContext, owner: Option<Owner>) -> Result<u8, CliError> {
+    let hosts = match owner {
+        Some(owner) => owner.host().into_iter().collect(),
         None => vec![Host::Claude, Host::Codex, Host::Cursor],
     };
-    let of_git = matches!(whose, None | Some(Whose::Git));
+    let of_git = matches!(owner, None | Some(Owner::Git));
     if here.json {
         let hosts = install::standings(here, &hosts)?;
         let git = if of_git { git::standings(here)? } else { Vec::new() };

@@ -38,13 +38,13 @@ pub(super) enum Jail {
 /// `provost jail explain`.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// The worker
+    /// The worker whose jail it is
     #[arg(default_value = "shell")]
     worker: AgentId,
     /// The directory; by default the worker's own, else the current one
     #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// A tier other than the configured one
+    /// The tier of the jail; by default the configured one
     #[arg(long, value_enum)]
     tier: Option<InTier>,
 }

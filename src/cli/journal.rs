@@ -18,7 +18,7 @@ pub(super) enum Journal {
         after_help = "Examples:\n  provost journal show\n  provost journal show --follow\n  provost journal show --after 120 --json\n  provost journal show job_a2b3c4d5e6f7g8h9 --follow"
     )]
     Show(log::Log),
-    /// Check the whole chain, and that it still contains an anchor
+    /// Verify the whole chain, and that it still contains an anchor
     #[command(
         after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor"
     )]
@@ -26,7 +26,7 @@ pub(super) enum Journal {
     /// Print the end of the chain, an anchor to keep elsewhere
     #[command(after_help = "Example:\n  provost journal head > anchor.txt")]
     Head,
-    /// Write every event as a line of JSON
+    /// Export every event as a line of JSON
     #[command(
         after_help = "Examples:\n  provost journal export | jq .kind\n  provost journal export --output journal.jsonl"
     )]
@@ -44,7 +44,7 @@ pub(super) struct Verify {
 /// `provost journal export`.
 #[derive(Args, Debug)]
 pub(super) struct Export {
-    /// A file, which must not exist, instead of standard output
+    /// The file that gets the events, which must not exist; by default standard output
     #[arg(long, value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }

@@ -18,13 +18,13 @@ pub(super) enum Key {
         after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)"
     )]
     Add(Add),
-    /// List agents with a key of their own; secrets are not shown
+    /// List the agents with a key of their own; secrets are not shown
     #[command(after_help = "Examples:\n  provost key list\n  provost key list --json")]
     List,
-    /// Make a new key; the old one stays valid for a while
+    /// Make a new key for an agent; the old key stays valid for a while
     #[command(after_help = "Example:\n  provost key rotate client:approver --overlap 1h")]
     Rotate(Rotate),
-    /// End all keys of an agent at once; its name stays reserved
+    /// Revoke all keys of an agent at once; its name stays reserved
     #[command(after_help = "Example:\n  provost key revoke worker:gpu")]
     Revoke(Revoke),
 }
@@ -42,18 +42,18 @@ pub(super) struct Add {
 /// The purpose of a key.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
-    /// Works and coordinates
+    /// The agent works and coordinates
     Agent,
-    /// Answers approvals too
+    /// The agent answers approvals, too
     Approver,
-    /// Receives delegated tasks
+    /// The agent receives delegated tasks
     Worker,
 }
 
 /// `provost key rotate`.
 #[derive(Args, Debug)]
 pub(super) struct Rotate {
-    /// The agent
+    /// The agent whose keys are meant
     agent: AgentId,
     /// How long the old key stays valid
     #[arg(long, value_parser = args::duration, default_value = "1h")]
@@ -63,7 +63,7 @@ pub(super) struct Rotate {
 /// `provost key revoke`.
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
-    /// The agent
+    /// The agent whose keys are meant
     agent: AgentId,
 }
 

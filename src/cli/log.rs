@@ -23,7 +23,7 @@ pub(super) struct Log {
     /// Stay and show new events as well; end with Ctrl-C
     #[arg(long, short)]
     follow: bool,
-    /// Begin after this event
+    /// Begin after the event of this number
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
     /// Without --after: show this many of the newest events

@@ -46,7 +46,7 @@ pub(super) enum Policy {
 /// `provost policy check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Rule files; by default those that a daemon would use
+    /// The rule files; by default those that a daemon would use
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Test {
     /// A file of `[[case]]` entries: a request, and `expect = "allow"`, `"approve"` or `"deny"`
     #[arg(value_hint = ValueHint::FilePath)]
     cases: PathBuf,
-    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    /// The rules that answer: a file, or builtin:default, builtin:strict, builtin:open; by default the rules in force
     #[arg(long)]
     policy: Option<String>,
 }
@@ -65,10 +65,10 @@ pub(super) struct Test {
 /// `provost policy explain`.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// The worker
+    /// The worker of the request
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// The directory, relative to the repository's root
+    /// The directory of the request, relative to the repository's root
     #[arg(long, default_value = ".")]
     dir: String,
     /// The asking agent; by default you
@@ -83,10 +83,10 @@ pub(super) struct Explain {
     /// The kind of request: delegate, screenshot or apply
     #[arg(long, default_value = "delegate")]
     action: String,
-    /// DevIt's tool
+    /// The tool of DevIt that the request names
     #[arg(long, default_value = "devit_delegate")]
     tool: String,
-    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    /// The rules that answer: a file, or builtin:default, builtin:strict, builtin:open; by default the rules in force
     #[arg(long)]
     policy: Option<String>,
 }
@@ -96,7 +96,7 @@ pub(super) struct Explain {
 pub(super) struct Diff {
     /// The other rules: a file, or builtin:default, builtin:strict, builtin:open
     new: String,
-    /// The rules to compare with; by default those in force
+    /// The rules to compare with; by default the rules in force
     #[arg(long)]
     from: Option<String>,
     /// Judge the requests of finished tasks of this repository; this is the default

@@ -24,7 +24,7 @@ pub(super) enum Secrets {
         after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN"
     )]
     Add(Box<Add>),
-    /// List secrets and how workers get them; values are not shown
+    /// List the secrets, and how workers get them; values are not shown
     #[command(after_help = "Examples:\n  provost secret list\n  provost secret list --json")]
     List,
     /// Remove a secret
@@ -47,10 +47,10 @@ pub(super) struct Add {
     /// The text before the secret in that header; by default `Bearer ` in authorization and empty elsewhere
     #[arg(long)]
     prefix: Option<String>,
-    /// A variable in which the worker's program looks for the base URL; may be repeated
+    /// The variable in which the worker's program looks for the base URL; may be repeated
     #[arg(long = "base-url-in", value_name = "VARIABLE", requires = "upstream")]
     base_url: Vec<String>,
-    /// A variable in which the program looks for its key, and finds a token of its run; may be repeated
+    /// The variable in which the program looks for its key, and finds a token of its run; may be repeated
     #[arg(long = "token-in", value_name = "VARIABLE", requires = "upstream")]
     token: Vec<String>,
     /// The certificate authority of the address (PEM), if it is not a public one
@@ -67,7 +67,7 @@ pub(super) struct Add {
 /// `provost secret remove`.
 #[derive(Args, Debug)]
 pub(super) struct Remove {
-    /// Its name
+    /// The secret's name
     name: String,
 }
 

@@ -16,10 +16,10 @@ pub(super) enum Tokens {
         after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  curl -H \"Authorization: Bearer $TOKEN\" \"$GIT_PAW_BROKER_URL/status\"\n  provost token mint reviewer --scopes read --ttl 2h"
     )]
     Mint(Mint),
-    /// List valid tokens, without their values
+    /// List the valid tokens, without their values
     #[command(after_help = "Examples:\n  provost token list\n  provost token list --json")]
     List,
-    /// End a token, or all tokens of an agent, at once
+    /// Revoke a token, or all tokens of an agent, at once
     #[command(
         after_help = "Examples:\n  provost token revoke 3f0c2a91b7de\n  provost token revoke --of feat-auth"
     )]
@@ -34,7 +34,7 @@ pub(super) struct Mint {
     /// The token's scopes: read, join, coordinate, delegate, work
     #[arg(long, value_delimiter = ',', default_value = "read,join,coordinate")]
     scopes: Vec<String>,
-    /// Its lifetime, up to seven days
+    /// The token's lifetime, up to seven days
     #[arg(long, value_parser = args::duration, default_value = "24h")]
     ttl: Ttl,
 }
@@ -45,7 +45,7 @@ pub(super) struct Mint {
 pub(super) struct Revoke {
     /// The token's id, as `provost token list` shows it
     id: Option<String>,
-    /// All tokens of this agent
+    /// Revoke all tokens of this agent
     #[arg(long, value_name = "AGENT")]
     of: Option<AgentId>,
 }

@@ -35,7 +35,7 @@ const WORDS_BYTES_MAX: u64 = 64 << 10;
 /// `provost daemon start`.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Up {
-    /// Stay in this terminal; end with Ctrl-C
+    /// Stay in this terminal; Ctrl-C ends the daemon
     #[arg(long)]
     foreground: bool,
     /// An additional configuration file

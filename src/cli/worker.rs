@@ -56,12 +56,12 @@ pub(super) enum Inside {
 /// `provost worker report`.
 #[derive(Args, Debug)]
 pub(super) struct Report {
-    /// The report
+    /// The text of the report
     text: String,
-    /// The status; the daemon sees the end of the task by itself
+    /// The status of the task; the daemon sees the end of the task by itself
     #[arg(long, value_enum, default_value_t = Status::Progress)]
     status: Status,
-    /// The finished part
+    /// The finished part, in percent
     #[arg(long, value_name = "0-100", value_parser = clap::value_parser!(u8).range(0..=100))]
     percent: Option<u8>,
     /// Other data, as JSON
@@ -72,9 +72,9 @@ pub(super) struct Report {
 /// The status of unfinished work.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
-    /// Under way
+    /// The work is under way
     Progress,
-    /// Waiting
+    /// The work waits for something
     Blocked,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct List {
 /// `provost workflow show`.
 #[derive(Args, Debug)]
 pub(super) struct Show {
-    /// The workflow: domain:name
+    /// The workflow, as DOMAIN:NAME
     id: String,
 }
 

@@ -347,7 +347,7 @@ fn who_approves_a_command_sees_which_it_is() {
     let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
     let command = &question["payload"]["details"]["errand"]["command"];
     assert_eq!(*command, json!(["sh", "-c", "echo > made.txt"]), "{question}");
-    let waiting: Value = serde_json::from_str(&words(&["approvals", "--json"])).unwrap();
+    let waiting: Value = serde_json::from_str(&words(&["approval", "list", "--json"])).unwrap();
     let id = waiting.as_array().map_or(&waiting, |all| &all[0])["id"].to_string();
     // It is shown before it is refused: nobody is at a terminal here.
     let shown = words(&["approve", &id]);

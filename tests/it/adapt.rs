@@ -33,7 +33,7 @@ impl Adapter {
     ) -> Self {
         let said = world.path(&format!("adapt-{host}.log"));
         let log = fs::File::create(&said).unwrap();
-        let args = [&["adapt", host], more].concat();
+        let args = [&["adapter", "run", host], more].concat();
         let mut command = world.command(&args);
         command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(log);
         let adapter = Self { child: command.spawn().unwrap(), file: world.repo().join(file), said };
@@ -346,7 +346,7 @@ fn files_that_are_not_to_be_written_are_refused() {
     ];
     for (args, why) in answers {
         for way in ["--once", "--json"] {
-            let said = refused(&world, &[&["adapt"], args, &[way]].concat());
+            let said = refused(&world, &[&["adapter", "run"], args, &[way]].concat());
             assert!(said.contains(why), "{args:?}: {said}");
         }
     }

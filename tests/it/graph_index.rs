@@ -484,7 +484,7 @@ fn a_list_of_callers_that_was_cut_says_so_to_those_who_lock_and_those_who_intend
         assert_eq!(taken["warnings"][0]["kind"], "incomplete", "{asked:?}: {taken}");
     }
     for more in [&["--symbol", "called"][..], &[]] {
-        let meant = world.done("c", &[&["intend", "x", "--file", "src/lib.ts"], more].concat());
+        let meant = world.done("c", &[&["intent", "declare", "x", "--file", "src/lib.ts"], more].concat());
         let cut = meant["conflicts"].as_array().unwrap().iter().any(|it| it["kind"] == "incomplete");
         assert!(cut, "{more:?}: {meant}");
     }

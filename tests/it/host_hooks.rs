@@ -77,7 +77,7 @@ fn finish(mut child: Child, input: &[u8]) -> Output {
 
 impl World {
     fn install_hooks(&self, host: &str, more: &[&str]) -> Output {
-        self.command(&[&["hooks", "install", host][..], more].concat()).output().unwrap()
+        self.command(&[&["hook", "install", host][..], more].concat()).output().unwrap()
     }
 
     /// Has a host call its hook for something.

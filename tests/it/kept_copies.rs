@@ -195,10 +195,10 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
 /// Every end of a run says which files it had changed by then, and how they are written into the work tree: in text, as data
 /// and to a model.
 fn tells_its_changes(world: &World, task: &str) {
-    let said = ran(world, &["task", task], 0);
+    let said = ran(world, &["task", "show", task], 0);
     let apply = format!("provost apply {task}");
     assert!(said.contains("changed in its private copy: a.txt, b.txt") && said.contains(&apply), "{said}");
-    let data: Value = serde_json::from_str(&ran(world, &["task", task, "--json"], 0)).unwrap();
+    let data: Value = serde_json::from_str(&ran(world, &["task", "show", task, "--json"], 0)).unwrap();
     let notes = data["notes"].as_array().unwrap();
     let details = notes.iter().map(|it| &it["details"]).find(|it| it["apply"] == apply.as_str());
     let details = details.unwrap_or_else(|| panic!("{data}"));

@@ -278,7 +278,8 @@ fn intents_are_declared_collide_and_go_on() {
     let world = world();
     let _daemon = world.start();
     world.done("a", &["lock", "src/auth.ts:login"]);
-    let args = ["intend", "rename", "--file", "src/auth.ts", "--symbol", "login", "--symbol", "other"];
+    let args =
+        ["intent", "declare", "rename", "--file", "src/auth.ts", "--symbol", "login", "--symbol", "other"];
     let declared = world.done("b", &args);
     let kinds: Vec<_> =
         declared["conflicts"].as_array().unwrap().iter().map(|it| it["kind"].clone()).collect();

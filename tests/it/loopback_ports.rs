@@ -89,7 +89,7 @@ fn a_usual_port_that_is_taken_is_replaced_and_that_is_said_once() {
     let other = Http::broker(&world).port;
     assert!(said(&up).contains("port 9119 is taken by"), "{}", said(&up));
     assert!(said(&up).contains(&format!("listening at port {other} instead")), "{}", said(&up));
-    for later in [&["up"][..], &["status"], &["reload"], &["doctor"]] {
+    for later in [&["up"][..], &["status"], &["daemon", "reload"], &["doctor"]] {
         let later = command(&world, &world.repo(), later).output().unwrap();
         assert!(!said(&later).contains("instead"), "{}", said(&later));
     }

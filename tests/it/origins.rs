@@ -255,7 +255,9 @@ fn who_has_spoken_as_an_agent_is_known_over_restarts() {
 fn an_agent_that_says_who_it_is_does_not_end_the_daemon_or_switch_anything() {
     let world = World::new();
     let _daemon = world.start();
-    for order in [&["down"][..], &["reload"], &["worker", "off", "shell"], &["worker", "on", "shell"]] {
+    for order in
+        [&["down"][..], &["daemon", "reload"], &["worker", "pause", "shell"], &["worker", "resume", "shell"]]
+    {
         let refused = world.command(order).env("PROVOST_AGENT", "m").output().unwrap();
         assert_eq!(refused.status.code(), Some(4), "{order:?}: {refused:?}");
     }

@@ -40,7 +40,7 @@ fn with(door: Http, token: &str) -> Answer {
 
 /// Whether a name can be used at the own API, as a process of this user that shows nothing.
 fn is_free(world: &World, agent: &str) -> bool {
-    let (code, _, err) = run(world, &["intend", "--as", agent, "--file", "README.md", "x"]);
+    let (code, _, err) = run(world, &["intent", "declare", "--as", agent, "--file", "README.md", "x"]);
     assert!(code == 0 || err.contains("token"), "{code} {err}");
     code == 0
 }

@@ -163,8 +163,11 @@ fn devits_own_configuration_is_used_once_it_is_allowed() {
     let core = "[workspace]\nsandbox_root = \".\"\n[workers.local]\ntype = \"cli\"\nbinary = \"/bin/echo\"\nargs = [\"said\", \"{goal}\"]\nparse_mode = \"text\"\ntimeout = 60\n";
     std::fs::write(world.repo().join("devit.core.toml"), core).unwrap();
     let allow = |yes: bool| {
-        let args: &[&str] =
-            if yes { &["allow", "devit.core.toml", "--yes"] } else { &["allow", "devit.core.toml"] };
+        let args: &[&str] = if yes {
+            &["config", "allow", "devit.core.toml", "--yes"]
+        } else {
+            &["config", "allow", "devit.core.toml"]
+        };
         world.command(args).output().unwrap()
     };
     {

@@ -312,7 +312,7 @@ async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, CliE
     Ok(String::from_utf8_lossy(&empty).trim().to_owned())
 }
 
-/// Names the speaker's live intents for files of the commit, each once.
+/// Names the committer's live intents for files of the commit, each once.
 async fn trailers(settings: &Settings, message: &Message) -> Result<u8, CliError> {
     let client = settings.client().await?;
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };

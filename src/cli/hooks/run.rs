@@ -54,14 +54,14 @@ const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has an
 /// `provost hook run`.
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct Run {
-    /// Which host
+    /// The host that calls the hook
     host: Host,
-    /// What happens
+    /// The event that the host reports
     event: Event,
-    /// The agent; without it the one of `provost mcp` of this host, or of the session
+    /// The agent; by default that of `provost mcp` of this host, or of the session
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// How long somebody's answer is waited for
+    /// How long the hook waits for an answer
     #[arg(long, value_parser = duration, default_value = "1m")]
     wait: Ttl,
 }

@@ -10,7 +10,7 @@ use super::{CODE, HOSTS, command_of, finish, recorded, start, world};
 use crate::support::World;
 
 fn hooks(world: &World, args: &[&str]) -> (i32, String) {
-    let done = world.command(&[&["hooks"][..], args].concat()).output().unwrap();
+    let done = world.command(&[&["hook"][..], args].concat()).output().unwrap();
     let said = [done.stdout, done.stderr].concat();
     (done.status.code().unwrap(), String::from_utf8(said).unwrap())
 }

@@ -337,10 +337,10 @@ fn what_a_killed_mcp_server_has_taken_is_given_back_and_what_others_have_is_not(
     let agent = "claude-2b64a1f3c001";
     // The same agent has more, which it has taken itself.
     world.done(agent, &["lock", "src/other.ts:f"]);
-    world.done(agent, &["claim", "src/other.ts"]);
-    world.done(agent, &["intend", "more", "--file", "src/other.ts"]);
+    world.done(agent, &["claim", "acquire", "src/other.ts"]);
+    world.done(agent, &["intent", "declare", "more", "--file", "src/other.ts"]);
     server.child.kill().unwrap();
-    let intents = || world.done(agent, &["intents", "--mine"]).as_array().map_or(9, Vec::len);
+    let intents = || world.done(agent, &["intent", "list", "--mine"]).as_array().map_or(9, Vec::len);
     eventually("locks and intents are given back", || {
         super::locked(&world) == ["src/other.ts:f"] && intents() == 1
     });

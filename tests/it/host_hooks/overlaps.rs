@@ -69,7 +69,7 @@ fn a_claim_and_a_lock_of_two_agents_keep_only_the_later_one_out() {
     let announced = json!({ "id": OTHER, "tool": "other" });
     assert_eq!(Http::agent_protocol(&world).post("/agents/announce", &announced).status, 201);
     world.done(CLAUDE, &["lock", "src/auth.ts:login"]);
-    world.done(OTHER, &["claim", "src/auth.ts"]);
+    world.done(OTHER, &["claim", "acquire", "src/auth.ts"]);
     world.goes_on("claude", &told(&world, "edit"));
     world.is_refused("claude", &told(&world, "edit_beside"));
     world.goes_on("claude", &others(told(&world, "edit_beside")));
