@@ -39,34 +39,34 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::AgentService;
-use crate::api::wire;
-use crate::auth::keys::KeyRing;
-use crate::auth::names::Names;
-use crate::auth::role;
-use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, POLICY_LOOK_S};
-use crate::base::{AgentId, EffectId, Json, Secret, Timestamp};
-use crate::config::env::Environment;
-use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
-use crate::domain::command::Record;
-use crate::domain::{Effect, Judge as _, Owed, Principal};
-use crate::effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
-};
-use crate::engine::{self, Clock as _, Engine, SteadyClock, SystemClock};
-use crate::jail::{OutputBoard, Root};
-use crate::policy::RuleSet;
-use crate::protocols::FrontDoor;
-use crate::protocols::devit::Devit;
-use crate::protocols::own::{Order, Ordered, Own};
-use crate::protocols::wit::Wit;
-use crate::service::Provost;
-use crate::system::{self, Signal, Signals};
-use crate::transport::accept::{AllDoors, Capacity, accept_loop};
-use crate::transport::listen::{Place, bind};
-use crate::vault::Vault;
 pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
+use provost_agents::AgentService;
+use provost_api::wire;
+use provost_auth::keys::KeyRing;
+use provost_auth::names::Names;
+use provost_auth::role;
+use provost_base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, POLICY_LOOK_S};
+use provost_base::{AgentId, EffectId, Json, Secret, Timestamp};
+use provost_config::env::Environment;
+use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
+use provost_domain::command::Record;
+use provost_domain::{Effect, Judge as _, Owed, Principal};
+use provost_effects::{
+    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
+};
+use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
+use provost_jail::{OutputBoard, Root};
+use provost_policy::RuleSet;
+use provost_protocols::FrontDoor;
+use provost_protocols::devit::Devit;
+use provost_protocols::own::{Order, Ordered, Own};
+use provost_protocols::wit::Wit;
+use provost_service::Provost;
+use provost_system::{self as system, Signal, Signals};
+use provost_transport::accept::{AllDoors, Capacity, accept_loop};
+use provost_transport::listen::{Place, bind};
+use provost_vault::Vault;
 use ready::Ready;
 pub use rehearse::rehearse;
 
@@ -79,7 +79,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
 /// The form in which DevIt's clients start a daemon. DevIt 1.14.
 pub struct DevitdForm {
-    /// Its socket.
+    /// The path of its socket.
     pub socket: PathBuf,
     /// The secret of that door, for this run.
     pub secret: Option<Secret>,
@@ -87,7 +87,7 @@ pub struct DevitdForm {
 
 /// How a daemon is to be started.
 pub struct Start {
-    /// Where its things are.
+    /// The folders and files of this daemon.
     pub places: Places,
     /// The configuration file named on the command line, if any.
     pub config_file: Option<PathBuf>,
@@ -107,7 +107,7 @@ pub struct Start {
     pub ready: Option<std::fs::File>,
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until a signal, an order or idleness ends it.
 ///
 /// # Errors
 /// Why it could not start, with what to do; also written to [`Start::ready`].
@@ -157,8 +157,8 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let worker_user = if superuser { root_user::for_workers(&loaded.config, &start.places)? } else { None };
     system::take_all_descriptors();
     system::check_headroom().map_err(|why| anyhow!(why))?;
-    crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
-    crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
+    provost_jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
+    provost_jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = logging::start_log(start, &loaded.config)?;
     let user = AgentId::parse(&format!("user:{}", system::user_name()))
         .map_err(|err| anyhow!("the user's name {err}"))?;
@@ -167,7 +167,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
 
 fn load_config(start: &Start) -> Result<Loaded> {
     let environment = Environment::current();
-    let named = crate::config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
+    let named = provost_config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
     let repository = pin::pending(&start.places.root, &start.places.state)?;
     Ok(load(&Sources::usual(&start.places, repository, named), &environment)?)
 }
@@ -179,7 +179,7 @@ fn now() -> Timestamp {
 /// How the note about rules that could not be used begins.
 const NOT_RELOADED: &str = "policy not reloaded: ";
 
-/// The running daemon.
+/// The running daemon, with all that ends with it.
 struct Daemon {
     start: Start,
     provost: Provost,
@@ -214,15 +214,16 @@ struct Shared(wire::About);
 
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
-    // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
+    // Before any door is open: a client that was answered may send a signal, which would kill us.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, own, mut started, hands) = assemble(start, &prepared, &config, orders).await?;
-    // Before any door is open: whoever finds one knows where the others are.
+    // Written before any door is open, so that a client that finds one door knows where the others are.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
     daemon.provost.settle_applies().await;
-    // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
+    // The process that starts a daemon waits for the doors that open last: then the others
+    // are there, and logged.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
@@ -416,7 +417,8 @@ impl Daemon {
         self.open(door, at, place)
     }
 
-    /// The sockets of the wit door, in the work trees. What is in their way is told, and is no reason not to start.
+    /// Places the sockets of the wit door in the work trees. What is in their way is reported, and is
+    /// no reason not to start.
     #[cfg(unix)]
     async fn open_wit(&self, config: &Config) {
         let running = (self.doors.clone(), self.stop.clone(), self.capacity.clone());
@@ -425,7 +427,7 @@ impl Daemon {
         wit_sockets::WitSockets::new(door, places, config.wit.open, running, shared).keep().await;
     }
 
-    /// Addresses that somebody has asked for besides the default one.
+    /// Opens the addresses that the configuration or `devitd` names besides the default one.
     fn open_extra(&mut self, config: &Config) -> Result<()> {
         if let Some(socket) = config.devit.socket.clone()
             && let Err(err) = self.open_devit(&socket, Place::Given)
@@ -444,7 +446,7 @@ impl Daemon {
         let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
             return self.open_devit(at, Place::Given);
         };
-        if let Some(why) = crate::config::env::weak_secret(&secret) {
+        if let Some(why) = provost_config::env::weak_secret(&secret) {
             bail!("the secret for {} is not accepted: {why}", at.display());
         }
         let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
@@ -545,8 +547,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Rules that changed by themselves. A store that takes nothing at the moment is no reason to end; the next
-    /// look tries again.
+    /// Puts changed rules in force. A store that takes nothing at the moment is no reason to end; the
+    /// next look tries again.
     async fn take_over(&mut self, rules: RuleSet) {
         match self.put_in_force(rules).await {
             Ok(()) => self.shared().0.notes.retain(|note| !note.starts_with(NOT_RELOADED)),

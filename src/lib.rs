@@ -1,30 +1,31 @@
 //! Provost: one local daemon through which many AI coding agents work on one repository.
 //!
 //! Read in this order: `base` (words), `domain` (rules), `engine` and `store` (order and rest), then the edges.
-//! `docs/architecture.md` is the map; `tests/it/layers.rs` holds the table of who may use whom.
+//! `docs/architecture.md` is the map; each module here is a crate, whose manifest says
+//! what it may use.
 
-pub mod agents;
-pub mod api;
-pub mod auth;
-pub mod base;
-pub mod cli;
-pub mod client;
-pub mod config;
+pub use provost_agents as agents;
+pub use provost_api as api;
+pub use provost_auth as auth;
+pub use provost_base as base;
+pub use provost_cli as cli;
+pub use provost_client as client;
+pub use provost_config as config;
 pub mod daemon;
-pub mod domain;
-pub mod effects;
-pub mod egress;
-pub mod engine;
-pub mod graph;
-pub mod index;
-pub mod jail;
-pub mod mcp;
-pub mod policy;
-pub mod protocols;
-pub mod service;
-pub mod store;
-pub mod syntax;
-pub mod system;
-pub mod transport;
-pub mod vault;
-pub mod workspace;
+pub use provost_domain as domain;
+pub use provost_effects as effects;
+pub use provost_egress as egress;
+pub use provost_engine as engine;
+pub use provost_graph as graph;
+pub use provost_index as index;
+pub use provost_jail as jail;
+pub use provost_mcp as mcp;
+pub use provost_policy as policy;
+pub use provost_protocols as protocols;
+pub use provost_service as service;
+pub use provost_store as store;
+pub use provost_syntax as syntax;
+pub use provost_system as system;
+pub use provost_transport as transport;
+pub use provost_vault as vault;
+pub use provost_workspace as workspace;

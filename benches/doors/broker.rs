@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use provost::auth::testing::caller;
 use provost::base::{AgentId, Timestamp};
 use provost::domain::command::Publish;
 use provost::domain::post::{Post, Source};
 use provost::domain::{Call, Core, Door, Facts, Outbox, Proof, Scope, Settings};
 use provost::policy::builtin;
 use provost::store::{Options, open};
+use provost_test_equipment::callers::caller;
 
 use crate::http::{Cell, Line, PONG_ROLE, Request, Server, persistent, run, started};
 use crate::machine::{processor_ns, resident_kib};

@@ -1,5 +1,5 @@
-//! Selected code in an editor: its place, the agent that is asked about it, and the recognition of repeated
-//! questions.
+//! Questions about selected code in an editor: the place of the selection, the agent that is asked, and the
+//! recognition of repeated questions.
 //!
 //! Promises: equal questions become one request; an agent's answer replaces the selection if that occurs exactly once
 //! in the file, or nothing; no existing test is lost. This module writes no file of the user's; its results are
@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobAsk, Plan, fresh_job_id};
 use super::{AgentOutput, AgentService, NoAgent, PromptFor, ResolvedAgent, Review, TooLong};
-use crate::base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
-use crate::domain::view::{AllSwitches, View};
-use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use conventions::{Look, further_tests_of, named_after, tests_of};
 pub(super) use edit::CodeEdit;
 pub use patch::{NoPlace, Placed, place};
+use provost_base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
+use provost_domain::view::{AllSwitches, View};
+use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use test_merge::{Kept, keep_tests, lost_tests};
 
 /// For how long an answer is given again.
 const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
 
-/// What is asked about code.
+/// The kinds of questions about selected code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeQuestion {
@@ -76,9 +76,9 @@ impl CodeQuestion {
 /// A question as an editor asks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeAsk {
-    /// Which.
+    /// What the editor wants to know or to have.
     pub question: CodeQuestion,
-    /// What is selected.
+    /// The selected code, as the editor sends it.
     pub code: String,
     /// As the editor calls it; may be empty.
     pub language: String,
@@ -86,11 +86,11 @@ pub struct CodeAsk {
     pub file_path: String,
     /// The user's own words.
     pub instructions: Option<String>,
-    /// What a review looks for.
+    /// The focus of a review, as its prompt says it.
     pub focus: &'static str,
 }
 
-/// Why a question is not put to anybody.
+/// Why no agent is asked a question.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeFault {
     /// The core says no.
@@ -102,7 +102,7 @@ pub enum CodeFault {
     /// It would be too long.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// What is wrong with the selection.
+    /// The selection cannot be used, for this reason.
     #[error("{0}")]
     Selection(Box<str>),
 }
@@ -116,26 +116,26 @@ pub struct CodePlan {
     pub(super) language: Box<str>,
     /// Where it is; `None` for a buffer without a file in the workspace.
     pub(super) file: Option<RepoPath>,
-    /// What the buffer is called.
+    /// The name of the buffer in the editor.
     pub(super) name: Box<str>,
     /// Whether what the agent changes in its copy is the answer; otherwise what it says is.
     pub(super) edits: bool,
     /// Whether it answers with JSON.
     pub(super) json: bool,
-    /// Where tests go.
+    /// The file for new tests; `None` for questions of other kinds.
     pub(super) tests: Option<RepoPath>,
     /// What the file was when it was asked about; `None` where that could not be found out.
     pub(super) was: Option<Digest>,
 }
 
-/// What has come of a question.
+/// The answer to a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CodeResult {
-    /// Markdown.
+    /// Markdown for people.
     Text(String),
     /// Files as they could be.
     Artifacts(Vec<Artifact>),
-    /// What was found.
+    /// The findings of a review.
     Review(Review),
 }
 
@@ -147,7 +147,7 @@ pub(super) struct CodeAnswer {
     pub(super) review: Option<Review>,
 }
 
-/// Who is asked.
+/// The agent that is asked, and how.
 struct Whom {
     agent: AgentId,
     role: Option<String>,
@@ -166,7 +166,7 @@ impl Whom {
     }
 }
 
-/// Does something where that holds nobody up.
+/// Does something that may take long on a thread that may block.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })
@@ -288,7 +288,7 @@ impl AgentService {
 pub struct SoFar {
     /// Since it was asked, in milliseconds.
     pub ms: u64,
-    /// Whose word it waits for.
+    /// The approval that its task waits for, if it does.
     pub waits_for: Option<ApprovalId>,
 }
 
@@ -305,7 +305,7 @@ impl View for SoFarOf {
     }
 }
 
-/// Of this job.
+/// Reads how far the question of a job is.
 struct SoFarOf(JobId);
 
 /// Why an answer changes nothing, as a sentence.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::prompts::Prompts;
 use super::roles::{BUILT_IN_ROLES, preamble_of};
 use super::workflows::Workflow;
-use crate::base::{AgentId, Ttl};
-use crate::domain::{PhaseName, Switch};
-use crate::jail::Reader;
+use provost_base::{AgentId, Ttl};
+use provost_domain::{PhaseName, Switch};
+use provost_jail::Reader;
 
-/// What an agent's work consists of.
+/// The form of an agent's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgentOutput {
     /// It changes files in its copy.
@@ -25,15 +25,15 @@ pub enum AgentOutput {
 pub struct Agent {
     /// The name tasks are delegated to.
     pub id: AgentId,
-    /// For people.
+    /// The name that editors show to people.
     pub name: Box<str>,
     /// What it is good for; may be empty.
     pub description: Box<str>,
     /// `BUILD` and the like.
     pub capability: Box<str>,
-    /// Where it runs.
+    /// The place that editors show for it; the configuration says it.
     pub region: Box<str>,
-    /// What its work consists of.
+    /// The form of its work.
     pub output: AgentOutput,
     /// How its standard output is read.
     pub reader: Reader,
@@ -56,11 +56,11 @@ pub struct Agent {
 pub struct Rounds {
     /// Commands that tidy up.
     pub fix: Vec<Vec<Box<str>>>,
-    /// Commands that check.
+    /// Commands that check the changes.
     pub check: Vec<Vec<Box<str>>>,
     /// Whether the execution fails when one of those does, or its reviewer.
     pub required: bool,
-    /// Who looks at what was changed.
+    /// The agent that reviews the changes; `None` for no review.
     pub reviewer: Option<AgentId>,
     /// Whether each phase is a run of its own.
     pub pipeline: bool,
@@ -94,26 +94,26 @@ impl Agent {
 /// Another name for an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// Its id.
+    /// The id by which editors name it.
     pub id: AgentId,
     /// The agent behind it; `None` is the first one.
     pub agent: Option<AgentId>,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin; `None` for the built-in one, if there is one.
     pub preamble: Option<Box<str>>,
 }
 
-/// Whom a name means.
+/// The agent that a name means, and the role in which.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedAgent<'a> {
-    /// Who does it.
+    /// The agent that does the work.
     pub agent: &'a Agent,
     /// The role, by the spelling of the configuration or of the protocol.
     pub role: Option<&'a str>,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin.
     pub preamble: Option<&'a str>,
 }
 
-/// Why nobody can be asked.
+/// Why no agent can be asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoAgent {
     /// There are workers at the most, whose goal is no prompt.
@@ -124,7 +124,7 @@ pub enum NoAgent {
     /// The configured agent's entry is invalid.
     #[error("{0} cannot be used: {1}")]
     Refused(Box<str>, Box<str>),
-    /// There is nobody of that name.
+    /// No agent has that name.
     #[error("a6s.code_agent names no agent: {0}. Configured: {1}")]
     Called(AgentId, String),
     /// None is for that.
@@ -142,21 +142,21 @@ pub struct Agents {
     pub agents: Vec<Agent>,
     /// Entries that cannot be used, by what they call themselves, each with the reason.
     pub refused: BTreeMap<Box<str>, Box<str>>,
-    /// By id.
+    /// The roles of the configuration, by id.
     pub roles: BTreeMap<AgentId, Role>,
     /// Whether roles are listed beside the agents.
     pub list_roles: bool,
     /// Who is asked about code rather than others: an agent, or a role.
     pub code_agent: Option<AgentId>,
-    /// After so long an editor is told that an answer about code takes longer.
+    /// How long an editor waits for an answer about code before it gets an error about the delay.
     pub soft_deadline: Ttl,
     /// Whether ids that editors' plugins know from the beginning are names for the first agent.
     pub role_aliases: bool,
-    /// What agents are told.
+    /// The templates of prompts.
     pub prompts: Prompts,
     /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
     pub phases: BTreeMap<PhaseName, AgentId>,
-    /// What they do together.
+    /// The workflows of the configuration that can be run.
     pub workflows: Vec<Workflow>,
     /// Workflows that cannot be used, by id, and why.
     pub refused_workflows: BTreeMap<Box<str>, Box<str>>,
@@ -184,7 +184,7 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// The one that is meant when nobody is named: the first that works.
+    /// The agent that is meant when the editor names none: the first that works.
     pub fn first(&self) -> Option<&Agent> {
         let works = |agent: &&Agent| agent.enabled && agent.trouble.is_none();
         self.agents.iter().find(works).or(self.agents.first())
@@ -195,8 +195,8 @@ impl Agents {
         self.agents.iter().find(|agent| agent.id == *id)
     }
 
-    /// Whom a name means: an agent's id, its name, a role, or one of the ids that plugins know. The size of letters does
-    /// not matter.
+    /// The agent that a name means. The name is an agent's id, its name, a role, or one of the ids that
+    /// plugins know; upper and lower case are the same.
     pub fn find(&self, name: &str) -> Option<ResolvedAgent<'_>> {
         let name = name.trim();
         let same = |known: &str| known.to_lowercase() == name.to_lowercase();
@@ -213,8 +213,8 @@ impl Agents {
         self.first().map(|agent| ResolvedAgent { agent, role: Some(id), preamble: Some(preamble) })
     }
 
-    /// Who is asked where an editor names nobody: whom the configuration prefers, or else the first that works and takes
-    /// such questions.
+    /// The agent that is asked where an editor names none: the one that the configuration prefers, or else
+    /// the first that works and takes such questions.
     ///
     /// # Errors
     /// [`NoAgent`].

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::AgentService;
-use crate::base::AgentId;
-use crate::domain::view::{AllSwitches, LiveTasks};
-use crate::domain::{Refusal, Switch, TaskState, Usage};
+use provost_base::AgentId;
+use provost_domain::view::{AllSwitches, LiveTasks};
+use provost_domain::{Refusal, Switch, TaskState, Usage};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FleetAgent {
-    /// The worker.
+    /// The name of the worker, and of the agent.
     pub id: AgentId,
     /// Its name for people.
     pub name: Box<str>,
-    /// What it is good for.
+    /// A text for people about what the agent is good for.
     pub description: Box<str>,
     /// What it can do, by which editors choose.
     pub capability: Box<str>,
-    /// Where it runs.
+    /// The place that editors show for it; the configuration says it.
     pub region: Box<str>,
     /// Tasks of it that may run at the same time.
     pub max_parallel: u32,
@@ -33,7 +33,7 @@ pub type Fleet = Arc<[FleetAgent]>;
 /// Whether an agent could begin now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Availability {
-    /// It could.
+    /// It could begin a task at once.
     Available,
     /// As many tasks of it run as may.
     Busy,
@@ -48,7 +48,7 @@ pub(super) struct Tally(Mutex<BTreeMap<AgentId, Usage>>);
 /// An agent at this moment.
 #[derive(Clone, Debug)]
 pub struct FleetMember {
-    /// Which.
+    /// The agent, as the configuration has it.
     pub agent: FleetAgent,
     /// Whether it could begin now.
     pub availability: Availability,
@@ -69,7 +69,7 @@ impl AgentService {
     /// Each agent, and whether it could begin now.
     ///
     /// # Errors
-    /// When nobody has time to answer.
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn fleet_now(&self) -> Result<Vec<FleetMember>, Refusal> {
         let (fleet, profiles) = (self.fleet(), self.provost().profiles());
         let live = self.provost().view(LiveTasks).await?.tasks;
@@ -105,7 +105,7 @@ impl AgentService {
     }
 }
 
-/// Looks at files, where that holds nobody up.
+/// Looks at files on a thread that may block.
 async fn off_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let looked = tokio::task::spawn_blocking(look).await;
     looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })

@@ -28,22 +28,22 @@ pub(super) use progress::Pulses;
 pub use runs::KEPT_WITHIN;
 
 use super::AgentService;
-use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
-use crate::base::{AgentId, Digest, JobId, Json};
-use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
-use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
-use crate::domain::{
+use provost_base::limits::JOB_OUTPUT_BYTES_MAX;
+use provost_base::{AgentId, Digest, JobId, Json};
+use provost_domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
+use provost_domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
+use provost_domain::{
     Event, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
 };
-use crate::service::unreadable;
-use crate::store::{LogPart, StoreError};
+use provost_service::unreadable;
+use provost_store::{LogPart, StoreError};
 
-/// What is asked for.
+/// A request for a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobAsk {
     /// By which it will be known: one of [`fresh_job_id`]'s.
     pub id: JobId,
-    /// What kind of question.
+    /// The kind of job, which decides how editors see it.
     pub kind: JobKind,
     /// The method that was called.
     pub method: &'static str,
@@ -53,13 +53,13 @@ pub struct JobAsk {
     pub agent: String,
     /// The worker that it is.
     pub worker: AgentId,
-    /// What the worker is told.
+    /// The prompt of the worker.
     pub prompt: String,
-    /// Where it works, within the workspace.
+    /// The directory where it works, relative to the workspace.
     pub working_dir: Option<String>,
     /// Whether the worker is an agent: it works in a private copy, and what it changes there is kept.
     pub by_agent: bool,
-    /// By what the same question is recognised.
+    /// Digest by which the same question is recognised; `None` where each request is a job of its own.
     pub key: Option<Digest>,
     /// How it is carried out.
     pub plan: Plan,
@@ -186,7 +186,7 @@ impl AgentService {
         self.provost().view(StepsOf(workflow.clone())).await
     }
 
-    /// A job.
+    /// Finds a job, also one that is over.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`], [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -259,8 +259,8 @@ impl AgentService {
         in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
     }
 
-    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come. Waits for
-    /// something until then.
+    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come.
+    /// Waits until then for something to come.
     ///
     /// # Errors
     /// As for [`AgentService::job_output`].
@@ -288,7 +288,7 @@ impl AgentService {
     }
 }
 
-/// Reads a log, where that holds nobody up.
+/// Reads a log on a thread that may block.
 async fn in_log(
     read: impl FnOnce() -> Result<LogPart, StoreError> + Send + 'static,
 ) -> Result<LogPart, Refusal> {
@@ -297,7 +297,7 @@ async fn in_log(
     read.map_err(|err| unreadable(&err))
 }
 
-/// Sixteen characters that nobody can guess.
+/// Makes an id of sixteen characters that no client can guess.
 ///
 /// # Errors
 /// [`Refusal::NotReady`] where the system has no random numbers.

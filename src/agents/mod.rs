@@ -33,10 +33,10 @@ pub use roles::{BUILT_IN_ROLES, preamble_of};
 pub use scans::{ScanFor, scan_report, scan_schema, unread_scan};
 pub use workflows::{Assignee, Flow, Inputs, Known, Pattern, Step, Workflow};
 
-use crate::service::Provost;
-use crate::store::JobLogs;
 use fleet::Tally;
 use jobs::Pulses;
+use provost_service::Provost;
+use provost_store::JobLogs;
 
 /// What the configuration makes of agents, replaced as a whole on reload.
 #[derive(Clone)]

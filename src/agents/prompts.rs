@@ -7,21 +7,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::base::limits::PROMPT_BYTES_MAX;
-use crate::domain::PhaseName;
+use provost_base::limits::PROMPT_BYTES_MAX;
+use provost_domain::PhaseName;
 
-/// What a prompt is for.
+/// The purpose of a prompt, which has a template of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PromptFor {
     /// Something in the user's own words.
     Invoke,
-    /// Explaining code.
+    /// An explanation of selected code, for people.
     Explain,
-    /// Changing code.
+    /// A change of selected code, as the user instructs.
     Refactor,
-    /// Writing tests.
+    /// New tests for selected code.
     GenerateTests,
-    /// Reviewing code.
+    /// A review of selected code.
     Review,
     /// Putting a reply right that is not in the form that was asked for.
     Repair,
@@ -81,7 +81,7 @@ impl Prompts {
         self.0.get(&what).map_or_else(|| built_in(what), AsRef::as_ref)
     }
 
-    /// A prompt.
+    /// The prompt for a question, made of its template.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -120,7 +120,7 @@ pub fn review_focus(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Ours.
+/// The template that is used where the configuration has none.
 pub fn built_in(what: PromptFor) -> &'static str {
     match what {
         PromptFor::Invoke => {
@@ -265,7 +265,7 @@ pub(super) fn as_data(what: &str, text: &str) -> String {
     data(what, &fenced(text, "", false))
 }
 
-/// JSON between fences.
+/// Text that is JSON, between fences.
 pub(super) fn as_json(text: &str) -> String {
     fenced(text, "json", false)
 }
@@ -296,8 +296,8 @@ pub(super) fn fenced(text: &str, info: &str, numbered: bool) -> String {
     out
 }
 
-/// Lines as editors count them: what ends one is a line feed, with or without a carriage return before it, or a carriage
-/// return alone.
+/// Lines as editors count them. A line ends with a line feed, with or without a carriage return before it, or
+/// with a carriage return alone.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let unified = text.replace("\r\n", "\n").replace(['\r', '\0'], "\n");
     let mut lines: Vec<String> = unified.split('\n').map(str::to_owned).collect();

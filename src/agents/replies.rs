@@ -4,17 +4,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
+use provost_base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
 
 /// How bad something is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It is wrong.
+    /// The code is wrong there.
     Error,
     /// It may be wrong.
     Warning,
-    /// Worth knowing.
+    /// Something that is worth knowing.
     Info,
 }
 
@@ -43,15 +43,15 @@ impl Severity {
 pub struct Issue {
     /// How bad it is.
     pub severity: Severity,
-    /// What it is.
+    /// The finding in a sentence.
     pub message: String,
     /// In which line of the code that was sent, from one.
     pub line: Option<u64>,
-    /// What to do about it.
+    /// A way to mend it, if the reviewer has named one.
     pub suggestion: Option<String>,
 }
 
-/// A review.
+/// The findings of a reviewer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Review {
     /// The worst need not come first.
@@ -246,8 +246,8 @@ pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
     if inner.len() == answer.trim().len() || is_the_code { answer } else { inner }
 }
 
-/// New text of some code in an answer in words: all of it, what a fence around all of it encloses, or the one block that
-/// stands between words.
+/// The new text of some code in an answer in words: all of the answer, the text in a fence around all of it,
+/// or the one block that stands between words.
 ///
 /// # Errors
 /// Why it cannot be told, as a part of a sentence.

@@ -46,7 +46,7 @@ pub const BUILT_IN_ROLES: &[(&str, &str)] = &[
     ("security-ai", "Look at this as an attacker would, and say what could be done about what you find."),
     ("sre-ai", "Work as a site reliability engineer: what fails, how it is noticed, and what happens then."),
     ("success-ai", "Look at this from the side of those who use it: does it do what they came for?"),
-    ("tenant-ai", "Look after tenants: nobody may see or change what is another one's."),
+    ("tenant-ai", "Look after tenants: no tenant may see or change what belongs to another one."),
     ("tester-ai", "Write tests that fail when the promise is broken, and only then."),
     ("threat-ai", "Model threats: what is worth protecting, from whom, and by what."),
     ("threathunter-ai", "Look for traces of attacks, and say how sure you are."),

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::AgentService;
 use super::replies::{Severity, reply_as};
-use crate::base::RepoPath;
-use crate::base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
-use crate::domain::Refusal;
+use provost_base::RepoPath;
+use provost_base::limits::{GIT_CONFIG_BYTES_MAX, REVIEW_TEXT_MAX, SCAN_FINDINGS_MAX, SCAN_TITLE_MAX};
+use provost_domain::Refusal;
 
-/// What is looked for.
+/// The kinds of scans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanFor {
     /// `scan.techDebt`
@@ -23,7 +23,7 @@ pub enum ScanFor {
 }
 
 impl ScanFor {
-    /// The method.
+    /// The method of A6s that begins it.
     pub fn method(self) -> &'static str {
         match self {
             ScanFor::TechDebt => "scan.techDebt",
@@ -73,7 +73,7 @@ pub fn scan_schema() -> Value {
     })
 }
 
-/// Reads a report.
+/// Reads the report in an agent's reply, and checks it against its schema.
 ///
 /// # Errors
 /// The mistake, as a sentence for the agent that is to correct it.
@@ -130,7 +130,7 @@ impl AgentService {
     /// or what git knows as its `origin`. `None` for everything else: nothing is fetched from anywhere.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`], when nobody has time to look.
+    /// [`Refusal::Unavailable`], when the daemon cannot look at the moment.
     pub async fn folder_meant(&self, address: &str) -> Result<Option<RepoPath>, Refusal> {
         let (provost, address) = (self.provost().clone(), address.trim().to_owned());
         let look = move || {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::prompts::as_data;
-use crate::base::AgentId;
-use crate::base::limits::WORKFLOW_TOLD_BYTES_MAX;
-use crate::domain::PhaseName;
+use provost_base::AgentId;
+use provost_base::limits::WORKFLOW_TOLD_BYTES_MAX;
+use provost_domain::PhaseName;
 
 /// In what order steps are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -44,15 +44,15 @@ pub struct Workflow {
     pub id: Box<str>,
     /// Its name for people.
     pub name: Box<str>,
-    /// What it is for.
+    /// A text for people about its purpose.
     pub description: Box<str>,
     /// In what order its steps are taken.
     pub pattern: Pattern,
     /// How often a supervisor decides, or a maker tries.
     pub max_rounds: u32,
-    /// Its steps.
+    /// Its steps, in the order in which the file has them.
     pub steps: Vec<Step<Option<Box<str>>>>,
-    /// Where it was written: `FILE:LINE`.
+    /// The place where it is written: `FILE:LINE`.
     pub place: Box<str>,
 }
 
@@ -66,11 +66,11 @@ impl Workflow {
 /// A step with its agent: the one that is written down, or the one that it has resolved to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step<Who> {
-    /// What it is called.
+    /// The name of the step, by which prompts refer to its answer.
     pub name: Box<str>,
-    /// Who does it.
+    /// The agent that takes the step.
     pub who: Who,
-    /// What the agent is told; `None` for a command.
+    /// The prompt of the agent; `None` for a command.
     pub prompt: Option<Box<str>>,
     /// Run instead of an agent.
     pub command: Vec<Box<str>>,
@@ -82,14 +82,14 @@ pub struct Step<Who> {
     pub phase: PhaseName,
 }
 
-/// Who does a step.
+/// The agent that takes a step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assignee {
     /// As editors are shown it.
     pub shown: Box<str>,
-    /// The agent.
+    /// The worker that runs, which is the agent's name.
     pub worker: AgentId,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin; `None` without one.
     pub preamble: Option<Box<str>>,
 }
 
@@ -100,20 +100,20 @@ pub struct Flow {
     pub pattern: Pattern,
     /// How often a supervisor decides, or a maker tries.
     pub max_rounds: u32,
-    /// Its steps.
+    /// Its steps, with the agents that they have resolved to.
     pub steps: Vec<Step<Assignee>>,
-    /// What it was given.
+    /// The input of this run.
     pub inputs: Inputs,
     /// How urgent it is, in the editor's word.
     pub priority: Option<Box<str>>,
 }
 
-/// What a workflow is given.
+/// The input of a workflow, as text and by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Inputs {
     /// The whole of it as one text.
     pub text: Box<str>,
-    /// By name.
+    /// The members of an object, by name; empty where there was none.
     pub named: Map<String, Value>,
 }
 
@@ -159,13 +159,13 @@ fn as_text(value: &Value) -> String {
 /// What there is to be filled in.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// What the workflow was given.
+    /// The input of the workflow.
     pub inputs: &'a Inputs,
     /// The answers of steps so far, by name; the last one is the previous one.
     pub answers: &'a [(Box<str>, String)],
-    /// What a check has said.
+    /// The output of the check before; empty without one.
     pub check: &'a str,
-    /// What a supervisor has said.
+    /// The supervisor's order for the step; empty without one.
     pub task: &'a str,
 }
 

@@ -1,11 +1,12 @@
-//! What is made of the table of endpoints: a type for each, any request, any reply, and the rows themselves.
+//! The types that are made from the table of endpoints: one for each endpoint, any request, any reply,
+//! and the rows themselves.
 
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::for_each_endpoint;
 use super::wire::*;
+use crate::for_each_endpoint;
 
 /// How a model's host or a person reaches an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,9 +20,9 @@ pub enum Reach {
 /// A row of the table of endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// The endpoint.
+    /// The endpoint that this row describes.
     pub which: Which,
-    /// What it does, in one sentence.
+    /// The endpoint's purpose in one sentence, which is printed in the document.
     pub sentence: &'static str,
     /// The method of the client that asks it.
     pub name: &'static str,
@@ -49,7 +50,7 @@ pub trait Endpoint: Send + Sync + 'static {
     type Asked: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// The members of an answer.
     type Answer: Serialize + DeserializeOwned + Send;
-    /// Which it is.
+    /// The endpoint as a value.
     const WHICH: Which;
 
     /// How long a request asks the daemon to wait, in milliseconds.
@@ -68,7 +69,7 @@ macro_rules! define {
         $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
         tools $tools:tt, commands $commands:tt $(, $flag:ident)*;
     )+) => {
-        /// Which endpoint.
+        /// An endpoint as a value, without the members of a request.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Which { $($(#[doc = $sentence])+ $Kind,)+ }
 
@@ -164,7 +165,7 @@ macro_rules! define {
 for_each_endpoint!(define);
 
 impl Which {
-    /// Its row.
+    /// The row of the table that describes this endpoint.
     pub fn row(self) -> &'static Row {
         // The rows stand in the order of the variants, since both are made of the same table.
         &ENDPOINTS[self as usize]

@@ -1,8 +1,8 @@
 //! Provost's own API: one table of endpoints, and the shapes that travel.
 //!
-//! Promises: a path, the type of a request and the type of its answer stand in `table.rs` and nowhere else. The server
-//! (`protocols/own`), the client (`client`) and what people and hosts of models are offered are made from it or checked against it.
-//! Leaves carrying requests out to the server, and connections to both.
+//! Promises: a path, the type of a request and the type of its answer stand in `table.rs` and nowhere else.
+//! The server (`protocols/own`), the client (`client`), the command line and the tools of MCP are made from
+//! it or checked against it. Leaves carrying requests out to the server, and connections to both.
 #![forbid(unsafe_code)]
 
 mod endpoint;
@@ -12,4 +12,3 @@ pub mod wire;
 
 pub use endpoint::{ENDPOINTS, Endpoint, Reach, Reply, Request, Row, Which, endpoints};
 pub use print::print_markdown;
-pub(crate) use table::for_each_endpoint;

@@ -1,4 +1,4 @@
-//! The table of endpoints as a document.
+//! Prints the table of endpoints as a document.
 
 use std::fmt::Write as _;
 

@@ -10,6 +10,7 @@
 //! - `outlives_proof`: a door of this process may ask it for a caller whose proof has ended.
 
 /// Hands the table to a macro.
+#[macro_export]
 macro_rules! for_each_endpoint {
     ($with:ident) => {
         $with! {
@@ -249,5 +250,3 @@ macro_rules! for_each_endpoint {
         }
     };
 }
-
-pub(crate) use for_each_endpoint;

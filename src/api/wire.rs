@@ -1,7 +1,8 @@
 //! Provost's own API as it travels: HTTP with JSON on a Unix socket, verb names as paths.
 //!
-//! Used by this door and by `client`. Members that are absent are `null` or left out; unknown ones are ignored,
-//! so that an older client can talk to a newer daemon of the same version header.
+//! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or
+//! left out. A reader ignores unknown members, so that an older client can talk to a newer daemon of the same
+//! API version. Times are text in the form of RFC 3339, in UTC.
 
 mod applies;
 mod coordinate;
@@ -46,7 +47,7 @@ pub const AGENT_HEADER: &str = "x-provost-agent";
 /// Header with the process for which a caller takes what it takes: locks, claims and intents end with it.
 pub const PROCESS_HEADER: &str = "x-provost-process";
 
-/// The session of a host over HTTP with which ends what it takes; believed from a door of the daemon's own alone.
+/// The MCP session whose end releases what the request takes; only the daemon's own doors may send it.
 pub const SESSION_HEADER: &str = "x-provost-session";
 
 /// An error, with what to do about it.
@@ -59,7 +60,7 @@ pub struct Fault {
     /// The next step, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What a program may want to know besides: of a lock, its holder and how long it has it.
+    /// What a program may also want to know; for a refused lock, its holder and until when the lock is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -70,21 +71,21 @@ pub struct Fault {
 pub struct Delegate {
     /// Chosen by the caller; made here when absent.
     pub task: Option<String>,
-    /// What is to be done.
+    /// The task in the asker's words; must not be empty.
     pub goal: String,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: String,
     /// Relative to the workspace.
     pub working_dir: Option<String>,
-    /// In seconds.
+    /// How long the worker may run, in seconds; half an hour when absent. Zero is refused.
     pub timeout_s: Option<u64>,
-    /// Model asked for.
+    /// The model that the worker is to use; the worker's own default when absent.
     pub model: Option<String>,
     /// `default` or `compact`.
     pub format: Option<String>,
     /// The tool policy is asked about; `devit_delegate` when absent.
     pub tool: Option<String>,
-    /// Who hears of it besides the caller.
+    /// Another agent that gets mail about the task besides the caller.
     pub return_to: Option<String>,
     /// Free data for the worker.
     pub context: Option<Value>,
@@ -95,7 +96,7 @@ pub struct Delegate {
 /// Answer to [`Delegate`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Delegated {
-    /// The task.
+    /// The id of the task, also where the caller chose none.
     pub task: String,
     /// `queued`, `awaiting`, `denied`, or where a repeated request's task stands.
     pub state: String,
@@ -103,7 +104,7 @@ pub struct Delegated {
     pub approval: Option<u64>,
     /// The rule that denied it.
     pub rule: Option<String>,
-    /// Its reason.
+    /// The reason that the denying rule gives; absent unless the state is `denied`.
     pub reason: Option<String>,
 }
 
@@ -118,9 +119,9 @@ pub struct Screenshot {
 /// `POST /cancel-task`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cancel {
-    /// Which.
+    /// The id of the task to end.
     pub task: String,
-    /// Why.
+    /// Recorded with the task; "no reason given" when absent or empty.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -129,13 +130,13 @@ pub struct Cancel {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Which.
+    /// The id of the task that the report is about.
     pub task: String,
     /// `pending`, `in_progress`, `completed`, `failed`, `cancelled`, `ack`.
     pub status: String,
-    /// For people.
+    /// A text for people; empty when absent.
     pub summary: Option<String>,
-    /// Structured results.
+    /// The result as data for programs, of any form.
     pub details: Option<Value>,
     /// Logs and the like.
     pub evidence: Option<Value>,
@@ -144,23 +145,23 @@ pub struct Report {
 /// Where a task stands after a verb.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TaskState {
-    /// Which.
+    /// The id of the task.
     pub task: String,
-    /// Where it stands.
+    /// Its state after the verb, in the words of `Task::state`; `acknowledged` after an acknowledgement.
     pub state: String,
 }
 
 /// `POST /answer-approval`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Which.
+    /// The number of the approval.
     pub approval: u64,
-    /// Yes or no.
+    /// Whether the approver allows the command.
     pub grant: bool,
-    /// Why.
+    /// The approver's reason or remark, recorded with the answer.
     #[serde(default)]
     pub note: Option<String>,
-    /// Digest of what was shown.
+    /// Digest of what was shown; the daemon refuses the answer when it differs from the waiting command's.
     #[serde(default)]
     pub digest: Option<String>,
 }
@@ -177,27 +178,27 @@ pub struct Answered {
 /// One approval that waits. `GET /approvals`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Approval {
-    /// Its number.
+    /// The number by which an answer names it.
     pub id: u64,
-    /// Who asked.
+    /// The agent whose command waits.
     pub asked_by: String,
-    /// Through which door.
+    /// The door through which the command came.
     pub door: String,
-    /// The verb.
+    /// The name of the command's verb.
     pub verb: String,
     /// The task it would make.
     pub task: Option<String>,
-    /// The worker.
+    /// The worker of the delegation; absent for other verbs.
     pub worker: Option<String>,
-    /// What policy was asked about.
+    /// The name of the tool about which policy was asked.
     pub tool: String,
     /// The rule that asks.
     pub rule: String,
-    /// Why.
+    /// The reason that the rule gives for asking.
     pub reason: String,
     /// `low`, `medium`, `high`.
     pub risk: String,
-    /// Where it would work.
+    /// The directory where the worker would work, relative to the workspace.
     pub working_dir: Option<String>,
     /// What it may reach over the network.
     pub network: String,
@@ -209,14 +210,14 @@ pub struct Approval {
     /// The whole request as the worker would get it; the answer is bound to all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Value>,
-    /// Who may answer.
+    /// Names of the kinds of approvers that the rule accepts, as one text for people.
     pub by: String,
     /// Whether a dialog at the asker's own host counts.
     #[serde(default)]
     pub host: bool,
     /// When it was asked.
     pub asked_at: String,
-    /// Until when it waits.
+    /// When it stops waiting; without an answer, the request fails then.
     pub expires_at: String,
     /// Digest the answer is bound to.
     pub digest: String,
@@ -225,15 +226,15 @@ pub struct Approval {
 /// One entry of a task's history.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// When.
+    /// When the entry was made.
     pub at: String,
-    /// Who.
+    /// The agent that the entry comes from: the worker, the asker, or the daemon.
     pub from: String,
-    /// The status word.
+    /// The status that the sender reported, in the words of its door.
     pub status: String,
-    /// For people.
+    /// One line or more for people; may be empty.
     pub summary: String,
-    /// Structured results.
+    /// Results as data for programs, as the worker reported them.
     pub details: Option<Value>,
     /// Logs and the like.
     pub evidence: Option<Value>,
@@ -244,18 +245,18 @@ pub struct Note {
 /// A task. `GET /tasks`, `GET /task`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id.
+    /// The id that the asker chose, or the daemon in its place.
     pub id: String,
-    /// What is to be done.
+    /// The task in the asker's words; lists have only its beginning.
     pub goal: String,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: String,
     /// `cli` or `polling`.
     pub worker_kind: String,
     /// Whether it is a picture of the screen, which the daemon itself takes.
     #[serde(default)]
     pub capture: bool,
-    /// Who asked.
+    /// The agent that delegated it; it gets mail about the end.
     pub asked_by: String,
     /// Where it stands: `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     pub state: String,
@@ -269,7 +270,7 @@ pub struct Task {
     pub created_at: String,
     /// When anything last happened.
     pub updated_at: String,
-    /// In seconds.
+    /// How long its worker may run, in seconds.
     pub timeout_s: u64,
     /// `default`, `compact`.
     #[serde(default)]
@@ -287,7 +288,7 @@ pub struct Task {
     /// Whether its run has left something that runs later; absent when nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tainted: Option<bool>,
-    /// What that is.
+    /// What the run has left that runs later; absent when nothing was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
     /// What became of the files that its asker wanted watched.
@@ -297,7 +298,7 @@ pub struct Task {
     pub failure: Option<Value>,
     /// Exit code of its worker process.
     pub exit_code: Option<i64>,
-    /// What was said about it.
+    /// The task's history, oldest first.
     pub notes: Vec<Note>,
 }
 
@@ -312,7 +313,7 @@ pub struct Handoff {
     pub unknown: Option<String>,
 }
 
-/// One of them.
+/// A file that a run has left and that runs later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// Relative to the workspace.
@@ -323,10 +324,10 @@ pub struct Finding {
     pub change: String,
 }
 
-/// What became of watched files.
+/// The changes of the files that the asker wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FilesChanged {
-    /// Bounded.
+    /// The changed files, up to a bound.
     pub files: Vec<ChangedFile>,
     /// Changed files that are not listed.
     pub more: u32,
@@ -335,14 +336,14 @@ pub struct FilesChanged {
     pub incomplete: Option<String>,
 }
 
-/// One of them.
+/// A watched file that changed while the task ran.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ChangedFile {
     /// Relative to the task's working directory.
     pub path: String,
     /// `new`, `changed`, `renamed`, `removed`.
     pub change: String,
-    /// Its earlier name.
+    /// The earlier path of a renamed file; absent for other changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
@@ -368,7 +369,7 @@ pub struct Tasks {
 pub struct TasksQuery {
     /// `all`, `active`, `completed`, `failed`.
     pub filter: Option<String>,
-    /// Most finished tasks.
+    /// How many finished tasks to list at most; the daemon's own bound when absent.
     pub limit: Option<usize>,
     /// Only finished ones, from behind this one on.
     pub before: Option<String>,
@@ -378,7 +379,7 @@ pub struct TasksQuery {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskQuery {
-    /// Which.
+    /// The id of the task.
     pub id: String,
     /// The `updated_at` the caller has seen.
     pub seen: Option<String>,
@@ -390,9 +391,9 @@ pub struct TaskQuery {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutputQuery {
-    /// Which task.
+    /// The id of the task whose worker wrote the output.
     pub id: String,
-    /// Where the caller stands.
+    /// The position from which to read: 0 at first, then `next` of the answer before.
     pub from: u64,
     /// How long to wait for more, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
@@ -403,9 +404,9 @@ pub struct OutputQuery {
 /// `GET /output`: what a running worker has said since a position.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Output {
-    /// Pieces in order.
+    /// The pieces in the order in which the worker wrote them.
     pub chunks: Vec<Chunk>,
-    /// Where to go on.
+    /// The position at which the next request continues.
     pub next: u64,
     /// Whether nothing more will come.
     pub done: bool,
@@ -426,7 +427,7 @@ pub struct Chunk {
 pub struct EventsQuery {
     /// The last sequence number the caller has seen; absent means the newest.
     pub after: Option<u64>,
-    /// Most events.
+    /// How many events to return at most; the daemon's page size when absent, and never more than that.
     pub limit: Option<u16>,
     /// How long to wait, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
@@ -453,18 +454,18 @@ pub struct EventStreamQuery {
 pub struct Events {
     /// In order, as stored.
     pub events: Vec<Value>,
-    /// Where to go on.
+    /// The number after which the next request continues.
     pub next: u64,
 }
 
 /// An agent. `GET /agents`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its name.
+    /// The agent's name, the same at every door.
     pub id: String,
-    /// Version announced.
+    /// The version that it announced when it registered, if any.
     pub version: Option<String>,
-    /// Capabilities announced.
+    /// The capabilities that it announced when it registered; empty if it has not.
     pub caps: Vec<String>,
     /// Whether it gave a sign of life within half a minute.
     pub alive: bool,
@@ -472,7 +473,7 @@ pub struct Agent {
     pub last_seen: Option<String>,
     /// When it registered, if it has.
     pub registered_at: Option<String>,
-    /// What people call it.
+    /// The name that people call it; absent where it has none.
     #[serde(default)]
     pub name: Option<String>,
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
@@ -490,25 +491,25 @@ pub struct Agent {
 pub struct About {
     /// `provost/0.1.0`.
     pub version: String,
-    /// Its process id.
+    /// The process id of the daemon.
     pub pid: u32,
-    /// Since when it runs.
+    /// When the daemon started.
     pub started_at: String,
-    /// The workspace.
+    /// The absolute path of the workspace.
     pub root: String,
-    /// Where its state is.
+    /// The absolute path of the folder with its state.
     pub state_dir: String,
     /// Its doors and their addresses.
     pub doors: Vec<DoorAt>,
     /// Digest of the rules in force.
     pub policy: String,
-    /// Where the rules come from.
+    /// The file of the rules, or `builtin:NAME`.
     pub policy_source: String,
     /// Workers of the configuration.
     pub workers: Vec<WorkerAt>,
-    /// Unfinished tasks.
+    /// How many tasks are not finished.
     pub active: usize,
-    /// Waiting approvals.
+    /// How many approvals wait for an answer.
     pub approvals: usize,
     /// Completed and cancelled since the beginning.
     pub completed: u64,
@@ -530,18 +531,18 @@ pub struct About {
 /// A door and where it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DoorAt {
-    /// Its name.
+    /// The name of the door's protocol, such as `own` or `devit`.
     pub door: String,
-    /// Its address.
+    /// A socket's path, a pipe's name, or a URL.
     pub address: String,
 }
 
 /// A worker of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WorkerAt {
-    /// Its name.
+    /// The name by which agents delegate to it.
     pub id: String,
-    /// Its kind.
+    /// `cli` or `polling`.
     pub kind: String,
     /// Why it cannot be used.
     pub broken: Option<String>,
@@ -564,11 +565,11 @@ pub struct Listen {
 /// `POST /record`: put something on record, for instance a key that was added.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// What kind of thing.
+    /// The kind of record, such as `key.added`; only a few are accepted.
     pub what: String,
-    /// About what.
+    /// What the record is about, such as the name of a key; bounded.
     pub subject: String,
-    /// Details without secrets.
+    /// More about it, in any form; never a secret, since it is written to the journal.
     #[serde(default)]
     pub details: Value,
 }
@@ -576,6 +577,6 @@ pub struct Record {
 /// What a command that asks the daemon to do something hears.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Done {
-    /// One sentence.
+    /// One sentence about what the daemon has done.
     pub message: String,
 }

@@ -4,13 +4,13 @@
 //! that up compares digests of what the peer sent, so that time tells nothing about the token.
 
 use super::Rejected;
-use crate::base::limits::TOKEN_LEN_MAX;
-use crate::base::{Digest, Secret};
+use provost_base::limits::TOKEN_LEN_MAX;
+use provost_base::{Digest, Secret};
 
-/// What every token begins with.
+/// The beginning of every token.
 pub const PREFIX: &str = "pvst_";
 
-/// A new token.
+/// A new random token.
 ///
 /// # Errors
 /// When the system has no randomness to give.
@@ -22,7 +22,7 @@ pub fn fresh() -> Result<Secret, getrandom::Error> {
     Ok(Secret::new(token))
 }
 
-/// What is kept of a token.
+/// The digest of a token, which is all that the daemon keeps.
 pub fn digest(token: &[u8]) -> Digest {
     Digest::of_fields([b"provost token".as_slice(), token])
 }

@@ -1,4 +1,4 @@
-//! Callers over loopback HTTP: processes of this user, each request of which may speak as an agent.
+//! Callers over loopback HTTP: processes of this user. Each of their requests may speak as an agent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::Rejected;
 use super::line::Line;
 use super::loopback::holders;
 use super::names::{Names, is_same};
-use crate::base::AgentId;
-use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
+use provost_base::AgentId;
+use provost_domain::{Door, Principal, ProcessMark, Proof, Token};
 
-/// Whoever sent a request that was let in.
+/// The sender of a request that was let in.
 #[derive(Clone)]
 pub struct Caller {
     door: Door,
@@ -50,13 +50,13 @@ impl Caller {
         self.line.in_session().next()
     }
 
-    /// The same with a token that is good.
+    /// The same caller, with a token that is good.
     #[must_use]
     pub fn with(self, token: Option<Arc<Token>>) -> Self {
         Self { token, ..self }
     }
 
-    /// Whose token the request has shown, if it has shown one.
+    /// The agent of the token that the request has shown, if it has shown one.
     pub fn agent(&self) -> Option<&AgentId> {
         self.token.as_ref().map(|token| &token.agent)
     }
@@ -66,8 +66,8 @@ impl Caller {
         self.token.as_ref()
     }
 
-    /// The caller under the name that it gives itself: that of its token in any spelling, or one that is free for anyone to
-    /// take.
+    /// The caller under the name that it gives itself: that of its token in any spelling, or one that is free
+    /// for any agent to take.
     ///
     /// # Errors
     /// [`Rejected::OtherName`], [`Rejected::Reserved`], [`Rejected::Taken`].
@@ -83,7 +83,7 @@ impl Caller {
         self.names.is_good(self.token.as_ref().map(|it| &it.digest))
     }
 
-    /// Whether the caller may still go by the name under which it spoke.
+    /// Whether the caller may still use the name under which it spoke.
     ///
     /// # Errors
     /// What [`Names::still`] says.
@@ -94,7 +94,8 @@ impl Caller {
     /// Whether the caller may read what is kept for this name, which it does not say to be its own.
     ///
     /// # Errors
-    /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name that is somebody else's.
+    /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name
+    /// that is another agent's.
     pub fn reads(&self, agent: &AgentId) -> Result<(), Rejected> {
         self.still_proven()?;
         let own = self.agent().is_some_and(|own| is_same(own, agent));

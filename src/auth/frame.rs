@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 
 use super::Rejected;
-use crate::base::json::{canon_variants, push_text};
-use crate::base::{Json, Secret};
+use provost_base::json::{canon_variants, push_text};
+use provost_base::{Json, Secret};
 
 /// Which keys a frame is written with. An answer takes the form of its question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub enum Fault {
     WrongType {
         /// The key as the sender spells it.
         field: &'static str,
-        /// What would have been right.
+        /// The form that is accepted.
         wanted: &'static str,
     },
     /// A key occurs more than once, so that two readers could see two messages.
@@ -74,9 +74,9 @@ pub struct Frame<'a> {
     pub msg_type: Cow<'a, str>,
     /// Chosen by the sender; of a DELEGATE it is the task's id.
     pub msg_id: Cow<'a, str>,
-    /// Who the sender says it is. True only after [`Frame::verify`] with a key of that name.
+    /// The name that the sender claims. It is proved only after [`Frame::verify`] with a key of that name.
     pub from: Cow<'a, str>,
-    /// The recipient.
+    /// The recipient's ident.
     pub to: Cow<'a, str>,
     /// Unix time in seconds.
     pub ts: u64,
@@ -161,19 +161,19 @@ impl<'a> Frame<'a> {
 /// A frame of ours, before it is signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// The verb.
+    /// The verb, upper case.
     pub msg_type: &'a str,
     /// Fresh, or the task's id for a DELEGATE that is passed on.
     pub msg_id: &'a str,
     /// Us, except where a message is passed on.
     pub from: &'a str,
-    /// The recipient.
+    /// The recipient's ident.
     pub to: &'a str,
     /// Unix time in seconds.
     pub ts: u64,
-    /// Fresh.
+    /// Random, and used for this frame alone.
     pub nonce: &'a str,
-    /// What is said.
+    /// The content, in canonical form.
     pub payload: &'a Json,
 }
 
@@ -242,7 +242,8 @@ enum Slot<'a> {
     Other,
 }
 
-/// What a line has under the keys of both forms; a line is read once, before it is known which form it has.
+/// The values of a line under the keys of both forms; a line is read once, before it is known
+/// which form it has.
 #[derive(Default)]
 struct Slots<'a> {
     standard: [Option<Slot<'a>>; 8],

@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
-use crate::base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
-use crate::domain::post::owned_slug;
+use provost_base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
+use provost_base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
+use provost_domain::post::owned_slug;
 
 #[cfg_attr(windows, path = "keys/folder_windows.rs")]
-pub(crate) mod folder;
+pub mod folder;
 
 use folder::Folder;
 
@@ -27,7 +27,7 @@ const SHARED: &str = "shared.secret";
 /// Secrets that DevIt's programs fall back to; the whole world knows them.
 const WELL_KNOWN: [&[u8]; 2] = [b"change-me-in-production", b"change-me"];
 
-/// What the holder of an own key may be trusted with. Policy decides the rest.
+/// The trust in the holder of an own key. Policy decides the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -35,7 +35,7 @@ pub enum Role {
     Agent,
     /// May also answer approvals.
     Approver,
-    /// Receives delegated tasks under a name that nobody else can take.
+    /// Receives delegated tasks under a name that no other client can take.
     Worker,
 }
 
@@ -45,27 +45,27 @@ pub enum KeyError {
     /// A file or folder could be read or changed by others, or is not what it seems.
     #[error("{}: {what}; {remedy}", path.display())]
     Unsafe {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         what: &'static str,
-        /// What mends it.
+        /// A command or a sentence that repairs it.
         remedy: String,
     },
     /// A file is not a key file.
     #[error("{}: {what}; restore the file or remove it", path.display())]
     Malformed {
-        /// Where.
+        /// The file that is malformed.
         path: PathBuf,
-        /// What is wrong, without quoting the file.
+        /// The mistake, without a quotation of the file.
         what: String,
     },
-    /// The system refused.
+    /// The system refused an operation on a file.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// `add` for an ident that has a key.
@@ -80,7 +80,7 @@ pub enum KeyError {
     /// Too many rotations within one overlap.
     #[error("`{0}` has {KEYS_PER_IDENT_MAX} valid keys; revoke it, or wait until older ones have expired")]
     TooMany(AgentId),
-    /// A secret that anybody could know or guess.
+    /// A secret that another user could know or guess.
     #[error("the secret {0}; make one with `openssl rand -hex 32`, or leave it out to have one made")]
     Weak(&'static str),
     /// The system has no randomness to give.
@@ -88,26 +88,26 @@ pub enum KeyError {
     Random(#[from] getrandom::Error),
 }
 
-/// Which secrets speak for an ident.
+/// The secrets that speak for an ident.
 #[derive(Clone)]
 pub enum Keys {
-    /// Its own alone; never empty.
+    /// The ident's own secrets alone; never empty.
     Own {
         /// What it was made for.
         role: Role,
         /// More than one while a rotation overlaps, the newest first.
         secrets: Vec<Secret>,
     },
-    /// The one that all idents without their own share.
+    /// The secret that all idents without a key of their own share.
     Shared(Secret),
-    /// None: its keys are revoked or have expired.
+    /// No secret: the ident's keys are revoked or have expired.
     None,
 }
 
 /// An ident with an own key, for lists. Nothing secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KeyInfo {
-    /// Whom the key speaks for.
+    /// The ident that the key speaks for.
     pub ident: AgentId,
     /// What it was made for.
     pub role: Role,
@@ -124,7 +124,7 @@ pub struct KeyDates {
     pub id: String,
     /// When it was made.
     pub created: Timestamp,
-    /// From when on it is not valid any more.
+    /// The moment from which it is not valid any more.
     pub expires: Option<Timestamp>,
 }
 
@@ -141,7 +141,7 @@ struct InForce {
     of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
-    /// What all spellings of each of them are one name of.
+    /// The slugs of these idents, each of which all spellings of an ident share.
     names: HashSet<Slug>,
 }
 
@@ -211,7 +211,7 @@ impl KeyRing {
         Secret::new(digits.into_bytes())
     }
 
-    /// Which secrets speak for this ident now.
+    /// The secrets that speak for this ident now.
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {
@@ -223,7 +223,7 @@ impl KeyRing {
         if secrets.is_empty() { Keys::None } else { Keys::Own { role: own.role, secrets } }
     }
 
-    /// Whether nobody may use this name without its own key, in whatever spelling.
+    /// Whether a client needs this name's own key to use the name, in whatever spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
         self.in_force().names.contains(&owned_slug(ident.as_str()))
     }
@@ -252,7 +252,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Alike`], and what the folder says.
     pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
-        // Names without an ASCII letter or digit have one inbox, and can be told apart all the same.
+        // Names without an ASCII letter or digit share one inbox, and yet people can tell them apart.
         let plain = |it: &AgentId| it.as_str().chars().any(|c| c.is_ascii_alphanumeric() || c == '_');
         let same = |it: &AgentId| plain(it) && owned_slug(it.as_str()) == owned_slug(ident.as_str());
         let alike = |it: &&AgentId| *it != ident && plain(ident) && same(it);

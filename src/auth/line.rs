@@ -3,11 +3,11 @@
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
 
-use crate::base::limits::ANCESTORS_MAX;
-use crate::domain::{ProcessMark, ProcessSession};
+use provost_base::limits::ANCESTORS_MAX;
+use provost_domain::{ProcessMark, ProcessSession};
 
-/// A process, the one that has started it, and so on; nothing where it has ended or cannot be looked at. The first process of
-/// the system is everybody's, and is left out.
+/// A process, the one that has started it, and so on; nothing where it has ended or cannot be looked at. The
+/// first process of the system is an ancestor of all others, and is left out.
 #[derive(Clone, Default, Debug)]
 pub struct Line {
     processes: Vec<(ProcessMark, usize)>,
@@ -16,7 +16,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing.
+    /// A line without any known process.
     pub const fn new() -> Self {
         Self { processes: Vec::new(), sessions: Vec::new(), last: None }
     }
@@ -56,7 +56,7 @@ impl Line {
         self.processes.iter().filter(|it| it.1 == 0).map(|it| it.0)
     }
 
-    /// How many sessions lie at or below the topmost one of which a process is known so.
+    /// How many sessions lie at or below the topmost one with a process for which `is_known` holds.
     pub(super) fn sessions_up_to(&self, is_known: impl Fn(&ProcessMark) -> bool) -> usize {
         let mut known = self.processes.iter().rev().filter(|it| is_known(&it.0));
         known.next().map_or(0, |it| it.1 + 1)
@@ -68,7 +68,7 @@ impl Line {
         self.processes.iter().any(|it| i32::try_from(it.0.pid).is_ok_and(|pid| pids.contains(&pid)))
     }
 
-    /// Its sessions, innermost first.
+    /// The sessions of the line, innermost first.
     pub(super) fn sessions(&self) -> &[ProcessSession] {
         &self.sessions
     }

@@ -34,7 +34,7 @@ const SOCKET_ID: usize = 48;
 const QUESTION: usize = HEADER + 8 + SOCKET_ID;
 const ANSWER: usize = HEADER + 4 + SOCKET_ID + 20;
 
-/// Answers to questions that somebody else on this thread gave up on, which are skipped.
+/// Answers to earlier questions of this thread that were given up, which are skipped.
 const STALE_MAX: u32 = 16;
 
 /// Programs that carry connections of containers and virtual machines without root's help to this machine, by the
@@ -45,7 +45,7 @@ const CARRIERS: [&str; 8] =
 /// A peer's end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The socket's number, by which those who hold it can be found.
     pub inode: u32,
@@ -83,13 +83,14 @@ impl LoopbackPeer {
         if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
     }
 
-    /// Whether the peer is a process in our pid namespace, and not ourselves: what our process connects to, it does
-    /// for a worker. Looks through the descriptors of other processes, the newest first, and takes the first that has
-    /// the socket for the peer: whoever has a socket can speak for all that share it. Blocking; a millisecond where the
-    /// peer is new, ten where it is old.
+    /// Whether the peer is a process in our pid namespace, and not ourselves: what our process connects to,
+    /// it does for a worker. Looks through the descriptors of other processes, the newest first, and takes
+    /// the first that has the socket for the peer: any process that has the socket can speak for all that
+    /// share it. Blocking; a millisecond where the peer is new, ten where it is old.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket; [`Rejected::Busy`].
+    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when no process is seen to
+    /// have the socket; [`Rejected::Busy`].
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
         let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
         let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
@@ -104,11 +105,12 @@ impl LoopbackPeer {
 }
 
 impl LoopbackPeer {
-    /// Whether the peer speaks for itself, and carries nobody else's connection. Blocking, as long as
-    /// [`LoopbackPeer::check_not_jailed`].
+    /// Whether the peer speaks for itself, and carries no other program's connection. Blocking,
+    /// as long as [`LoopbackPeer::check_not_jailed`].
     ///
     /// # Errors
-    /// [`Rejected::Carried`]; [`Rejected::Gone`] when nobody is seen to have the socket; [`Rejected::Busy`].
+    /// [`Rejected::Carried`]; [`Rejected::Gone`] when no process is seen to
+    /// have the socket; [`Rejected::Busy`].
     pub fn check_not_carried(self) -> Result<Self, Rejected> {
         let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
         match holders(BTreeSet::from([self.inode])).map_err(gone)?.get(&self.inode) {
@@ -131,9 +133,9 @@ fn is_carrier(pid: &str) -> bool {
     CARRIERS.iter().any(|carrier| name.starts_with(carrier))
 }
 
-/// Which other processes have these sockets: of several that share one, the newest. One that nobody is seen to have is
-/// left out. Blocking; looks through the descriptors of processes once, however many sockets there are. Our own, of which
-/// there are most when it matters, are none that peers have.
+/// Which other processes have these sockets: of several that share one, the newest. A socket that no visible
+/// process has is left out. Blocking; looks through the descriptors of processes once, however many sockets
+/// there are. It skips our own process, which has most of the sockets and is no peer.
 ///
 /// # Errors
 /// When there is no descriptor left to look with.
@@ -162,8 +164,8 @@ pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
 fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     let folder = format!("/proc/{process}/fd");
     let entries = match std::fs::read_dir(&folder) {
-        Err(error) if crate::system::is_out_of_something(&error) => return Err(error),
-        // It has ended, or is nobody's whom we may look at.
+        Err(error) if provost_system::is_out_of_something(&error) => return Err(error),
+        // The process has ended, or belongs to a user whose processes we may not look at.
         entries => entries.into_iter().flatten().flatten(),
     };
     let mut descriptors: Vec<u32> = entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
@@ -174,7 +176,7 @@ fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     }))
 }
 
-/// A netlink socket.
+/// A netlink socket for questions to the kernel.
 struct Kernel {
     socket: OwnedFd,
     questions: u32,
@@ -246,7 +248,7 @@ fn read(answer: &[u8], peer: SocketAddr, us: SocketAddr) -> io::Result<Option<Lo
         _ => return Err(unknown()),
     }
     let port = |at: usize| answer.get(at..at + 2).and_then(|it| it.try_into().ok()).map(u16::from_be_bytes);
-    // Where nobody is connected, a listener at the same port is named instead.
+    // Where no peer is connected, the kernel names a listener at the same port instead.
     if (port(20), port(22)) != (Some(peer.port()), Some(us.port())) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! The peer of a TCP connection within this machine, on systems that do not tell it.
+//! The peer of a TCP connection within this machine, on systems that do not name it. Every check refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ pub const KNOWS_PEERS: bool = false;
 /// A peer's end of a connection; there is none that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The socket's number.
     pub inode: u32,
 }
 
 impl LoopbackPeer {
-    /// Nobody says who has connected.
+    /// Refuses, since this system does not say which process has connected.
     ///
     /// # Errors
     /// Always [`Rejected::Gone`].
@@ -37,7 +37,7 @@ impl LoopbackPeer {
     /// Whether the peer is no worker of ours.
     ///
     /// # Errors
-    /// Always [`Rejected::Gone`]: nobody says who has the socket.
+    /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
         Err(Rejected::Gone)
     }
@@ -47,21 +47,21 @@ impl LoopbackPeer {
     /// Whether the peer speaks for itself.
     ///
     /// # Errors
-    /// Always [`Rejected::Gone`]: nobody says who has the socket.
+    /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
     pub fn check_not_carried(self) -> Result<Self, Rejected> {
         Err(Rejected::Gone)
     }
 }
 
-/// Nobody says.
+/// Always `false`: this system does not say which programs carry connections.
 pub fn carriers_are_about() -> bool {
     false
 }
 
-/// Which processes have these sockets: nobody says.
+/// Which processes have these sockets: always none, since this system does not say.
 ///
 /// # Errors
-/// None here.
+/// None on this system, since it looks at nothing.
 pub fn holders(_sockets: BTreeSet<u32>) -> std::io::Result<BTreeMap<u32, i32>> {
     Ok(BTreeMap::new())
 }

@@ -22,14 +22,12 @@ pub mod peer;
 pub mod replay;
 pub mod role;
 mod speakers;
-#[doc(hidden)]
-pub mod testing;
 pub mod token;
 
 pub use speakers::runs;
 use zeroize::Zeroizing;
 
-use crate::base::Secret;
+use provost_base::Secret;
 
 /// Why a caller was not believed. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -65,17 +63,18 @@ pub enum Rejected {
     Gone,
     /// The processes above the peer cannot all be seen, so that it may be below an agent.
     Unseen,
-    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It may be anybody.
+    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It
+    /// may be any process.
     Busy,
-    /// The name belongs to somebody who proves it in another way.
+    /// The name belongs to an agent that proves it in another way.
     Reserved,
-    /// Somebody has a token for the name, which was not shown.
+    /// An agent has a token for the name, which the request did not show.
     Taken,
     /// The token is good, and not for this name.
     OtherName,
     /// The request was not made to this door, or not by a program of this machine.
     Foreign,
-    /// The token is not one of ours, or has expired, or belongs to someone else.
+    /// The token is not one of ours, or has expired, or belongs to another agent.
     BadToken,
 }
 
@@ -112,10 +111,11 @@ impl Rejected {
 pub const UNSEEN: &str = "the processes above the one that asks cannot all be seen: it has ended, or there are too many of them; \
                           have a running process ask, below fewer others";
 
-/// What a look at a peer that failed means: nothing about the peer, where it was the daemon that lacked something.
+/// The rejection for a failed look at a peer: [`Rejected::Busy`] where the daemon lacked something, since
+/// that says nothing about the peer.
 #[cfg(target_os = "linux")]
 fn unless_busy(error: &std::io::Error, otherwise: Rejected) -> Rejected {
-    if crate::system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
+    if provost_system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
 }
 
 /// A secret for one use, such as one run of a worker.

@@ -13,24 +13,25 @@ use super::keys::KeyRing;
 use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
-use crate::base::{AgentId, Digest};
-use crate::domain::post::{owned_slug, slug};
-use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
+use provost_base::{AgentId, Digest};
+use provost_domain::post::{owned_slug, slug};
+use provost_domain::{CallOrigin, Door, Principal, Proof, Token};
 
-/// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
+/// Says whether an agent has a token by which a name is its own, so that this proof alone does
+/// not speak for it.
 pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 
 /// Says whether the token of this digest is good at this moment.
 pub type GoodTokens = Box<dyn Fn(&Digest) -> bool + Send + Sync>;
 
-/// All names, and who may go by them.
+/// All names, and the check of who may use them.
 pub struct Names {
     keys: Arc<KeyRing>,
     user: Option<AgentId>,
     holders: Holders,
     tokens: GoodTokens,
     speakers: Speakers,
-    /// Those that speak MCP to us over HTTP.
+    /// Processes that speak MCP to the daemon over HTTP.
     hosts: Speakers,
 }
 
@@ -57,12 +58,12 @@ impl Names {
         Self { keys, user: None, holders, tokens, speakers, hosts }
     }
 
-    /// The keys.
+    /// The key ring that decides which names have keys.
     pub fn keys(&self) -> &Arc<KeyRing> {
         &self.keys
     }
 
-    /// Whether anyone who proves no more than this may go by a name.
+    /// Whether a caller with no more than this proof may use a name.
     ///
     /// # Errors
     /// [`Rejected::Reserved`], [`Rejected::Taken`].
@@ -75,8 +76,8 @@ impl Names {
         if (self.holders)(agent, proof) { Err(Rejected::Taken) } else { Ok(()) }
     }
 
-    /// A process of this user at a door, under the name that it gives itself: that of its token in any spelling, or one
-    /// that is free for anyone to take.
+    /// A process of this user at a door, under the name that it gives itself: that of its token in any
+    /// spelling, or one that is free for any agent to take.
     ///
     /// # Errors
     /// [`Rejected::OtherName`], and what [`Names::is_free`] says.
@@ -87,7 +88,7 @@ impl Names {
         token: Option<&Token>,
         line: &Line,
     ) -> Result<Principal, Rejected> {
-        // Whatever comes of it: whoever gives itself a name is no person.
+        // Noted even if the call is refused: a process that gives itself an agent's name is no person.
         self.note(line);
         if door == Door::Mcp {
             self.hosts.note(line.in_session().take(1));
@@ -129,7 +130,7 @@ impl Names {
         self.speakers.origin(line)
     }
 
-    /// The processes below which nobody is a person.
+    /// The numbers of processes below which no process counts as a person.
     pub fn speakers(&self) -> Vec<i32> {
         self.speakers.running()
     }
@@ -147,7 +148,7 @@ impl Names {
         if token.is_none_or(|it| (self.tokens)(it)) { Ok(()) } else { Err(Rejected::BadToken) }
     }
 
-    /// Whether somebody who was let in before, with this token if with one, may still go by that name.
+    /// Whether an agent that was let in before, with this token if with one, may still use that name.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.

@@ -16,9 +16,9 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 use super::line::Line;
 use super::{Rejected, unless_busy};
-use crate::base::limits::ANCESTORS_MAX;
-use crate::domain::ProcessMark;
-use crate::system::{process_began, user_number};
+use provost_base::limits::ANCESTORS_MAX;
+use provost_domain::ProcessMark;
+use provost_system::{process_began, user_number};
 
 /// The process that connected.
 #[derive(Debug)]
@@ -306,6 +306,6 @@ fn peer_pidfd(stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if done != 0 || fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so `fd` is a new descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so `fd` is a new descriptor that no other value owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -9,7 +9,7 @@ use std::os::windows::io::AsHandle;
 
 use super::Rejected;
 use super::line::Line;
-use crate::system::{Process, Token, process_behind};
+use provost_system::{Process, Token, process_behind};
 
 /// The process that connected.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl PeerId {
     /// Always: nothing is seen of any here, and nothing is refused for it.
     ///
     /// # Errors
-    /// None here.
+    /// None on this system, since it looks at nothing.
     pub fn check_seen(&self) -> Result<(), Rejected> {
         Ok(())
     }
@@ -95,12 +95,12 @@ impl PeerId {
     }
 }
 
-/// None, for the same reason.
+/// An empty line, for the same reason.
 pub fn line_of(_pid: i32) -> Line {
     Line::new()
 }
 
-/// None: nothing here ends with a process.
-pub fn process_of_ours(_pid: u32) -> Option<crate::domain::ProcessMark> {
+/// Always `None`: on this system, nothing ends with a process.
+pub fn process_of_ours(_pid: u32) -> Option<provost_domain::ProcessMark> {
     None
 }

@@ -13,28 +13,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
-use crate::base::limits::FRAMES_AHEAD_MAX;
-use crate::base::{Digest, Timestamp};
+use provost_base::limits::FRAMES_AHEAD_MAX;
+use provost_base::{Digest, Timestamp};
 
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
 const AHEAD_SHARE: usize = 8;
 
-/// What has been seen, and what is too old to tell.
+/// The nonces that were seen, and the age beyond which the guard cannot tell.
 pub struct ReplayGuard {
     /// Whole seconds since the epoch; DevIt's `ts` is no finer.
     started_at: u64,
     window_seconds: u64,
     capacity: usize,
-    /// Two keys that nobody outside knows, so that no one can choose nonces that collide.
+    /// Two keys that only this process knows, so that no sender can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
-    /// What the next start could take for its own.
+    /// Frames dated ahead, which the next start could otherwise accept a second time.
     ahead: Option<Ahead>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// By `ts`; never empty sets.
+    /// Marks by the second of their frames; no set is empty.
     buckets: BTreeMap<u64, HashSet<u128, BuildHasherDefault<Itself>>>,
     count: usize,
     /// Frames with a smaller `ts` are refused: some of them may have been forgotten.
@@ -43,7 +43,7 @@ struct Seen {
     closed: BTreeSet<u64>,
 }
 
-/// What is remembered is the outcome of two keyed hashes already, so that one half of it serves as its hash.
+/// A mark is the outcome of two keyed hashes already, so one half of it serves as its hash.
 #[derive(Default)]
 struct Itself(u64);
 
@@ -122,7 +122,7 @@ impl ReplayGuard {
         }
         self.remember(ts, mark, now)?;
         if let Some(ahead) = &self.ahead {
-            // After it is remembered here, so that nobody waits for the disk who does not send such frames. What cannot
+            // After it is remembered here, so that only senders of such frames wait for the disk. What cannot
             // be kept in mind over a start is not believed.
             let kept = if ts > now { ahead.keep(from, ts, nonce, oldest) } else { ahead.reached(ts) };
             kept.inspect_err(|_| self.forget(ts, mark))?;
@@ -184,8 +184,8 @@ impl ReplayGuard {
     }
 }
 
-/// What is kept over starts: a line for each frame dated ahead that was believed, with its second and a digest of the
-/// rest, and one, ending in `-`, for the newest second of the others.
+/// The record that is kept over starts: a line for each frame dated ahead that was believed, with its second
+/// and a digest of the rest, and one, ending in `-`, for the newest second of the others.
 struct Ahead {
     /// Frames of earlier starts. Those of this one are remembered with the others.
     before: BTreeSet<(u64, String)>,
@@ -194,7 +194,7 @@ struct Ahead {
     book: Mutex<Book>,
 }
 
-/// The file.
+/// The file with these lines, and what it has.
 struct Book {
     path: PathBuf,
     /// None until the file has been written afresh: not every system replaces a file that is open.
@@ -207,7 +207,7 @@ struct Book {
 /// Lines beyond those that are still of use before the file is written afresh.
 const AHEAD_LINES_OVER: usize = 1_024;
 
-/// In the place of a digest.
+/// Stands in the place of a digest, in the line with the newest second.
 const NEWEST: &str = "-";
 
 impl Ahead {
@@ -265,7 +265,8 @@ impl Ahead {
     }
 }
 
-/// What a start has to know of a frame cannot be written: then the frame is not believed.
+/// The rejection of a frame whose line cannot be written: a start has to know the frame, so
+/// it is not believed.
 fn not_kept(err: &io::Error) -> Rejected {
     tracing::warn!(%err, "what a start has to know of DevIt's frames cannot be kept in mind");
     Rejected::TooMany
@@ -278,7 +279,7 @@ impl Book {
         fresh.push(".new");
         let mut options = File::options();
         options.create(true).write(true).truncate(true);
-        let mut file = crate::system::private_file(&mut options).open(&fresh)?;
+        let mut file = provost_system::private_file(&mut options).open(&fresh)?;
         let frames = self.known.iter().map(|(ts, rest)| format!("{ts} {rest}\n"));
         let text: String = frames.chain(self.newest.map(|ts| format!("{ts} {NEWEST}\n"))).collect();
         file.write_all(text.as_bytes())?;

@@ -1,14 +1,14 @@
 //! Turns proof into rights.
 //!
-//! The only functions that make a [`Principal`]. Each names the proof that it needs; a call without that proof would
-//! be the bug that this module makes visible. Only [`super::names`] calls those that need little proof, for which a
-//! name has to be free.
+//! These are the only functions that make a [`Principal`]. Each has the proof that it needs in its name or
+//! its arguments, so that a review can see a call without that proof. Only [`super::names`] calls those that
+//! need little proof, for which a name has to be free.
 
-use crate::base::{AGENT, AgentId, SessionId, TaskId, look_of};
-use crate::domain::post::slug_of_branch;
-use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
+use provost_base::{AGENT, AgentId, SessionId, TaskId, look_of};
+use provost_domain::post::slug_of_branch;
+use provost_domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
-/// What an agent with a key of its own may do beyond delegating and working.
+/// The rights of an agent with a key of its own, beyond delegating and working.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// Proved by the secret that all clients share.
@@ -62,8 +62,8 @@ pub fn desktop(name: AgentId) -> Principal {
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Desktop)
 }
 
-/// Whoever sits at an agent's host, as the host says: to answer what this agent has asked for, where a rule believes that,
-/// and for nothing else.
+/// The person at an agent's host, as the host says: to answer what this agent has asked for, where a rule
+/// believes that, and for nothing else.
 pub fn host_dialog(agent: &Principal) -> Principal {
     let (agent, door) = (agent.agent().clone(), agent.door());
     let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
@@ -77,12 +77,12 @@ pub(super) fn by_name(agent: AgentId, door: Door) -> Option<Principal> {
     Some(Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid))
 }
 
-/// What a token is good for where its maker names no rights.
+/// The rights of a token whose maker names none.
 pub fn usual_token_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])
 }
 
-/// Whoever shows a token: the agent that it was minted for, with what it is good for.
+/// The bearer of a token: the agent that it was minted for, with what it is good for.
 pub(super) fn bearer(token: &Token, door: Door) -> Principal {
     let agent = token.agent.clone();
     Principal::establish(agent.clone(), session_of(&agent), door, token.scopes, Proof::Token)

@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 
 use super::line::Line;
 use super::loopback::KNOWS_PEERS;
-use crate::base::limits::SPEAKERS_MAX;
-use crate::domain::{CallOrigin, ProcessMark};
-use crate::system::{boot_name, private_file, process_began};
+use provost_base::limits::SPEAKERS_MAX;
+use provost_domain::{CallOrigin, ProcessMark};
+use provost_system::{boot_name, private_file, process_began};
 
-/// The processes.
+/// The processes that have spoken as agents. Ended ones are forgotten when there is no room.
 #[derive(Default)]
 pub(super) struct Speakers(Mutex<Known>);
 
@@ -57,8 +57,8 @@ impl Speakers {
         Ok(Self(Mutex::new(Known { marks, kept: Some(kept) })))
     }
 
-    /// Keeps them in mind. When there is no room, those that have ended are forgotten, and then nobody: what cannot be kept
-    /// in mind would be taken for a person.
+    /// Keeps them in mind. When there is no room, those that have ended are forgotten; one that still runs
+    /// never is, since it would be taken for a person.
     pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new: Vec<ProcessMark> = processes.filter(|it| known.marks.get(&it.pid) != Some(it)).collect();

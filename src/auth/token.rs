@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Rejected;
-use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, Secret, Timestamp, Ttl};
 
 /// The tokens that are valid now. They do not survive a restart.
 pub struct Tokens {
@@ -54,8 +54,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Whose token this is, and the digest of the key that it was got with. The token is worth what that key is
-    /// worth now, which the caller finds out.
+    /// The agent of a token, and the digest of the key that it was got with. The token is worth what that key
+    /// is worth now, which the caller finds out.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] if it is not known, has expired, or was given to another user.

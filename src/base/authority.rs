@@ -36,24 +36,24 @@ pub enum BadAuthority {
     /// An IPv6 address that stands for an IPv4 one.
     #[error("is an IPv4 address in another spelling; write the IPv4 address")]
     Mapped,
-    /// What follows `=` in a destination.
+    /// The part after `=` in a destination is no address, or the part before it no name.
     #[error("must name one address after \"=\", and a name before it")]
     Pin,
 }
 
-/// A host.
+/// The host part of an address: a name that still has to be resolved, or an IP address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Host {
-    /// To be resolved; in lower case.
+    /// A name in lower case, which still has to be resolved.
     Name(Box<str>),
-    /// The address itself.
+    /// An IPv4 or IPv6 address that is used as it is, without a resolver.
     Address(IpAddr),
 }
 
 /// A host and a port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Authority {
-    /// The host.
+    /// A name or an IP address, in its one spelling.
     pub host: Host,
     /// The port; never 0.
     pub port: u16,
@@ -159,14 +159,14 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Destination {
-    /// What a worker asks for.
+    /// The host and port that a worker asks for.
     pub authority: Authority,
-    /// Where that is.
+    /// The address to connect to for this host; `None` lets the proxy resolve the name.
     pub at: Option<IpAddr>,
 }
 
 impl Destination {
-    /// Reads one.
+    /// Reads `host:port` or `host:port=address`.
     ///
     /// # Errors
     /// [`BadAuthority`] for every other spelling.
@@ -221,8 +221,8 @@ impl From<Destination> for String {
     }
 }
 
-/// Whether an address belongs to somebody on the Internet: not to this machine, its network, a group of machines,
-/// or a way of wrapping one of those.
+/// Whether an address belongs to a host on the Internet: not to this machine, its network, a group of
+/// machines, or a way of wrapping one of those.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_ipv4(address),

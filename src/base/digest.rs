@@ -33,7 +33,7 @@ impl Digest {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// The digest as raw bytes, for other hashes and binary formats; `Display` writes it in hexadecimal.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,22 +1,23 @@
-//! The doors, one row each: what a protocol is called, where its clients find it, and what a name without proof may do there.
+//! The table of doors: for each protocol its name, the place where its clients find it, and the rights of
+//! a name without proof.
 //!
-//! From a row come the door's settings, its port and what is remembered of it, the environment variables of
+//! From a row come the door's settings, its port and the record of that, the environment variables of
 //! `provost env`, the words of rules' `when.door`, the rights of names, and the page `docs/doors.md`.
 
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
 
-/// What a name may do that its caller has proved in no way, where it is known to take part and no more.
+/// The rights of a name without proof, at a door where such names take part and do no more.
 const TAKES_PART: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate];
 
-/// The same, where it may also hand work to workers.
+/// The rights of a name at a door where it may also hand work to workers.
 const DELEGATES: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate];
 
-/// The same, where it may do whatever an agent may do.
+/// The rights of a name at a door where it may do whatever an agent may do.
 pub const AGENT: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
-/// A door.
+/// One row of the table of doors: all facts about one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DoorRow {
     /// As written in events, rules and settings: the door's own settings stand in the section of this name.
@@ -27,7 +28,7 @@ pub struct DoorRow {
     pub at: At,
     /// The environment variables that tell clients where it is, each with a sentence for the documents.
     pub variables: &'static [(&'static str, &'static str)],
-    /// What a process of this user may do under a name that it has not proved; `None` where a name needs a proof.
+    /// The rights of a process of this user under a name without proof; `None` where a name needs a proof.
     pub unproved: Option<&'static [Scope]>,
 }
 
@@ -36,9 +37,9 @@ pub struct DoorRow {
 pub enum At {
     /// At a socket of the repository's daemon, or on Windows a named pipe, that is called after the door.
     Socket,
-    /// At sockets in the work trees.
+    /// The door has sockets in the work trees.
     WorkTrees,
-    /// At a port of the loopback addresses.
+    /// The door has a port of the loopback addresses.
     Loopback(LoopbackAt),
     /// At a socket that the daemon makes for one run of a jailed worker.
     Run,
@@ -79,17 +80,17 @@ macro_rules! doors {
         }
 
         impl Door {
-            /// Every one.
+            /// All doors, in the order of the table.
             pub const ALL: &'static [Door] = &[$(Door::$Door,)+];
 
-            /// Its row.
+            /// The row of this door in the table.
             pub const fn row(self) -> &'static DoorRow {
                 match self {
                     $(Door::$Door => const { &$row },)+
                 }
             }
 
-            /// What it is, in a sentence.
+            /// The sentence about the door in `docs/doors.md`.
             pub const fn about(self) -> &'static str {
                 match self {
                     $(Door::$Door => concat!($($about),+).trim_ascii(),)+
@@ -217,7 +218,7 @@ impl Door {
         }
     }
 
-    /// Those that a caller can come in through, by name.
+    /// The doors that a caller can come in through, by name.
     pub const ENTRANCES: &[(&str, Door)] = &{
         let mut all = [("", Door::Devit); Door::ALL.len() - 1];
         let (mut from, mut to) = (0, 0);
@@ -233,7 +234,7 @@ impl Door {
         all
     };
 
-    /// Those over loopback, each with its port.
+    /// The doors over loopback, each with its port.
     pub fn over_loopback() -> impl Iterator<Item = (Door, &'static LoopbackAt)> {
         Door::ALL.iter().filter_map(|door| Some((*door, door.loopback()?)))
     }

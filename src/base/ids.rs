@@ -93,9 +93,9 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// Who acts: the name an agent goes by on every door (DevIt: `from`, the ident).
+    /// The name of an agent, the same at every door (DevIt: `from`, the ident).
     AgentId: check;
-    /// One client's presence, stable across reconnects.
+    /// The presence of one client, stable across reconnects.
     SessionId;
     /// A piece of delegated work (DevIt: the `msg_id` of its DELEGATE).
     TaskId;
@@ -105,13 +105,13 @@ text_id! {
     IntentId;
     /// An agreement on a signature. wit: a UUID.
     ContractId;
-    /// What the broker door files an agent's messages under: one for all spellings of its name there.
+    /// The name of an agent's inbox at the broker door: one for all spellings of the agent's name.
     Slug;
     /// Work that one agent wants another one to do. Agent Protocol: `task_` and eight characters.
     AssignmentId;
     /// Work that one agent hands over to another one. Agent Protocol: `hoff_` and eight characters.
     TransferId;
-    /// What an editor has asked for. A6s: what follows `exec_`, `task_` or `job_`.
+    /// A request of an editor. A6s: the part after `exec_`, `task_` or `job_`.
     JobId;
 }
 
@@ -163,7 +163,7 @@ macro_rules! number_id {
 number_id! {
     /// Position in the event log. Dense: no gaps, no repeats.
     EventSeq;
-    /// A command that waits for someone's word.
+    /// A command that waits for an approver.
     ApprovalId;
     /// Files written together, that can be undone together.
     ApplyId;
@@ -171,7 +171,8 @@ number_id! {
     EffectId;
     /// A message in some agent's queue, numbered over all queues in commit order.
     MailSeq;
-    /// A grant of a lock. Rises with every grant, so that whoever writes can tell a late holder from the present one.
+    /// A grant of a lock. It rises with every grant, so that a resource can tell a writer whose lock has
+    /// lapsed from the present holder.
     Fence;
     /// A place in the queue for a lock; lower was earlier.
     Ticket;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// What ignore files say, from the root of the repository down. Cheap to clone.
+/// The patterns of ignore files, from the root of the repository down. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct IgnoreRules(Vec<(usize, Arc<Gitignore>)>);
 

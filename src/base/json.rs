@@ -1,4 +1,4 @@
-//! Canonical JSON, ours: what is signed, stored and compared.
+//! Provost's canonical JSON: the text that is signed, stored and compared.
 //!
 //! Promises: the same value has one text, regardless of its form on arrival and of the features of `serde_json`,
 //! which it does not use. A number gets the text that existing clients read and print back unchanged, so that they
@@ -14,7 +14,7 @@ use super::limits::JSON_DEPTH_MAX;
 mod canon;
 mod number;
 
-pub(crate) use canon::push_text;
+pub use canon::push_text;
 pub use number::Reading;
 
 /// Why some JSON text was turned down. Safe to show to the peer that sent it: it quotes nothing.
@@ -52,7 +52,7 @@ impl Json {
         Self("null".into())
     }
 
-    /// The canonical text.
+    /// The canonical text, as it is signed, stored and compared.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! JSON with comments, as people write their settings: read with the place of each part in the text.
 //!
-//! `jsonc-parser` reads it. Before that, one pass over its tokens refuses what JSON does not have and the parser would take all
-//! the same, and bounds the nesting: the parser takes stack for each level.
+//! `jsonc-parser` reads it. Before that, one pass over the tokens refuses forms that JSON does not have and
+//! that the parser would accept, and bounds the nesting, since the parser takes stack for each level.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::tokens::Token;
@@ -9,10 +9,10 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_
 
 use super::limits::JSONC_DEPTH_MAX;
 
-/// What a text says.
+/// The value of a text, with the places of its parts.
 #[derive(Debug)]
 pub struct Tree<'a> {
-    /// Its value; each part knows its place.
+    /// The value of the whole text; each part knows its place.
     pub value: Value<'a>,
     /// Where the commas between its parts are, in order.
     pub commas: Vec<usize>,

@@ -15,22 +15,22 @@ use std::sync::LazyLock;
 
 pub use table::ROWS;
 
-/// Whose settings they are.
+/// The kind of tool that reads the settings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Whose {
-    /// Of agents: tools, servers, hooks, permissions.
+    /// Agents: their tools, servers, hooks and permissions.
     Agents,
-    /// Of editors and development environments.
+    /// Editors and development environments.
     Editors,
-    /// Of shells and what loads variables into them.
+    /// Shells, and tools that load variables into them.
     Shells,
-    /// Of what manages hooks of version control.
+    /// Tools that manage hooks of version control.
     Hooks,
-    /// Of version control beside git.
+    /// Version control other than git.
     VersionControl,
-    /// Of debuggers and interactive interpreters.
+    /// Debuggers and interactive interpreters.
     Interpreters,
-    /// What agents are told in words.
+    /// Files with instructions for agents, in words.
     Instructions,
 }
 
@@ -79,18 +79,19 @@ impl Held {
     }
 }
 
-/// One kind of file.
+/// A pattern of files that a tool reads, with what becomes of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The last names of its path; `*` stands for any part of a name.
     pub pattern: &'static str,
-    /// What it is spelled like, where the pattern leaves that open: stood in for at the top, and tried by tests.
+    /// Known spellings, where the pattern leaves that open. A jail puts stand-ins for them at the top,
+    /// and tests try them.
     pub spellings: &'static [&'static str],
-    /// Whose it is.
+    /// The tool that reads such files.
     pub whose: Whose,
-    /// What becomes of it.
+    /// What a worker can do with such files.
     pub held: Held,
-    /// Where its tool says that it reads it.
+    /// The URL of the page or source file in which the tool says that it reads such files.
     pub source: &'static str,
 }
 
@@ -117,15 +118,15 @@ pub fn stood_in_for(hooks: GitHooks) -> impl Iterator<Item = &'static str> {
 /// Whether git runs hooks where a worker works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GitHooks {
-    /// It does, or that is not known.
+    /// git runs hooks there, or that is not known.
     #[default]
     Installed,
-    /// It does not.
+    /// git runs no hooks there.
     None,
 }
 
-/// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held: held, it
-/// would keep them from being replaced, and nobody works in there.
+/// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held:
+/// a held file would keep a package manager from replacing the folder, and no person works in there.
 const FETCHED: [&str; 9] = [
     ".nox",
     ".tox",
@@ -178,9 +179,9 @@ pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bo
 /// The rows as they are looked for.
 #[derive(Default)]
 struct Index {
-    /// Those whose last name is plain, by that name.
+    /// Rows whose last name has no `*`, by that name in lower case.
     plain: BTreeMap<String, Vec<&'static Row>>,
-    /// The others.
+    /// Rows whose last name has a `*`, which are compared one by one.
     open: Vec<&'static Row>,
 }
 

@@ -68,8 +68,8 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Size of a status answer, in bytes, but for the unfinished tasks in brief, of which none is left out. DevIt's client
-/// waits one second for the line.
+/// Size of a status answer, in bytes, without the short rows of unfinished tasks, which are always complete.
+/// DevIt's client waits one second for the line.
 pub const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// Notes kept per task: the first and the newest.
@@ -84,7 +84,8 @@ pub const MAIL_MAX: usize = 1_000;
 /// Bytes queued for one agent.
 pub const MAIL_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes queued for all agents together; beyond it no work is taken on until somebody has collected mail.
+/// Bytes queued for all agents together; beyond it the daemon accepts no work until an
+/// agent has collected mail.
 pub const MAIL_TOTAL_BYTES_MAX: usize = 256 << 20;
 
 /// Notification hooks owed at once; beyond it the oldest progress gives way.
@@ -164,7 +165,7 @@ pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
 pub const TOKENS_MAX: usize = AGENTS_MAX;
 
 /// Pictures of the screen that are ordered and not taken yet. They are taken one after the other, each within
-/// [`CAPTURE_MS_MAX`]; whoever waited for a fifth would wait in vain.
+/// [`CAPTURE_MS_MAX`]; the agent that ordered a fifth would wait in vain.
 pub const CAPTURES_MAX: usize = 4;
 
 /// Time that a program may take for one picture, in milliseconds. It takes 50 to 300.
@@ -193,8 +194,8 @@ pub const LOG_LINES_WAITING_MAX: usize = 8_192;
 /// milliseconds that it takes.
 pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 
-/// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
-/// shell can hold one.
+/// How long a statement waits for another program's lock on the store, in milliseconds: only a person with a
+/// database shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
 /// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
@@ -214,7 +215,7 @@ pub const PLAN_BYTES_MAX: usize = 1 << 20;
 /// larger is a file in the workspace.
 pub const STDIN_BYTES_MAX: usize = 4 << 20;
 
-/// Workers at once, where nobody has said how many there may be: as the setting `limits.workers` has it.
+/// Workers at once, where the setting `limits.workers` says nothing.
 pub const WORKERS_USUAL: u32 = 4;
 
 /// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
@@ -368,7 +369,7 @@ pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
 /// most of the ten mebibytes that the matcher takes. More are tried when they come.
 pub const WATCH_PATTERNS_EASY_BYTES: usize = 8 << 10;
 
-/// Matching files of one task that are remembered, at some 150 bytes each; more is no list that anybody reads.
+/// Matching files of one task that are remembered, at some 150 bytes each; no person reads a longer list.
 pub const WATCH_FILES_MAX: usize = 10_000;
 
 /// Directories of one task about which the kernel is asked for hints; its own bound counts all of a user's programs
@@ -390,10 +391,10 @@ pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Git's list of an index, in bytes: a hundred for an entry, so some five million of them.
 pub const GIT_LIST_BYTES_MAX: u64 = 1 << 29;
 
-/// One entry of it, in bytes.
+/// One entry of git's index, in bytes.
 pub const GIT_ENTRY_BYTES_MAX: u64 = 1 << 16;
 
-/// Places in one index where other repositories belong, each of which is held by a mount.
+/// Places in one index where other repositories belong. Each is held by a mount.
 pub const GIT_LINKS_MAX: usize = 4_096;
 
 /// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
@@ -440,8 +441,8 @@ pub const DESCRIPTION_LEN_MAX: usize = 4_096;
 /// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
 pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 
-/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and nobody locks a symbol there;
-/// this much takes a second or two.
+/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and no agent locks a
+/// symbol there; this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// How long one source file may take, in milliseconds. Four megabytes of code take one second; noise of that size takes
@@ -499,16 +500,16 @@ pub const WIT_BODY_MS_MAX: u64 = 30_000;
 /// Longest id of a request at the wit door, in bytes, since it is sent back. wit's are UUIDs.
 pub const WIT_ID_LEN_MAX: usize = 4_096;
 
-/// Work trees of one repository that have a wit socket; more are no place where anybody works.
+/// Work trees of one repository that have a wit socket; no agent works in more at once.
 pub const WIT_WORKTREES_MAX: usize = 64;
 
 /// Files that are parsed at once; more only wait for the same cores.
 pub const CODE_READERS_MAX: usize = 4;
 
-/// Files of which is remembered what they said when they were last asked for.
+/// Files whose content at the last request is remembered.
 pub const CODE_STAMPS_MAX: usize = 20_000;
 
-/// Files of one check of contracts; a commit that touches more is somebody's rewrite.
+/// Files of one check of contracts; a commit that touches more is a rewrite.
 pub const STAGED_FILES_MAX: usize = 10_000;
 
 /// Source files whose calls are followed across files. The largest repositories have ten thousands in these languages.
@@ -534,11 +535,11 @@ pub const SETTINGS_CHAIN_MAX: u32 = 16;
 /// Rows of one table in settings of modules.
 pub const SETTINGS_ROWS_MAX: usize = 1_000;
 
-/// Symbols that are named to somebody who has asked for one that is not there.
+/// Symbols that are offered to a caller that has asked for one that is not there.
 pub const GRAPH_CANDIDATES_MAX: usize = 20;
 
-/// Names in a `.scip` index. A million lines of code have some ten million; of so many nobody needs the guesses that
-/// it replaces corrected.
+/// Names in a `.scip` index. A million lines of code have some ten million; in a project of that size, the
+/// guesses that the index would correct are not needed.
 pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 
 /// Entries of folders that are looked at to find source files; at a microsecond or two each.
@@ -565,7 +566,7 @@ pub const WATCH_EVENTS_MAX: usize = 4_096;
 /// How long it has to be quiet before changed files are looked at, in milliseconds: a checkout writes many.
 pub const WATCH_QUIET_MS: u64 = 30;
 
-/// Files of any kind of which it is remembered when they were written, at some 150 bytes each.
+/// Files of any kind whose time of writing is remembered, at some 150 bytes each.
 pub const SEEN_FILES_MAX: usize = 50_000;
 
 /// How long changes wait at most for quiet, in milliseconds.

@@ -7,7 +7,7 @@
 use unicode_security::MixedScript as _;
 use unicode_security::confusable_detection::skeleton;
 
-/// Why a name is not clear. Safe to show to whoever gave it.
+/// Why a name is not clear. Safe to show to the client that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unclear {
     /// Shows nothing, or rearranges what is beside it.
@@ -24,7 +24,7 @@ pub enum Unclear {
         "contains U+{0:04X}, which is of another script than the characters before it; write the name in one script"
     )]
     Scripts(u32),
-    /// Looks like ASCII.
+    /// A character that looks like one of ASCII: its code point, and the character that it looks like.
     #[error("contains U+{0:04X}, which looks like '{1}'; write '{1}' itself")]
     Lookalike(u32, char),
 }
@@ -245,7 +245,7 @@ fn alike_to(c: char) -> Option<char> {
     }
     let listed = ALIKE.iter().find(|(_, all)| all.contains(c)).map(|(plain, _)| *plain);
     listed.or_else(|| {
-        // Letters of their own, which nobody takes for two.
+        // Letters of their own, which no reader takes for two.
         const OWN: &str = "æÆœŒ";
         let mut seen = skeleton(c.encode_utf8(&mut [0; 4])).collect::<String>();
         let is_alike = seen.is_ascii() && (seen.len() == 1 || c.is_alphabetic());
@@ -272,7 +272,8 @@ fn one_script(name: &str) -> Result<(), Unclear> {
     Ok(())
 }
 
-/// What a letter in another dress stands for, as far as that follows from its place; else a question mark.
+/// The ASCII character that a letter of another form stands for, as far as that follows from its place;
+/// else a question mark.
 fn plain_of(c: char) -> char {
     let number = c as u32;
     match number {

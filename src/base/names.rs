@@ -14,7 +14,7 @@ pub enum BadName {
     /// More than [`PATH_LEN_MAX`] bytes.
     #[error("is longer than {PATH_LEN_MAX} bytes")]
     TooLong,
-    /// Also catches NUL.
+    /// Any character of Unicode's class of control characters, NUL included.
     #[error("contains a control character")]
     ControlCharacter,
     /// Begins with `/`, a drive letter or a backslash.
@@ -136,7 +136,7 @@ pub fn is_absolute(text: &str) -> bool {
 /// no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative one keeps
 /// the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
 ///
-/// By spelling only: what the path leads to is for whoever opens it to find out.
+/// By spelling only: it follows no link. The code that opens the path finds out where it leads.
 pub fn normalised_path(text: &str) -> String {
     let text = text.replace('\\', "/");
     let absolute = text.starts_with('/');

@@ -8,7 +8,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::limits::{WATCH_PATTERN_LEN_MAX, WATCH_PATTERNS_EASY_BYTES, WATCH_PATTERNS_MAX};
 
-/// Why patterns were turned down. Safe to show to whoever sent them.
+/// Why patterns were turned down. Safe to show to the client that sent them.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadPattern {
     /// More than [`WATCH_PATTERNS_MAX`].
@@ -20,9 +20,9 @@ pub enum BadPattern {
     /// Empty, absolute, climbing, or not a pattern.
     #[error("watch_patterns[{at}] '{pattern}' {why}")]
     Wrong {
-        /// Which.
+        /// Its place in the list, from 0.
         at: usize,
-        /// Its text.
+        /// The pattern as it was sent, with control characters escaped.
         pattern: String,
         /// What is wrong with it.
         why: String,

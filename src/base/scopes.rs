@@ -16,16 +16,16 @@ pub enum Scope {
     Delegate = 8,
     /// Report on work that was handed to the caller.
     Work = 16,
-    /// Answer approvals.
+    /// Allow or deny commands that wait for an approver.
     Approve = 32,
-    /// Look after the daemon: keys, policy, anybody's tasks.
+    /// Look after the daemon: keys, policy, and the tasks of all agents.
     Operate = 64,
-    /// What only the daemon's own hands may say.
+    /// Verbs of the daemon itself, by which its effects report; no client has this right.
     Host = 128,
 }
 
 impl Scope {
-    /// Every one.
+    /// All scopes, in the order of their bits.
     pub const ALL: [Scope; 8] = [
         Scope::Read,
         Scope::Join,
@@ -58,7 +58,7 @@ impl Scope {
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// What the listed scopes add up to.
+    /// The set of the listed scopes.
     pub fn of(scopes: &[Scope]) -> Self {
         Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
     }
@@ -68,7 +68,7 @@ impl Scopes {
         self.iter().find(|scope| !others.has(*scope))
     }
 
-    /// Each of them.
+    /// The scopes that are set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }

@@ -1,4 +1,4 @@
-//! Names of symbols: a file of the repository, and what in it.
+//! Names of symbols: a file of the repository, and the name of a symbol in it.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum BadSymbol {
     /// There is nothing before the colon.
     #[error("names no file before its colon")]
     NoFile,
-    /// What comes before the colon is not a path in the repository.
+    /// The part before the colon is no path in the repository.
     #[error("names a file whose path {0}")]
     File(BadName),
     /// More than [`SYMBOL_LEN_MAX`] bytes after the colon.
@@ -69,7 +69,7 @@ impl SymbolPath {
         &self.file
     }
 
-    /// What in that file: `Session.renew`; empty for the whole file.
+    /// The name within that file: `Session.renew`; empty for the whole file.
     pub fn symbol(&self) -> &str {
         &self.symbol
     }
@@ -112,7 +112,7 @@ pub fn encloses(outer: &str, inner: &str) -> bool {
 /// A run of bytes of a file: from `start` up to, and not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Span {
-    /// First byte.
+    /// The first byte, counted from 0 at the beginning of the file.
     pub start: u32,
     /// The byte after the last one.
     pub end: u32,

@@ -72,7 +72,7 @@ impl Ttl {
         Self::seconds_clamped(minutes as u64 * 60)
     }
 
-    /// Length in milliseconds.
+    /// Length in milliseconds, without rounding.
     pub const fn as_millis(self) -> u32 {
         self.0
     }
@@ -82,7 +82,7 @@ impl Ttl {
         (self.0 / 1000) as u64
     }
 
-    /// For timers.
+    /// The same length as a `Duration`, for timers.
     pub const fn as_duration(self) -> Duration {
         Duration::from_millis(self.0 as u64)
     }

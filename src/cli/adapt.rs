@@ -24,13 +24,13 @@ use super::cli_error::{DONE, USAGE};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out, session, up};
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::{Client, ClientError};
-use crate::system::Signals;
 use file::{Alone, Done, FileError, HostFile, Mark};
 use host::Host;
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_client::{Client, ClientError};
+use provost_system::Signals;
 use render::Facts;
 
 /// How long one request waits for new events, in milliseconds.

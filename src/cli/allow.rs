@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::cli_error::{DONE, FAILED, REFUSED};
 use super::{CliError, RepoContext, out, up};
-use crate::base::visible;
-use crate::config::pin::{self, RepoFile, Status};
+use provost_base::visible;
+use provost_config::pin::{self, RepoFile, Status};
 
 /// `provost config allow`.
 #[derive(Args, Debug)]

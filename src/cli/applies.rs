@@ -6,8 +6,8 @@ use super::cli_error::{DONE, FAILED};
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::base::{ApplyId, TaskId, visible};
+use provost_api::wire;
+use provost_base::{ApplyId, TaskId, visible};
 
 /// `provost task apply`.
 #[derive(Args, Debug)]

@@ -9,9 +9,9 @@ use super::cli_error::{DONE, FAILED};
 use super::repo_context::wait_for;
 use super::tasks::{fenced, short_time};
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::base::ApprovalId;
-use crate::client::approvals::{facts, words};
+use provost_api::wire;
+use provost_base::ApprovalId;
+use provost_client::approvals::{facts, words};
 
 /// `provost approval`.
 #[derive(Subcommand, Debug)]

@@ -13,7 +13,7 @@ use super::{
     intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
     workflows,
 };
-use crate::base::Ttl;
+use provost_base::Ttl;
 
 const ABOUT: &str =
     "A local daemon through which AI coding agents work on one repository, without you having to trust them";

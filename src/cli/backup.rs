@@ -8,7 +8,7 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::repo_context::now;
 use super::{CliError, RepoContext, out, up};
-use crate::store::{self, Restore};
+use provost_store::{self as store, Restore};
 
 /// `provost store`.
 #[derive(Subcommand, Debug)]

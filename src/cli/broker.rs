@@ -12,9 +12,9 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, git, out};
-use crate::api::wire;
-use crate::base::{AgentId, Ttl};
-use crate::client::Client;
+use provost_api::wire;
+use provost_base::{AgentId, Ttl};
+use provost_client::Client;
 
 /// The text that tells agents how to work side by side.
 const SKILL: &str = include_str!("broker/skill.md");

@@ -9,8 +9,8 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::client::ClientError;
+use provost_api::wire;
+use provost_client::ClientError;
 
 /// `provost claim`.
 #[derive(Subcommand, Debug)]

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::forms::Form;
 use super::{out, session};
-use crate::client::{ClientError, keys::KeyError};
-use crate::config::{Broken, pin::PinError, places::PlacesError};
-use crate::store::StoreError;
-use crate::vault::VaultError;
+use provost_client::{ClientError, keys::KeyError};
+use provost_config::{Broken, pin::PinError, places::PlacesError};
+use provost_store::StoreError;
+use provost_vault::VaultError;
 
 /// It was done.
 pub(super) const DONE: u8 = 0;

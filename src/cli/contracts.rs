@@ -10,8 +10,8 @@ use super::identity::IdentityArgs;
 use super::intents::only;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::client::Client;
+use provost_api::wire;
+use provost_client::Client;
 
 /// `provost contract`.
 #[derive(Subcommand, Debug)]

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
+use provost_api::wire;
 
 /// `provost crew`.
 #[derive(Subcommand, Debug)]

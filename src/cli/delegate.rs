@@ -8,11 +8,11 @@ use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, up};
-use crate::api::wire;
-use crate::base::nearest;
-use crate::base::{AgentId, TaskId, Ttl};
-use crate::client::Client;
-use crate::system::real_path;
+use provost_api::wire;
+use provost_base::nearest;
+use provost_base::{AgentId, TaskId, Ttl};
+use provost_client::Client;
+use provost_system::real_path;
 
 /// `provost delegate`.
 #[derive(Args, Debug)]

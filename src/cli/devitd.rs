@@ -14,11 +14,11 @@ use super::cli_error::{CliError, DONE};
 use super::repo_context::{RepoContext, wait_for};
 use super::up::{self, Devitd, Serve};
 use super::{Run, out, spoken};
-use crate::api::wire;
-use crate::base::Secret;
-use crate::client::{Client, ClientError};
-use crate::config::env::weak_secret;
-use crate::system::{self, Signals};
+use provost_api::wire;
+use provost_base::Secret;
+use provost_client::{Client, ClientError};
+use provost_config::env::weak_secret;
+use provost_system::{self as system, Signals};
 
 /// How often the other daemon is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::{now, wait_for};
 use super::{CliError, RepoContext, out};
-use crate::base::EventSeq;
-use crate::base::limits::CLOCK_JUMP_MS_MIN;
-use crate::client::keys::KeyRing;
-use crate::config::env::weak_secret;
-use crate::config::{Loaded, Severity, sockets};
-use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
-use crate::policy::{SYSTEM_POLICY, Source, check};
-use crate::store;
+use provost_base::EventSeq;
+use provost_base::limits::CLOCK_JUMP_MS_MIN;
+use provost_client::keys::KeyRing;
+use provost_config::env::weak_secret;
+use provost_config::{Loaded, Severity, sockets};
+use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
+use provost_policy::{SYSTEM_POLICY, Source, check};
+use provost_store as store;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
@@ -116,8 +116,8 @@ fn confinement(found: &mut Findings) {
 }
 
 fn user(found: &mut Findings) {
-    if crate::system::is_superuser() {
-        let who = crate::system::SUPERUSER;
+    if provost_system::is_superuser() {
+        let who = provost_system::SUPERUSER;
         let says = format!("you are {who}, and the daemon does not run as {who}: use an ordinary user");
         found.add("user", Health::Note, says);
     }
@@ -125,7 +125,7 @@ fn user(found: &mut Findings) {
 
 /// What the shell lets a process have is what a daemon gets that is started from here.
 fn limits(found: &mut Findings) {
-    if let Err(why) = crate::system::check_headroom() {
+    if let Err(why) = provost_system::check_headroom() {
         found.add("limits", Health::Broken, why);
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::cli_error::{DONE, FAILED, INTERRUPTED};
 use super::{CliError, out, tasks, up};
-use crate::api::wire;
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_client::{Client, ClientError};
 
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
 const WAIT_MS: u64 = 10_000;

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
+use provost_api::wire;
 
 /// `provost graph`.
 #[derive(Subcommand, Debug)]

@@ -15,9 +15,9 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::SOURCE_BYTES_MAX;
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::SOURCE_BYTES_MAX;
 
 /// `provost file`.
 #[derive(Subcommand, Debug)]

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::args::duration;
 use super::cli_error::{CliError, DONE, NOT_RUNNING, USAGE};
 use super::out;
-use crate::base::Ttl;
 use line::Line;
+use provost_base::Ttl;
 
 #[cfg_attr(windows, path = "hook/line_windows.rs")]
 mod line;

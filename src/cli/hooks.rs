@@ -25,8 +25,8 @@ use serde_json::json;
 use super::args::duration;
 use super::cli_error::{DONE, USAGE};
 use super::{CliError, RepoContext, git, hook, out};
-use crate::base::{AgentId, Ttl};
 use host::{Host, Wish};
+use provost_base::{AgentId, Ttl};
 
 /// Longest wait for a person's answer. Hosts give a hook ten minutes.
 const PATIENCE_MAX: Ttl = Ttl::minutes(9);

@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::cli_error::USAGE;
 use super::{CliError, RepoContext, session, up};
-use crate::base::AgentId;
-use crate::base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
-use crate::client::Client;
-use crate::system::{Ways, real_path};
+use provost_base::AgentId;
+use provost_base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
+use provost_client::Client;
+use provost_system::{Ways, real_path};
 
 /// The speaking agent.
 #[derive(Args, Clone, Debug, Default)]

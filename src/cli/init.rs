@@ -9,9 +9,9 @@ use super::args::{Env, Init, Preset, Shell};
 use super::cli_error::DONE;
 use super::repo_context::now;
 use super::{CliError, RepoContext, out, up};
-use crate::client::keys::Role;
-use crate::config::{Ports, env, print_toml};
-use crate::policy::Builtin;
+use provost_client::keys::Role;
+use provost_config::{Ports, env, print_toml};
+use provost_policy::Builtin;
 
 /// Makes what is missing and changes nothing that is there.
 pub(super) fn init(here: &RepoContext, asked: &Init) -> Result<u8, CliError> {
@@ -69,7 +69,7 @@ pub(super) fn builtin(preset: Preset) -> Builtin {
 fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    match crate::system::private_file(&mut options)
+    match provost_system::private_file(&mut options)
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
     {

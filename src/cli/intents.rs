@@ -10,9 +10,9 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, locks, out};
-use crate::api::wire;
-use crate::base::{AgentId, Ttl};
-use crate::client::Client;
+use provost_api::wire;
+use provost_base::{AgentId, Ttl};
+use provost_client::Client;
 
 /// The beginning of an id must be this long to stand for it.
 const PREFIX_LEN_MIN: usize = 4;

@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::cli_error::DONE;
 use super::{CliError, Rehearsal, RepoContext, out};
-use crate::base::{AgentId, Ttl, nearest};
-use crate::config::{Config, Copies, Places, Worker};
-use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
+use provost_base::{AgentId, Ttl, nearest};
+use provost_config::{Config, Copies, Places, Worker};
+use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
 
 /// `provost jail`.
 #[derive(Subcommand, Debug)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
 use super::{CliError, RepoContext, log, out};
-use crate::store::{self, Anchor, Leap, StoreError, Verdict};
+use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
 #[derive(Subcommand, Debug)]
@@ -180,7 +180,7 @@ fn export(here: &RepoContext, output: Option<&PathBuf>) -> Result<u8, CliError> 
     };
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    let opened = crate::system::private_file(&mut options).open(path);
+    let opened = provost_system::private_file(&mut options).open(path);
     let mut file = io::BufWriter::new(opened.map_err(cannot)?);
     let events = written(store::export(reader.as_mut(), &mut file))?;
     file.flush().and_then(|()| file.get_ref().sync_all()).map_err(cannot)?;

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::repo_context::{now, wait_for};
 use super::{CliError, RepoContext, args, out};
-use crate::base::{AgentId, Secret, Ttl};
-use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
+use provost_base::{AgentId, Secret, Ttl};
+use provost_client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
 
 /// `provost key`.
 #[derive(Subcommand, Debug)]

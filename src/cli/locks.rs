@@ -8,8 +8,8 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::base::{AgentId, Fence, Ttl};
+use provost_api::wire;
+use provost_base::{AgentId, Fence, Ttl};
 
 /// `provost lock`.
 #[derive(Subcommand, Debug)]
@@ -102,7 +102,7 @@ pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
 fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     let pid = match asked.while_parent {
         false => asked.pid,
-        true => Some(crate::system::parent_process().ok_or_else(|| {
+        true => Some(provost_system::parent_process().ok_or_else(|| {
             CliError::of("a lock cannot be bound to a process on this system")
                 .next("provost lock SYMBOL --ttl 5m, refreshed as long as it is needed")
                 .with_code(USAGE)

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::cli_error::{DONE, INTERRUPTED};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, journal, out, tasks};
-use crate::api::wire;
-use crate::base::EventSeq;
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::Client;
+use provost_api::wire;
+use provost_base::EventSeq;
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_client::Client;
 
 /// `provost journal show`.
 #[derive(Args, Debug)]

@@ -6,9 +6,9 @@ use super::cli_error::DONE;
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, session, up};
-use crate::base::AgentId;
-use crate::config::McpTools;
-use crate::mcp::{CallOf, Mcp as Server, Settings, serve};
+use provost_base::AgentId;
+use provost_config::McpTools;
+use provost_mcp::{CallOf, Mcp as Server, Settings, serve};
 
 /// `provost mcp`.
 #[derive(Subcommand, Debug)]

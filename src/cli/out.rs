@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use serde::Serialize;
 
 use super::CliError;
-use crate::jail::plain_text;
+use provost_jail::plain_text;
 
 /// Writes one line to standard output. It must be made of our own words and of what [`plain`] or [`one_line`]
 /// has cleaned.
@@ -76,7 +76,7 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
 
 /// The width to fill: the terminal's, or, when a program reads, enough that nothing of use is cut off.
 pub(super) fn width() -> usize {
-    crate::system::terminal_width().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
+    provost_system::terminal_width().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
 }
 
 /// A line about something that takes time: shown after a second, on terminals alone, and taken back at the end.

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::now;
 use super::{CliError, RepoContext, out};
-use crate::base::AgentId;
-use crate::base::limits::POLICY_LOOK_S;
-use crate::config::{Copies, Loaded, WorkerKind};
-use crate::policy::{
+use provost_base::AgentId;
+use provost_base::limits::POLICY_LOOK_S;
+use provost_config::{Copies, Loaded, WorkerKind};
+use provost_policy::{
     Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
     explain_request, run_cases,
 };
-use crate::store::{self, FinishedFilter};
+use provost_store::{self as store, FinishedFilter};
 
 /// Number of finished tasks whose requests are judged again: a sample that takes a bearable time.
 const REPLAYED: usize = 10_000;
@@ -162,7 +162,7 @@ fn look_over(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
     let loads = reports.iter().all(|(_, report)| report.loads());
     if here.json {
         let lines = |problems: &[Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let row = |(name, report): &(&String, crate::policy::Report)| {
+        let row = |(name, report): &(&String, provost_policy::Report)| {
             json!({ "file": name, "loads": report.loads(), "rules": report.rules, "version": report.version,
                     "problems": lines(&report.problems), "warnings": lines(&report.warnings) })
         };
@@ -303,7 +303,7 @@ fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
 
 /// The agent that the daemon would see this process as.
 fn us() -> String {
-    format!("user:{}", crate::system::user_name())
+    format!("user:{}", provost_system::user_name())
 }
 
 fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
@@ -315,7 +315,7 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     let (names, requests): (Vec<String>, Vec<Request>) = requests.into_iter().unzip();
     let changed = diff(&old, &new, &requests);
     if here.json {
-        let row = |it: &crate::policy::Difference| json!({ "request": names[it.index], "before": it.before, "after": it.after });
+        let row = |it: &provost_policy::Difference| json!({ "request": names[it.index], "before": it.before, "after": it.after });
         out::json(
             &json!({ "requests": requests.len(), "changed": changed.iter().map(row).collect::<Vec<_>>() }),
         )?;
@@ -326,7 +326,7 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
         let (mut before, mut after) = (it.before.to_string(), it.after.to_string());
         if before == after {
             // What changes then are the limits that come with it.
-            let terms = |it: &crate::policy::Outcome| json!(it.terms).to_string();
+            let terms = |it: &provost_policy::Outcome| json!(it.terms).to_string();
             (before, after) =
                 (format!("{before} {}", terms(&it.before)), format!("{after} {}", terms(&it.after)));
         }

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::path::PathBuf;
 
 use super::CliError;
-use crate::base::{AgentId, Timestamp};
-use crate::client::Client;
-use crate::client::keys::KeyRing;
-use crate::config::env::Environment;
-use crate::config::{Dialect, Loaded, Places, Sources, load, pin};
-use crate::vault::Vault;
+use provost_base::{AgentId, Timestamp};
+use provost_client::Client;
+use provost_client::keys::KeyRing;
+use provost_config::env::Environment;
+use provost_config::{Dialect, Loaded, Places, Sources, load, pin};
+use provost_vault::Vault;
 
 /// Everything a command needs to know about its surroundings.
 pub(super) struct RepoContext {

@@ -6,8 +6,8 @@ use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out, up};
-use crate::api::wire;
-use crate::base::{AgentId, TaskId};
+use provost_api::wire;
+use provost_base::{AgentId, TaskId};
 
 /// `provost screenshot`.
 #[derive(Subcommand, Debug)]

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
-use crate::base::limits::SECRET_VALUE_BYTES_MAX;
-use crate::base::{RepoPath, Secret};
-use crate::client::keys::{self, Told};
-use crate::system::HiddenTyping;
-use crate::vault::{ByProxy, Delivery, Upstream};
+use provost_base::limits::SECRET_VALUE_BYTES_MAX;
+use provost_base::{RepoPath, Secret};
+use provost_client::keys::{self, Told};
+use provost_system::HiddenTyping;
+use provost_vault::{ByProxy, Delivery, Upstream};
 
 /// `provost secret`.
 #[derive(Subcommand, Debug)]

@@ -14,10 +14,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::base::AgentId;
-use crate::config::Places;
-use crate::mcp::{CallOf, agent_of, folder, of_process, recorded_for, recorded_in};
-use crate::system;
+use provost_base::AgentId;
+use provost_config::Places;
+use provost_mcp::{CallOf, agent_of, folder, of_process, recorded_for, recorded_in};
+use provost_system as system;
 
 /// The variables in which Claude Code tells its session's id and its process.
 const CLAUDE: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"];
@@ -143,7 +143,7 @@ pub(super) fn is_adapted(places: &Places, host: &str) -> bool {
 }
 
 fn adapter(places: &Places, host: &str) -> PathBuf {
-    let at = crate::base::Digest::of(places.worktree.as_os_str().as_encoded_bytes()).to_string();
+    let at = provost_base::Digest::of(places.worktree.as_os_str().as_encoded_bytes()).to_string();
     folder(&places.runtime).join(format!("adapter-{host}-{}", &at[..16]))
 }
 

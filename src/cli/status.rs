@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, approvals, broker, out, tasks};
-use crate::api::wire;
-use crate::client::{Client, ClientError};
-use crate::store;
+use provost_api::wire;
+use provost_client::{Client, ClientError};
+use provost_store as store;
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;

@@ -7,10 +7,10 @@ use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, delegate, out};
-use crate::api::wire;
-use crate::base::limits::STATUS_FINISHED_MAX;
-use crate::base::{AgentId, TaskId};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::STATUS_FINISHED_MAX;
+use provost_base::{AgentId, TaskId};
+use provost_client::{Client, ClientError};
 
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
 const PREFIX_LEN_MIN: usize = 4;

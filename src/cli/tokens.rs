@@ -5,8 +5,8 @@ use clap::{Args, Subcommand};
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, up};
-use crate::api::wire;
-use crate::base::{AgentId, Ttl};
+use provost_api::wire;
+use provost_base::{AgentId, Ttl};
 
 /// `provost token`.
 #[derive(Subcommand, Debug)]

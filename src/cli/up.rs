@@ -16,11 +16,11 @@ use super::cli_error::{DONE, NOT_RUNNING};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, Run, out};
-use crate::api::wire::About;
-use crate::base::Secret;
-use crate::base::limits::READY_MS_MAX;
-use crate::config::Places;
-use crate::system::{self, Process};
+use provost_api::wire::About;
+use provost_base::Secret;
+use provost_base::limits::READY_MS_MAX;
+use provost_config::Places;
+use provost_system::{self as system, Process};
 
 /// The line that the background process writes when its doors are open.
 const READY: &str = "ready";

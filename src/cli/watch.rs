@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::cli_error::{DONE, INTERRUPTED};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, contracts, intents, locks, log, out};
-use crate::api::wire;
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::client::Client;
+use provost_api::wire;
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_client::Client;
 
 /// How long one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;

@@ -11,10 +11,10 @@ use super::cli_error::{DONE, FAILED, USAGE};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
-use crate::api::wire;
-use crate::base::{AgentId, Secret, TaskId};
-use crate::client::worker::{Way, WorkerError};
-use crate::jail::{ENTRANCE_FD, inherited_socket};
+use provost_api::wire;
+use provost_base::{AgentId, Secret, TaskId};
+use provost_client::worker::{Way, WorkerError};
+use provost_jail::{ENTRANCE_FD, inherited_socket};
 
 /// `provost worker`.
 #[derive(Subcommand, Debug)]
@@ -108,7 +108,7 @@ pub(super) fn inside_a_jail(asked: &Inside, json: bool) -> Result<u8, CliError> 
     }
 }
 
-fn report(inside: &crate::client::worker::Worker, asked: &Report, json: bool) -> Result<u8, CliError> {
+fn report(inside: &provost_client::worker::Worker, asked: &Report, json: bool) -> Result<u8, CliError> {
     let details: Option<Value> = match asked.details.as_deref().map(serde_json::from_str).transpose() {
         Ok(details) => details,
         Err(e) => return Err(CliError::of("--details is not JSON").because(e).with_code(USAGE)),
@@ -139,7 +139,7 @@ fn in_words(task: &Value) -> String {
     out::table(&rows).trim_end().to_owned()
 }
 
-fn say(inside: &crate::client::worker::Worker, msg_type: &str, payload: &Value) -> Result<Value, CliError> {
+fn say(inside: &provost_client::worker::Worker, msg_type: &str, payload: &Value) -> Result<Value, CliError> {
     inside.say(msg_type, payload).map_err(|err| match err {
         WorkerError::Refused { ref code, .. } if code == "E_FORBIDDEN" => CliError::refusal(err),
         _ => CliError::of(err).with_code(FAILED),
@@ -147,7 +147,7 @@ fn say(inside: &crate::client::worker::Worker, msg_type: &str, payload: &Value) 
 }
 
 /// The jail's data about this run.
-fn inside() -> Result<crate::client::worker::Worker, CliError> {
+fn inside() -> Result<provost_client::worker::Worker, CliError> {
     let outside = || {
         CliError::of("this is not a worker in a jail")
             .because("DEVIT_TASK_ID, DEVIT_IDENT, DEVIT_SECRET and a way to the door are set there")
@@ -171,5 +171,5 @@ fn inside() -> Result<crate::client::worker::Worker, CliError> {
     let ident = text("DEVIT_IDENT").and_then(|it| AgentId::parse(&it).ok()).ok_or_else(outside)?;
     let task = text("DEVIT_TASK_ID").and_then(|it| TaskId::parse(&it).ok()).ok_or_else(outside)?;
     let secret = text("DEVIT_SECRET").map(|it| Secret::new(it.into_bytes())).ok_or_else(outside)?;
-    Ok(crate::client::worker::Worker { way, ident, task, secret })
+    Ok(provost_client::worker::Worker { way, ident, task, secret })
 }

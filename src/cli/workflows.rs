@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
 use super::{CliError, RepoContext, out};
-use crate::base::nearest;
-use crate::config::{BUILT_IN_FILE, Config, Step, Value as _, Workflow};
+use provost_base::nearest;
+use provost_config::{BUILT_IN_FILE, Config, Step, Value as _, Workflow};
 
 /// `provost workflow`.
 #[derive(Subcommand, Debug)]

@@ -1,11 +1,11 @@
-//! What a person has to know of a request before they answer it, wherever they are shown it.
+//! What a person has to know of a request before they answer it, wherever it is shown.
 //!
 //! What the daemon has found out is apart from what the asker says of itself, so that the latter cannot pass for a fact.
 
 use serde_json::Value;
 
 use super::wire::Approval;
-use crate::base::visible;
+use provost_base::visible;
 
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {

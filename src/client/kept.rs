@@ -1,7 +1,8 @@
-//! Connections that are kept for the next question.
+//! Keeps connections for the next question.
 //!
-//! One that has answered waits here for a while. The daemon closes those that are silent for longer, and by then none of
-//! them is taken any more, so that no question is sent into one that is about to end.
+//! A connection that has brought an answer waits here for a while. The daemon closes connections that
+//! are silent for longer; by then none of them is used any more, so no question goes into a connection
+//! that is about to end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,9 +12,9 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 
-use crate::base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
+use provost_base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
 
-/// What sends questions on one connection.
+/// The sending side of one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// Connections without a question on them.

@@ -1,18 +1,18 @@
-//! Changing keys: in their files first, then in the daemon, if one runs.
+//! Changes keys: in their files first, then in the daemon, if one runs.
 
 use serde_json::{Value, json};
 
 use super::{Client, ClientError, wire};
 
-pub use crate::auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
-pub use crate::auth::role::is_reserved;
+pub use provost_auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
+pub use provost_auth::role::is_reserved;
 
 /// Whether a running daemon knows of a change.
 #[derive(Debug)]
 pub enum Told {
     /// It has taken the change over and put it on record.
     Daemon,
-    /// None runs; the next one will read the files.
+    /// No daemon runs; the next one will read the files.
     Nobody,
     /// One runs and could not be told; it goes on with the old keys.
     Failed(ClientError),

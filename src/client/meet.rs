@@ -1,10 +1,10 @@
-//! Connecting, and making sure that no other user's process listens there before a byte is sent.
+//! Connects, and makes sure that no other user's process listens there before a byte is sent.
 
 use std::io;
 use std::path::Path;
 
 use super::ClientError;
-use crate::transport::{Stream, listen};
+use provost_transport::{Stream, listen};
 
 /// What is wrong when no process listens, and otherwise.
 fn absent(socket: &Path, e: &io::Error) -> ClientError {
@@ -23,7 +23,7 @@ fn foreign(socket: &Path, what: String) -> ClientError {
 #[cfg(unix)]
 pub(super) async fn connect(socket: &Path) -> Result<Stream, ClientError> {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-    let us = crate::system::user_number();
+    let us = provost_system::user_number();
     let meta = std::fs::symlink_metadata(socket).map_err(|e| absent(socket, &e))?;
     if !meta.file_type().is_socket() {
         return Err(foreign(socket, "is not a socket".into()));
@@ -48,7 +48,7 @@ pub(super) async fn connect(socket: &Path) -> Result<Stream, ClientError> {
 pub(super) async fn connect(pipe: &Path) -> Result<Stream, ClientError> {
     use std::os::windows::io::AsHandle as _;
 
-    use crate::system::{Token, process_serving};
+    use provost_system::{Token, process_serving};
     let stream = listen::connect(pipe).await.map_err(|e| absent(pipe, &e))?;
     let user_of = |token: io::Result<Token>| token.and_then(|token| token.user());
     let us = user_of(Token::of_this_process()).map_err(ClientError::broken)?;

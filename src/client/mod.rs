@@ -1,9 +1,9 @@
-//! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question, or kept
-//! ones for a caller that asks many.
+//! Talks to a running daemon: to its own API over its Unix socket or named pipe. It uses a connection for
+//! each question, or kept ones for a caller that asks many.
 //!
-//! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
-//! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
-//! say to a person to `cli`.
+//! Promises: nothing is sent before the kernel has said that the listener runs as this user; answers are
+//! bounded in size and time; every error says in one sentence what happened. Leaves to `cli` how a daemon is
+//! started and what a person reads.
 #![forbid(unsafe_code)]
 
 pub mod approvals;
@@ -28,26 +28,26 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
-use crate::api::wire::{self, *};
-use crate::api::{self, Endpoint, Reply, endpoints, for_each_endpoint};
-use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
-use crate::base::{AgentId, Secret};
 use kept::{Kept, Sender};
+use provost_api::wire::{self, *};
+use provost_api::{self as api, Endpoint, Reply, endpoints, for_each_endpoint};
+use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
+use provost_base::{AgentId, Secret};
 
 pub use stream::EventReader;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No process listens.
+    /// No process listens at this address.
     #[error("no daemon listens at {}", .0.display())]
     NotRunning(PathBuf),
     /// Whatever is there is not ours, so nothing was sent to it.
     #[error("{} {what}", socket.display())]
     Foreign {
-        /// Where.
+        /// The address of the socket or pipe.
         socket: PathBuf,
-        /// What is wrong with it.
+        /// The fault, as a part of a sentence.
         what: String,
     },
     /// The daemon speaks another version of its API.
@@ -56,9 +56,9 @@ pub enum ClientError {
     /// The daemon said no.
     #[error("{}", fault.message)]
     Refused {
-        /// The HTTP status.
+        /// The status of the HTTP answer.
         status: u16,
-        /// What it said.
+        /// The daemon's refusal, with the next step where there is one.
         fault: wire::Fault,
     },
     /// The daemon has ended a stream of events, and said why.
@@ -90,7 +90,7 @@ pub trait Inside: Send + Sync {
     fn lets_in(&self) -> bool;
 }
 
-/// Where a daemon is.
+/// The way to a daemon.
 #[derive(Clone)]
 enum Way {
     Socket(PathBuf),

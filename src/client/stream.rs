@@ -1,4 +1,4 @@
-//! Reading the stream of events.
+//! Reads the stream of events.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 
 use super::{Client, ClientError, Way, failure, is_ours};
-use crate::api::wire;
-use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_COMMENT_EVERY_S};
+use provost_api::wire;
+use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_COMMENT_EVERY_S};
 
 /// How long the daemon may be silent: it sends a comment three times in this time.
 const SILENCE_MAX: Duration = Duration::from_secs(3 * OWN_COMMENT_EVERY_S);

@@ -1,7 +1,7 @@
-//! Talking to the daemon from inside a jail: signed frames at the door that was made for this run.
+//! Talks to the daemon from inside a jail: signed frames at the door that was made for this run.
 //!
-//! Every question names itself and every answer says which one it answers, so that several processes of a worker can
-//! share an inherited connection; a lock in the worker's own temporary folder lets them take turns.
+//! Every question has an id, and every answer names the question. So several processes of a worker can share
+//! an inherited connection; a lock in the worker's own temporary folder lets them take turns.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::fs::FlockOperation;
 use serde_json::Value;
 
-use crate::auth::frame::{Form, Frame, Outgoing};
-use crate::base::limits::FRAME_LEN_MAX;
-use crate::base::{AgentId, Json, Secret, TaskId};
+use provost_auth::frame::{Form, Frame, Outgoing};
+use provost_base::limits::FRAME_LEN_MAX;
+use provost_base::{AgentId, Json, Secret, TaskId};
 
 /// How long an answer may take. A door that is flooded answers slowly, but within seconds.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -30,10 +30,10 @@ pub enum WorkerError {
     Refused {
         /// DevIt's word for it, such as `E_FORBIDDEN`.
         code: String,
-        /// Why.
+        /// The daemon's sentence about the refusal.
         message: String,
     },
-    /// No process answers.
+    /// No process answers at the door.
     #[error("the daemon does not answer at this run's door: {0}")]
     Gone(#[from] io::Error),
     /// Something answers that is not the daemon.
@@ -44,7 +44,7 @@ pub enum WorkerError {
 /// How this run's door is reached.
 #[derive(Debug)]
 pub enum Way {
-    /// A socket.
+    /// A socket at this path, which the jail has mounted.
     Socket(PathBuf),
     /// A connection that this process has inherited, and the folder in which processes take turns.
     Inherited(OwnedFd, PathBuf),
@@ -56,9 +56,9 @@ pub struct Worker {
     pub way: Way,
     /// The worker's name.
     pub ident: AgentId,
-    /// Its task.
+    /// The id of the task that it works on.
     pub task: TaskId,
-    /// What signs, for this run.
+    /// The secret that signs messages, for this run only.
     pub secret: Secret,
 }
 
@@ -78,7 +78,7 @@ impl Worker {
         let until = Instant::now() + ANSWER_MAX;
         while Instant::now() < until {
             let line = read_line(&mut reader)?;
-            // What was meant for a process that has not waited for it is in nobody's way.
+            // A line for another process of the worker, which has stopped waiting for it, is skipped.
             let Some(payload) = self.answer(&line, &id)? else { continue };
             return match payload["code"].as_str() {
                 Some(code) => Err(WorkerError::Refused {

@@ -1,4 +1,4 @@
-//! Talking to the daemon from inside a jail: there is none on Windows whose door could be spoken at.
+//! Stands in for the worker's client on Windows, where no run has a door.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::base::{AgentId, Secret, TaskId};
+use provost_base::{AgentId, Secret, TaskId};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +16,10 @@ pub enum WorkerError {
     Refused {
         /// DevIt's word for it, such as `E_FORBIDDEN`.
         code: String,
-        /// Why.
+        /// The daemon's sentence about the refusal.
         message: String,
     },
-    /// No process answers.
+    /// No process answers at the door.
     #[error("the daemon does not answer at this run's door: {0}")]
     Gone(#[from] io::Error),
     /// Something answers that is not the daemon.
@@ -30,7 +30,7 @@ pub enum WorkerError {
 /// How this run's door is reached.
 #[derive(Debug)]
 pub enum Way {
-    /// A socket.
+    /// A socket at this path, which the jail has mounted.
     Socket(PathBuf),
     /// A connection that this process has inherited, and the folder in which processes take turns.
     Inherited(std::os::windows::io::OwnedHandle, PathBuf),
@@ -42,9 +42,9 @@ pub struct Worker {
     pub way: Way,
     /// The worker's name.
     pub ident: AgentId,
-    /// Its task.
+    /// The id of the task that it works on.
     pub task: TaskId,
-    /// What signs, for this run.
+    /// The secret that signs messages, for this run only.
     pub secret: Secret,
 }
 
@@ -52,7 +52,7 @@ impl Worker {
     /// Refuses: no daemon opens such a door on Windows.
     ///
     /// # Errors
-    /// Always.
+    /// Always: there is no door to speak at.
     pub fn say(&self, _msg_type: &str, _payload: &Value) -> Result<Value, WorkerError> {
         let why = "runs have no door of their own on Windows in this version";
         Err(WorkerError::Gone(io::Error::new(io::ErrorKind::Unsupported, why)))

@@ -13,9 +13,9 @@ use super::rounds::{Checks, Commands, Mode};
 use super::table::{Worker, key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
 use super::worker::{Copies, fit_together, unknown};
-use crate::base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
-use crate::base::nearest;
-use crate::base::{AgentId, Ttl};
+use provost_base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
+use provost_base::nearest;
+use provost_base::{AgentId, Ttl};
 
 /// What editors ask agents for; `methods` chooses among them.
 pub const METHODS: [&str; 9] = [
@@ -33,12 +33,12 @@ pub const METHODS: [&str; 9] = [
 words! {
     /// How an agent is given its prompt.
     PromptBy {
-        /// On its standard input.
+        /// The prompt is on the agent's standard input.
         Stdin = "stdin",
         /// As one of its arguments.
         Argument = "argument",
     }
-    /// What an agent's work consists of.
+    /// The form of an agent's work.
     Output {
         /// It changes files in its copy.
         Edit = "edit",
@@ -49,7 +49,7 @@ words! {
     }
     /// How an agent's standard output is read.
     Reader {
-        /// As it is.
+        /// Every line is text of the answer, as it is.
         Lines = "lines",
         /// As `claude --output-format stream-json` writes it.
         Claude = "claude-json",
@@ -178,7 +178,8 @@ impl Loading {
         }
     }
 
-    /// Agents that may run more at the same time than all workers together: said, since nobody would find out.
+    /// Tells of agents that may run more at the same time than all workers together, since their users
+    /// would not find out.
     pub(super) fn note_capped_agents(&mut self) {
         let workers = self.done.config.limits.workers;
         let capped = self.done.config.agents.iter().filter(|agent| agent.max_parallel > workers);
@@ -206,7 +207,7 @@ impl Loading {
         }
     }
 
-    /// Nobody of this name is left: what an earlier file said was not meant any more.
+    /// Refuses every agent of this name, also one of an earlier file: a later file was meant to replace that.
     fn refuse_agent(&mut self, file: &File<'_>, at: usize, id: Option<AgentId>, reason: String) {
         let full = id.as_ref().map_or("agent".into(), |id| join("agent", id.as_str()));
         self.note(file, at, &full, format!("{reason}; this agent is refused"), Severity::Error);
@@ -337,7 +338,7 @@ impl Loading {
     }
 }
 
-/// What a key means that an agent's entry may spell in another way.
+/// The meaning of a key that an agent's entry may spell in another way.
 enum Meant {
     Timeout(Ttl),
     Tier(Tier),

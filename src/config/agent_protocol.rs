@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::base::Door;
+use provost_base::Door;
 
 /// Where it lies in a repository.
 pub(super) const FILE: &str = ".agent-protocol/config.json";
@@ -20,7 +20,7 @@ const DURATIONS: [(&str, &str); 3] = [
     ("detection_window_ms", "detection_window"),
 ];
 
-/// The same in TOML. What nobody reads is passed over.
+/// The same settings in TOML. Members that the published server does not read are passed over.
 ///
 /// # Errors
 /// A sentence about what is wrong.

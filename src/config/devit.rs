@@ -69,7 +69,7 @@ const NEVER_READ: &[(&str, &str)] = &[
     ("capabilities", "was never read by devitd; what agents may do is for the policy rules to say"),
 ];
 
-/// What to say about a key of a worker that samples show and nothing reads.
+/// The text about a key of a worker that samples show and no program reads.
 pub(super) fn worker_key(key: &str) -> Option<&'static str> {
     match key {
         "timeout" => Some("is not read; the key is `timeout_secs`, and without it 300 seconds apply"),
@@ -152,7 +152,7 @@ fn unknown(
 ) -> Result<(), Broken> {
     let full = join(path, key);
     let siblings = OURS.iter().filter_map(|(known, ..)| known.strip_prefix(path)?.strip_prefix('.'));
-    let meant = crate::base::nearest(key, siblings);
+    let meant = provost_base::nearest(key, siblings);
     let inside =
         value.as_table().and_then(|inner| ENFORCING.into_iter().find(|key| inner.contains_key(*key)));
     let enforcing = meant.filter(|meant| ENFORCING.contains(meant)).or(inside);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::table::{key, section, sections};
 use super::value::{Context, LoopbackAuth, Mark, Row, Value, checked};
-use crate::base::{At, Door};
+use provost_base::{At, Door};
 
 /// On a system that does not tell which process connects, a request needs a token.
 const LOOPBACK_AUTH: LoopbackAuth =
@@ -26,7 +26,7 @@ section! {
 }
 
 impl DoorSettings {
-    /// Those of a door where no file sets any.
+    /// The settings of a door where no file sets any.
     fn by_default(door: Door) -> Option<Self> {
         let at = door.loopback()?;
         Some(Self { enabled: at.is_open, port: at.port, ..Self::default() })
@@ -67,8 +67,8 @@ impl Doors {
     }
 }
 
-/// All sections: those of the table, with what a door's section has besides, and those of doors that have no settings of their
-/// own.
+/// All sections: those of the table, with the settings that every door's section has, and those of doors
+/// without settings of their own.
 pub(super) fn beside(table: Vec<Section>) -> Vec<Section> {
     let rows = |path: &str| {
         let defaults = Door::at_loopback_named(path).and_then(DoorSettings::by_default);

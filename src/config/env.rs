@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::Ports;
-use crate::base::{At, Door, Secret};
-use crate::system;
+use provost_base::{At, Door, Secret};
+use provost_system as system;
 
 /// A variable that Provost reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
-    /// Its name.
+    /// The variable's name, as in the environment.
     pub name: &'static str,
-    /// Who reads it.
+    /// The program that reads it.
     pub reader: &'static str,
-    /// What it does.
+    /// The effect of the variable, for people.
     pub says: Cow<'static, str>,
 }
 
@@ -37,7 +37,7 @@ pub fn variables() -> Vec<Variable> {
     VARIABLES.iter().cloned().chain(addresses).chain(ports).collect()
 }
 
-/// Those that belong to no door's address or port.
+/// Variables that belong to no door's address or port.
 const VARIABLES: &[Variable] = &[
     variable(
         "DEVIT_SECRET",
@@ -159,7 +159,7 @@ pub struct Environment {
     texts: Vec<(&'static str, String)>,
 }
 
-/// Variables that stand in for settings, besides the ports of doors: variable, section and key.
+/// Variables that stand in for settings other than the ports of doors: variable, section and key.
 const SETTINGS: [Setting; 4] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
@@ -230,7 +230,8 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
         }),
         "DEVIT_EXPECTED_WORKER_VERSION" if text.contains(',') => {
             let mut list = toml::de::DeArray::new();
-            // A blank entry stays in, so that a list of nothing is an error and not everybody.
+            // A blank entry stays in, so that a list of nothing is an error and does
+            // not accept every version.
             let versions = text.split(',').map(|version| DeValue::String(version.trim().into()));
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
@@ -242,7 +243,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
     }
 }
 
-/// Why a secret given by someone must not be used; `None` when nothing speaks against it.
+/// Why a secret that a person or program gave must not be used; `None` when nothing speaks against it.
 pub fn weak_secret(secret: &Secret) -> Option<&'static str> {
     let bytes = secret.expose().trim_ascii();
     if bytes.is_empty() {
@@ -261,7 +262,7 @@ pub enum Shell {
     Sh,
     /// fish: `set -gx NAME 'value'`.
     Fish,
-    /// One JSON object.
+    /// One JSON object with a member for each variable.
     Json,
 }
 
@@ -269,7 +270,7 @@ pub enum Shell {
 // No `Debug`: it holds a secret.
 #[derive(Clone, Copy)]
 pub struct Whereabouts<'a> {
-    /// The DevIt door.
+    /// The socket or pipe of the DevIt door.
     pub socket: &'a Path,
     /// The secret of that door.
     pub secret: &'a Secret,
@@ -309,7 +310,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     })
 }
 
-/// What the variables of a door say; `None` where it is not open, or clients do not look for it.
+/// The address that the variables of a door have; `None` where it is not open, or clients do not look for it.
 fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static str> {
     Ok(match door.row().at {
         At::Socket if door == Door::Devit => {

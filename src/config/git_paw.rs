@@ -1,4 +1,4 @@
-//! An existing `.git-paw/config.toml`, read as far as it is about the broker and its conflicts.
+//! Reads the settings of the broker and its conflicts from an existing `.git-paw/config.toml`.
 //!
 //! Everything else in it is git-paw's own, and ignored. If it asks for an address beyond loopback, the daemon reports
 //! that no door has one.
@@ -19,7 +19,7 @@ const OURS: &[(&str, &str, &str)] = &[
     ("supervisor.conflict.escalate_on_violation", "supervisor.conflict", "escalate_on_violation"),
 ];
 
-/// What is git-paw's broker's and not ours, with the word that switches it off.
+/// Functions of git-paw's broker that Provost does not have, with the word that switches each off.
 const NOT_OFFERED: [(&str, &str); 2] = [("supervisor.learnings", "false"), ("opsx.role_gating", "off")];
 
 /// Addresses that are ours anyway.

@@ -14,9 +14,9 @@ use super::pin::{self, RepoFile, Status};
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{agent_protocol, devit, git_paw, places};
-use crate::base::limits::WORKFLOW_FILES_MAX;
-use crate::base::nearest;
-use crate::system;
+use provost_base::limits::WORKFLOW_FILES_MAX;
+use provost_base::nearest;
+use provost_system as system;
 
 /// The folder with files of workflows, beside a file of settings.
 const WORKFLOWS: &str = "workflows";
@@ -24,7 +24,7 @@ const WORKFLOWS: &str = "workflows";
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
 const FILE_LEN_MAX: u64 = 256 << 10;
 
-/// Which files make up the configuration.
+/// The files that make up the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The system's file; absent is fine.
@@ -98,7 +98,7 @@ impl Dialect {
 /// A configuration, and what there is to say about the files that it came from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
-    /// What is in force.
+    /// The configuration that is in force.
     pub config: Config,
     /// For the person who starts the daemon, in the order of the files.
     pub notes: Vec<Note>,
@@ -111,11 +111,11 @@ pub struct Loaded {
 pub struct Note {
     /// The file, or the environment variable.
     pub file: String,
-    /// Its line, from 1, where there is one.
+    /// The line, from 1; `None` where there is none.
     pub line: Option<usize>,
     /// The key, dotted; empty when the note is about the whole file.
     pub key: String,
-    /// What is the matter and what to do.
+    /// The problem, and the next step.
     pub message: String,
     /// How much it matters.
     pub severity: Severity,
@@ -124,9 +124,9 @@ pub struct Note {
 /// How much a note matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Nothing is wrong.
+    /// Nothing is wrong, and a person may want to know it.
     Info,
-    /// Something was ignored.
+    /// Something in the file was ignored.
     Warning,
     /// Something does not work as written.
     Error,
@@ -146,7 +146,7 @@ impl fmt::Display for Note {
 pub struct RefusedWorker {
     /// The file with the entry.
     pub file: String,
-    /// Why, for whoever asks for this worker.
+    /// The reason, for callers that ask for this worker.
     pub reason: String,
     /// Whether it would have been an agent.
     pub is_agent: bool,
@@ -156,7 +156,7 @@ pub struct RefusedWorker {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
 pub struct Broken {
-    /// Where and what.
+    /// The setting, with the file and the mistake.
     pub note: Note,
 }
 
@@ -473,8 +473,8 @@ impl Loading {
         Ok(())
     }
 
-    /// The environment speaks where the files are silent: whoever starts a daemon on demand chooses its
-    /// environment, and that may be the agent that the files are meant to bind.
+    /// The environment counts where the files are silent: the process that starts a daemon on demand chooses
+    /// its environment, and that may be an agent that the files are meant to bind.
     fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
         for (name, path, key, value) in environment.settings() {
             let full = join(path, key);
@@ -520,7 +520,8 @@ impl Loading {
     }
 }
 
-/// Whether a repository's file is another program's: a port in it is for whoever has named none of their own.
+/// Whether a repository's file is another program's: a port in it counts where the user's
+/// own files name none.
 fn theirs(name: &str) -> bool {
     [pin::GIT_PAW, agent_protocol::FILE].contains(&name)
 }

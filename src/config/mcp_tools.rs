@@ -1,4 +1,4 @@
-//! Sets of tools that hosts of models are offered.
+//! The sets of MCP tools that a host can be offered.
 
 use toml::de::DeValue;
 
@@ -7,21 +7,21 @@ use super::value::{Context, Value, quoted, words};
 words! {
     /// Tools that hosts of models are offered together.
     McpTools {
-        /// About fifteen with which agents work side by side.
+        /// About fifteen tools with which agents work side by side.
         Default = "default",
         /// All but DevIt's names.
         All = "all",
         /// Delegated work, reports and workers.
         Tasks = "tasks",
-        /// What waits for somebody's word.
+        /// Commands that wait for an approver.
         Approvals = "approvals",
         /// Work and its locks.
         Locks = "locks",
-        /// Announced changes.
+        /// Changes that agents announce in advance.
         Intents = "intents",
         /// Signatures that agents agree on.
         Contracts = "contracts",
-        /// Whole files.
+        /// Whole files that agents claim.
         Claims = "claims",
         /// Work that is handed over.
         Handoffs = "handoffs",

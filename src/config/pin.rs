@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Digest;
-use crate::base::limits::WORKFLOW_FILES_MAX;
-use crate::system;
+use provost_base::Digest;
+use provost_base::limits::WORKFLOW_FILES_MAX;
+use provost_system as system;
 
 /// Our own file in a repository.
 pub const PROVOST: &str = ".provost/provost.toml";
@@ -21,7 +21,7 @@ pub const GIT_PAW: &str = ".git-paw/config.toml";
 /// The files that are looked for: ours, DevIt's, the broker's and Agent Protocol's.
 pub const FILES: [&str; 4] = [PROVOST, DEVIT, GIT_PAW, ".agent-protocol/config.json"];
 
-/// The folder of a repository's own workflows; every `.toml` file in it is looked for besides.
+/// The folder of a repository's own workflows; every `.toml` file in it counts as such a file, too.
 pub const WORKFLOWS: &str = ".provost/workflows";
 
 /// Largest file that can be allowed, in bytes: a person has to read it.
@@ -46,7 +46,7 @@ pub struct RepoFile {
 /// Whether a file's content may be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Nobody has allowed any content of this file.
+    /// No content of this file was ever allowed.
     New,
     /// Other content was allowed.
     Changed,
@@ -89,7 +89,7 @@ struct Pin {
     sha256: Digest,
 }
 
-/// What a repository may bring, for people.
+/// The files of settings that a repository may bring, for people.
 pub fn known() -> String {
     format!("{}, {WORKFLOWS}/*.toml", FILES.join(", "))
 }
@@ -107,7 +107,8 @@ pub fn is_workflow_name(name: &str) -> bool {
     !stem.is_empty() && stem.len() <= 64 && stem.bytes().all(plain)
 }
 
-/// Those that are there, by name, and no more than may be; whoever opens one is careful about links.
+/// The files that are there, by name, and no more than may be; the code that opens one
+/// is careful about links.
 fn workflow_files(root: &Path) -> Vec<String> {
     let dir = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority());
     let Ok(entries) = dir.and_then(|dir| dir.read_dir(WORKFLOWS)) else { return Vec::new() };

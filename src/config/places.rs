@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::env::Environment;
 use super::sockets;
-use crate::base::{Digest, Door};
-use crate::system::{self, ADDRESS_BYTES_MAX};
+use provost_base::{Digest, Door};
+use provost_system::{self as system, ADDRESS_BYTES_MAX};
 
-pub use crate::system::SYSTEM_CONFIG;
+pub use provost_system::SYSTEM_CONFIG;
 
 /// Folders above the current one that are looked at; deeper nesting is no working copy.
 const ANCESTORS_MAX: usize = 128;
@@ -20,7 +20,7 @@ const ANCESTORS_MAX: usize = 128;
 /// A work tree of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkTree {
-    /// Its folder, without links in its path.
+    /// The folder of the work tree, without links in its path.
     pub top: PathBuf,
     /// Where git keeps what is its own: which commit is checked out, and its index.
     pub git_dir: PathBuf,
@@ -33,7 +33,7 @@ pub struct Places {
     pub root: PathBuf,
     /// The working copy that we are in: the root, or one of its `git worktree`s.
     pub worktree: PathBuf,
-    /// What identifies the repository: the git common dir, or the folder.
+    /// The path that identifies the repository: the git common dir, or the folder.
     pub identity: PathBuf,
     /// The name of its folders: 16 hexadecimal digits of the digest of `identity`.
     pub hash: String,
@@ -43,7 +43,7 @@ pub struct Places {
     pub runtime: PathBuf,
     /// The user's configuration, policy and keys, shared by all repositories.
     pub config: PathBuf,
-    /// What the user should know, such as an unusable `XDG_RUNTIME_DIR`.
+    /// Notes for the user, such as an unusable `XDG_RUNTIME_DIR`.
     pub notes: Vec<String>,
 }
 
@@ -58,9 +58,9 @@ pub enum PlacesError {
     /// A folder cannot be found or made.
     #[error("{path}: {why}")]
     Unusable {
-        /// Which.
+        /// The path of the folder.
         path: String,
-        /// What is wrong and what to do.
+        /// The problem, and the next step.
         why: String,
     },
 }
@@ -104,7 +104,8 @@ impl Places {
             },
             None => state.join("run"),
         };
-        // One that runs already says itself where it is: not everybody has its environment.
+        // The record of a running daemon says where its sockets are, since not every client
+        // has the daemon's environment.
         let runtime = sockets::of_running(&state).map_or(runtime, |it| it.runtime);
         let Repository { root, worktree, identity } = repository;
         Ok(Self { root, worktree, identity, hash, state, runtime, config, notes })
@@ -113,7 +114,7 @@ impl Places {
     /// Makes the state and runtime folders, mode 0700, or checks the ones that are there.
     ///
     /// # Errors
-    /// [`PlacesError::Unusable`] when one is a link, belongs to someone else, is open to others, or leaves no
+    /// [`PlacesError::Unusable`] when one is a link, belongs to another user, is open to others, or leaves no
     /// room for a socket's name.
     pub fn create(&self) -> Result<(), PlacesError> {
         for folder in [&self.state, &self.runtime] {
@@ -182,12 +183,12 @@ impl Places {
         found
     }
 
-    /// Their folders alone.
+    /// The folders of the work trees, at most `most`.
     pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
         self.work_trees(most).into_iter().map(|it| it.top).collect()
     }
 
-    /// The DevIt door.
+    /// The socket or pipe of the DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Devit.name())
     }
@@ -202,7 +203,7 @@ impl Places {
         self.config.join("secrets")
     }
 
-    /// Our own API.
+    /// The socket or pipe of the daemon's own API.
     pub fn own_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Own.name())
     }
@@ -296,10 +297,10 @@ fn resolve(from: &Path, path: &str) -> io::Result<PathBuf> {
 /// Git's pointer files hold one path; more than a path's length is none.
 fn first_line(path: &Path) -> Result<String, PlacesError> {
     let meta = fs::metadata(path).map_err(|e| unusable(path, e.to_string()))?;
-    if !meta.is_file() || meta.len() > 2 * crate::base::limits::PATH_LEN_MAX as u64 {
+    if !meta.is_file() || meta.len() > 2 * provost_base::limits::PATH_LEN_MAX as u64 {
         return Err(unusable(path, "is not one of git's pointer files; run `git worktree repair`"));
     }
-    let most = 2 * crate::base::limits::PATH_LEN_MAX as u64;
+    let most = 2 * provost_base::limits::PATH_LEN_MAX as u64;
     let text = system::short_text(path, most).map_err(|e| unusable(path, e.to_string()))?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Places;
-use crate::base::Door;
-use crate::system;
+use provost_base::Door;
+use provost_system as system;
 
 /// The file in the runtime folder.
 const FILE: &str = "ports.json";
@@ -29,7 +29,7 @@ pub struct Ports {
     pub pid: u32,
     /// When that process began, so that its number means it and no later one.
     pub began: u64,
-    /// Its repository.
+    /// The root of the daemon's repository.
     pub root: String,
     /// The ports of the doors over loopback, by the doors' names.
     #[serde(flatten)]
@@ -54,7 +54,7 @@ impl Ports {
         self.doors.insert(door.name().into(), port);
     }
 
-    /// What is remembered of a repository; nothing where there is nothing that can be read.
+    /// The record of a repository's daemon; an empty one where none can be read.
     pub fn of(places: &Places) -> Self {
         Self::in_folder(&places.runtime).unwrap_or_default()
     }
@@ -66,7 +66,7 @@ impl Ports {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Remembers them.
+    /// Writes the record to the runtime folder.
     ///
     /// # Errors
     /// What the system says.

@@ -6,8 +6,8 @@ use super::table::{Worker, sections};
 use super::value::{Mark, Row};
 use super::workflow::{Step, WorkflowHead};
 
-/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing, and without
-/// any section that is begun, so that everybody may begin one.
+/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing,
+/// and without the head of a section, so that a copy can begin any.
 pub fn print_toml() -> String {
     let mut out = String::from(
         "# Every setting of Provost with its default. Uncomment what you change. Settings stand here under their full\n\

@@ -3,12 +3,12 @@
 use toml::de::DeValue;
 
 use super::value::{Context, Value, integer, split_number};
-use crate::base::Ttl;
+use provost_base::Ttl;
 
 /// So many times per span; a count of zero means without limit, as in DevIt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Rate {
-    /// How often.
+    /// How many times; 0 means without limit.
     pub count: u32,
     /// Within how many seconds.
     pub per_s: u32,

@@ -8,16 +8,16 @@ use super::agent::Agent;
 use super::load::{Loading, RefusedWorker, Severity, join};
 use super::table::{A6sPipeline, Config};
 use super::value::{Context, Value, quoted, words};
-use crate::base::AgentId;
-use crate::base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
-use crate::base::nearest;
+use provost_base::AgentId;
+use provost_base::limits::{AGENT_COMMANDS_MAX, ARGUMENT_BYTES_MAX};
+use provost_base::nearest;
 
 words! {
-    /// What a check that fails means.
+    /// The effect of a failed check.
     Checks {
         /// It is told, and the execution succeeds all the same.
         Reported = "reported",
-        /// The execution fails.
+        /// The execution fails, too.
         Required = "required",
     }
     /// How the five phases of an execution are done.

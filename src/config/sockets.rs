@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Places;
-use crate::base::limits::PATH_LEN_MAX;
-use crate::system;
+use provost_base::limits::PATH_LEN_MAX;
+use provost_system as system;
 
 /// The file's name in the state folder.
 const NAME: &str = "sockets";
@@ -21,7 +21,7 @@ const NAME: &str = "sockets";
 /// Size that is read, in bytes: a path, escaped, and a number.
 const BYTES_MAX: u64 = 8 * PATH_LEN_MAX as u64;
 
-/// What is written.
+/// The content of the record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Whereabouts {
     /// The folder of the sockets.
@@ -34,12 +34,12 @@ pub struct Whereabouts {
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
-    /// Locked.
+    /// Held open, since the lock on it says that the daemon runs.
     _file: File,
 }
 
 impl Record {
-    /// Writes it. Whoever does has the state folder's lease.
+    /// Writes the record. Only the daemon that has the state folder's lease may call it.
     ///
     /// # Errors
     /// What the system says.

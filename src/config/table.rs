@@ -20,7 +20,7 @@ use super::value::{
 };
 use super::worker::Copies;
 use super::workflow::Workflow;
-use crate::base::{AgentId, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
 macro_rules! key {
@@ -117,7 +117,7 @@ macro_rules! settings {
             /// Workers whose entry is invalid, by the name in the file: a request for one is answered with the
             /// reason.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
-            /// Agents in the order of the files; each is a worker of the same name besides.
+            /// Agents in the order of the files; each is also a worker of the same name.
             pub agents: Vec<Agent>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,
@@ -171,7 +171,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The daemon itself.
+    /// What the daemon announces and accepts, and when it stops by itself.
     ["daemon"] daemon: Daemon {
         /// DevIt worker versions that may REGISTER, one or a list; while empty, any version may and REGISTER is optional.
         expected_worker_version: Versions = Versions::default(), "version", Strict;
@@ -191,7 +191,7 @@ settings! {
         expires: Ttl = Ttl::minutes(10), "duration";
     }
 
-    /// The DevIt door.
+    /// The DevIt door, at which DevIt's clients delegate work.
     ["devit"] devit: Devit {
         /// One more Unix socket to listen on, for clients with a fixed address; it gets mode 0600 and the peer's uid is checked.
         socket: Option<PathBuf> = None, "path";
@@ -287,15 +287,15 @@ settings! {
 
     /// The agents for the phases of an execution whose agent has the mode `pipeline`. The requested agent does each phase without an entry here.
     ["a6s.pipeline"] pipeline: A6sPipeline {
-        /// Collects the facts.
+        /// The agent that collects the facts.
         research: Option<AgentId> = None, "ident";
-        /// Plans the work.
+        /// The agent that plans the work.
         inspect: Option<AgentId> = None, "ident";
-        /// Does the work.
+        /// The agent that does the work.
         generate: Option<AgentId> = None, "ident";
-        /// Improves the work.
+        /// The agent that improves the work.
         optimize: Option<AgentId> = None, "ident";
-        /// Reviews the work.
+        /// The agent that reviews the work.
         review: Option<AgentId> = None, "ident";
     }
 
@@ -351,7 +351,7 @@ settings! {
         republish_working_ttl_seconds: u32 = 60, "seconds" within 0..=86_400;
     }
 
-    /// The conflicts themselves.
+    /// Which conflicts between agents are reported, and when.
     ["supervisor.conflict"] conflict: ConflictSettings {
         /// How long two agents may change one file before the supervisor is asked.
         window_seconds: u32 = 120, "seconds" within 1..=86_400;
@@ -417,7 +417,7 @@ settings! {
         protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 
-    /// Retention and durability.
+    /// How long history is kept, and when changes are on disk.
     ["store"] store: StoreSettings {
         /// `verb`: delegations, approvals and the like are on disk before the daemon answers; `full`: every command is.
         durability: Durability = Durability::Verb, "", Strict, Owner;
@@ -462,7 +462,7 @@ settings! {
     /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.
-        workers: u32 = crate::base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
+        workers: u32 = provost_base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
         /// Unfinished tasks that one agent may have delegated.
         tasks_per_agent: u32 = 256, "tasks" within 1..=10_000, Owner;
         /// Notification hooks running at the same time; further ones wait.
@@ -536,7 +536,7 @@ section! {
 
 /// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
 fn built_in_workers() -> BTreeMap<AgentId, Worker> {
-    let (program, before) = crate::system::shell();
+    let (program, before) = provost_system::shell();
     let shell = Worker {
         kind: WorkerKind::Cli,
         binary: Some(program.to_string_lossy().into_owned()),

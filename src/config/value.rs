@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use toml::de::{DeInteger, DeValue};
 
 use super::mcp_tools::McpTools;
-use crate::base::{AgentId, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Json, RepoPath, Ttl};
 
-/// What a row of the table says about its setting.
+/// A row of the table of settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The key as written in the file.
     pub key: &'static str,
-    /// What kind of value it takes.
+    /// The type of its value, in words.
     pub kind: &'static str,
     /// The words it takes, if it is a choice; empty otherwise.
     pub words: &'static [&'static str],
@@ -22,18 +22,18 @@ pub struct Row {
     pub default: Option<String>,
     /// Unit or meaning of the value; empty where the type says it all.
     pub unit: &'static str,
-    /// What is special about it.
+    /// Its properties beyond the value, for checks and documents.
     pub marks: &'static [Mark],
-    /// What it is for.
+    /// Its purpose, in a sentence.
     pub says: &'static str,
 }
 
-/// What is special about a setting.
+/// A property of a setting beyond its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// It enforces something: a wrong value or a misspelt key is an error instead of a default.
     Strict,
-    /// It must be given.
+    /// The key must be given.
     Required,
     /// Files that a repository brings may not set it.
     Owner,
@@ -50,14 +50,14 @@ pub struct Context {
 
 /// A type that a setting may have.
 pub trait Value: Sized {
-    /// What it is called in the documentation.
+    /// The name of the type in the documentation.
     const NAME: &'static str;
     /// The words it takes, if it is a choice.
     const WORDS: &'static [&'static str] = &[];
     /// Whether `"off"` is a value of the optional form.
     const MAY_BE_OFF: bool = false;
 
-    /// Reads the value.
+    /// Reads a value from a file.
     ///
     /// # Errors
     /// A sentence that says what was expected, for the person who wrote the file.
@@ -432,119 +432,119 @@ macro_rules! words {
 pub(super) use words;
 
 words! {
-    /// What waits for the disk.
+    /// The commands that wait for the disk.
     Durability {
         /// Each verb as its row in the table of verbs says.
         Verb = "verb",
-        /// Everything.
+        /// Every command waits for the disk.
         Full = "full",
     }
     /// The least important message that is logged.
     LogLevel {
-        /// Someone must act.
+        /// A person has to act.
         Error = "error",
-        /// Someone may be attacking or misconfigured.
+        /// A client may be an attacker or misconfigured.
         Warn = "warn",
-        /// State moved.
+        /// Something has changed, as intended.
         Info = "info",
-        /// For those who work on Provost.
+        /// Details for those who work on Provost.
         Debug = "debug",
     }
-    /// Which ends of tasks are told on the desktop.
+    /// The ends of tasks that are shown on the desktop.
     DesktopTasks {
         /// All but those that were taken back.
         All = "all",
-        /// Failures.
+        /// Tasks that have failed.
         Failed = "failed",
-        /// None.
+        /// The desktop is told of no task.
         None = "none",
     }
-    /// What a lock means for a commit by somebody else.
+    /// The effect of a lock on a commit by another agent.
     Enforce {
-        /// It is refused.
+        /// The commit is refused.
         Deny = "deny",
-        /// It is told.
+        /// The commit goes on, and its author is told of the lock.
         Advise = "advise",
-        /// Nothing.
+        /// Commits are not checked for locks.
         Off = "off",
     }
-    /// What becomes of a request for a place that another agent has through another door.
+    /// The answer to a request for a place that another agent has through another door.
     AcrossDoors {
-        /// It is granted, and both are told.
+        /// The request is granted, and both agents are told.
         Advise = "advise",
         /// It is refused, in the words of its own protocol.
         Deny = "deny",
     }
-    /// What becomes of a commit that could not be checked.
+    /// The effect on a commit that could not be checked.
     Unchecked {
-        /// It goes on, with a warning.
+        /// The commit goes on, with a warning.
         Pass = "pass",
-        /// It is refused.
+        /// The commit is refused.
         Block = "block",
     }
     /// Where the wit door has sockets.
     WitOpen {
         /// In all work trees, once one of them has a folder `.wit`.
         Found = "found",
-        /// In all work trees.
+        /// The door has sockets in all work trees.
         Always = "always",
-        /// Nowhere.
+        /// The door has no sockets.
         Never = "never",
     }
-    /// What becomes of the published server's database that lies in the repository.
+    /// The handling of the published server's database in the repository.
     ImportFound {
         /// It is told of, once, with the command that imports it.
         Ask = "ask",
-        /// Its events are put on the timeline.
+        /// The daemon puts its events on the timeline.
         Auto = "auto",
-        /// Nothing.
+        /// The database is ignored.
         Never = "never",
     }
-    /// What a request over loopback HTTP proves itself by.
+    /// The proof that a request over loopback HTTP needs.
     LoopbackAuth {
         /// The kernel says that it comes from a process of this user.
         Peer = "peer",
-        /// A token, besides.
+        /// A token is needed as well.
         Token = "token",
     }
     /// Whether there is an audit log of messages in the repository.
     KeepLog {
         /// Where there is a folder `.git-paw` in it.
         Found = "found",
-        /// Yes; the folder is made.
+        /// There is always one; the folder is made.
         Always = "always",
-        /// No.
+        /// There is never one.
         Never = "never",
     }
     /// How its lines are written.
     LogFormat {
-        /// As JSON.
+        /// One JSON object in each line.
         Json = "json",
         /// As text, in git-paw's own words.
         Text = "text",
     }
     /// The program that takes pictures of the screen.
     ScreenBackend {
-        /// X11.
+        /// Takes pictures under X11.
         Scrot = "scrot",
-        /// X11, of ImageMagick.
+        /// Takes pictures under X11; a part of ImageMagick.
         Import = "import",
-        /// The same, as DevIt calls it.
+        /// The same program, as DevIt calls it.
         Imagemagick = "imagemagick",
-        /// Wayland.
+        /// Takes pictures under Wayland.
         Grim = "grim",
     }
     /// The format of pictures.
     ImageFormat {
-        /// Portable Network Graphics.
+        /// Portable Network Graphics, without loss.
         Png = "png",
-        /// JPEG.
+        /// JPEG, with loss.
         Jpg = "jpg",
-        /// The same, spelt out.
+        /// The same format, spelt out.
         Jpeg = "jpeg",
-        /// Windows' bitmaps.
+        /// Windows' bitmaps, without compression.
         Bmp = "bmp",
-        /// WebP.
+        /// WebP, which few programs take.
         Webp = "webp",
         /// Tagged Image File Format.
         Tiff = "tiff",
@@ -555,14 +555,14 @@ words! {
         Cli = "cli",
         /// Started once per task and spoken to in MCP.
         Mcp = "mcp",
-        /// Connects by itself.
+        /// Connects by itself, and collects its tasks.
         Polling = "polling",
     }
     /// How a worker's standard output is read.
     ParseMode {
-        /// One JSON value.
+        /// One JSON value is the answer.
         Json = "json",
-        /// Plain text.
+        /// The text is the answer.
         Text = "text",
     }
     /// How a worker is confined.
@@ -571,23 +571,23 @@ words! {
         Job = "job",
         /// Landlock, seccomp and signal scope.
         Ll = "ll",
-        /// Namespaces besides.
+        /// Namespaces, and the layers of `ll`.
         Ns = "ns",
     }
-    /// What a worker may do with the repository whose files it changes.
+    /// A worker's access to the repository whose files it changes.
     Git {
-        /// Read it.
+        /// The worker may read it.
         Read = "read",
-        /// Write to it.
+        /// The worker may read it and write to it.
         Write = "write",
     }
-    /// What a worker can reach.
+    /// A worker's access to the network.
     Network {
-        /// Nothing.
+        /// No network at all.
         None = "none",
-        /// Listed local ports.
+        /// The listed ports of the host's loopback.
         Ports = "ports",
-        /// Listed hosts.
+        /// The listed hosts, through the daemon's proxy.
         Hosts = "hosts",
     }
 }

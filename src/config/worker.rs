@@ -9,16 +9,16 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::table::Worker;
 use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
-use crate::base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
-use crate::base::nearest;
-use crate::base::{AgentId, Destination};
+use provost_base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
+use provost_base::nearest;
+use provost_base::{AgentId, Destination};
 
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Copies {
-    /// In the directory itself.
+    /// The worker works in the directory itself.
     No,
-    /// In a copy, which is thrown away.
+    /// The worker works in a copy, which is thrown away.
     Thrown,
     /// In a private copy, whose changes are kept until a person applies them.
     Kept,
@@ -122,10 +122,10 @@ impl Loading {
     }
 }
 
-/// What to say about a key that a worker, or an agent, does not have.
+/// The warning about a key that a worker, or an agent, does not have.
 ///
 /// # Errors
-/// The same for whoever asks for the worker, when the key was meant to restrict it.
+/// The same text, for callers that ask for the worker, when the key was meant to restrict it.
 pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, String> {
     let meant = nearest(key, rows.iter().map(|row| row.key));
     let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
@@ -136,7 +136,7 @@ pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, Strin
     Ok(format!("is not a setting of {of}{hint}"))
 }
 
-/// What the keys of a worker demand of each other.
+/// Checks the demands that the keys of a worker make on each other.
 pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     match (&worker.binary, worker.kind) {

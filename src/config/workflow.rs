@@ -10,20 +10,20 @@ use super::load::{File, Loading, RefusedWorker, Severity, join, line_of};
 use super::table::{Config, key, section};
 use super::value::{Context, Mark, Row, Value, checked, quoted, words};
 use super::worker::unknown;
-use crate::base::limits::{
+use provost_base::limits::{
     TEMPLATE_BYTES_MAX, WORKFLOW_NAME_BYTES_MAX, WORKFLOW_ROUNDS, WORKFLOW_ROUNDS_MAX, WORKFLOW_STEPS_MAX,
     WORKFLOWS_MAX,
 };
-use crate::base::nearest;
+use provost_base::nearest;
 
-/// Those that are there before anybody has written one.
+/// The workflows that come with the program.
 const BUILT_IN: &str = include_str!("workflows.toml");
 
-/// What the built-in ones are said to be in, where others have a file.
+/// The name that built-in workflows have in the place of a file.
 pub const BUILT_IN_FILE: &str = "built in";
 
 words! {
-    /// In what order a workflow's steps are taken.
+    /// The order in which a workflow's steps are taken.
     Pattern {
         /// One after another, in one copy of the workspace; the first that fails ends it.
         Sequential = "sequential",
@@ -34,17 +34,17 @@ words! {
         /// The first step makes, the others check, and it goes round until all of them approve.
         MakerChecker = "maker_checker",
     }
-    /// Which phase of an execution a step belongs to.
+    /// The phase of an execution that a step belongs to.
     StepPhase {
-        /// What there is to know is gathered.
+        /// The facts are gathered.
         Research = "research",
         /// Whether it can be done is found out.
         Inspect = "inspect",
-        /// The work itself.
+        /// The work itself is done.
         Generate = "generate",
-        /// It is tidied up.
+        /// The result is tidied up.
         Optimize = "optimize",
-        /// It is checked.
+        /// The result is checked.
         Review = "review",
     }
 }
@@ -76,7 +76,7 @@ section! {
         prompt: Option<Prompt> = None, "template", Strict;
         /// Run instead of an agent, in the same copy, without network and secrets; the step fails if it does. `{input}` and `{inputs.KEY}` are filled in.
         command: Vec<String> = Vec::new(), "", Strict;
-        /// The agent is asked again until this command succeeds, to which the same applies; where it does at once, nobody is asked.
+        /// The agent is asked again until this command succeeds, to which the same applies; where it succeeds at once, the agent is not asked.
         until: Vec<String> = Vec::new(), "", Strict;
         /// How often the agent is asked, at the most, where there is an `until`.
         max_rounds: u32 = WORKFLOW_ROUNDS, "rounds" within 1..=WORKFLOW_ROUNDS_MAX, Strict;
@@ -85,7 +85,7 @@ section! {
     }
 }
 
-/// What a step's agent is told.
+/// The prompt of a step's agent, with placeholders.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Prompt(pub String);
 
@@ -116,33 +116,33 @@ impl Value for Prompt {
 /// A workflow, and where it was written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workflow {
-    /// What it says of itself.
+    /// The id, the texts and the pattern of the workflow.
     pub head: WorkflowHead,
-    /// In the order of the file.
+    /// The steps, in the order of the file.
     pub steps: Vec<Step>,
     /// The file with the entry.
     pub file: String,
-    /// Its line there.
+    /// The line at which it begins in that file, from 1.
     pub line: usize,
 }
 
 impl Workflow {
-    /// What stands before the colon of its id.
+    /// The part of its id before the colon.
     pub fn domain(&self) -> &str {
         self.head.id.split(':').next().unwrap_or_default()
     }
 
-    /// Its name for people.
+    /// The workflow's name for people.
     pub fn name(&self) -> &str {
         let last = self.head.id.split(':').next_back().unwrap_or_default();
         self.head.name.as_deref().unwrap_or(last)
     }
 }
 
-/// What is wrong, and at which byte of the file.
+/// The byte of the file at which the mistake stands, and the mistake.
 type Wrong = (usize, String);
 
-/// Those that are built in.
+/// The workflows that are built in.
 fn built_in() -> Vec<Workflow> {
     let mut loading = Loading::new(&Environment::default());
     loading.workflow_file(BUILT_IN_FILE, BUILT_IN, false);

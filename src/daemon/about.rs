@@ -1,13 +1,13 @@
-//! What the daemon knows of itself, for `GET /about`.
+//! Makes the answer to `GET /about` from what the daemon knows of itself.
 
 use super::policy_file::PolicyFile;
 use super::{Prepared, Start, VERSION, now, pictures, wiring};
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::config::Config;
-use crate::domain::Judge as _;
-use crate::policy::RuleSet;
-use crate::vault::Vault;
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_config::Config;
+use provost_domain::Judge as _;
+use provost_policy::RuleSet;
+use provost_vault::Vault;
 
 /// At the start; doors are added as they open, and a reload replaces what it changes.
 pub(super) fn about(
@@ -33,8 +33,8 @@ pub(super) fn about(
     }
 }
 
-pub(super) fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
-    let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
+pub(super) fn workers_at(settings: &provost_domain::Settings) -> Vec<wire::WorkerAt> {
+    let row = |(id, it): (&AgentId, &provost_domain::WorkerSetting)| wire::WorkerAt {
         id: id.to_string(),
         kind: serde_json::to_value(it.kind)
             .ok()

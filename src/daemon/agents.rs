@@ -1,4 +1,4 @@
-//! From the configuration's words about agents to what runs them and what doors say of them.
+//! Translates the configuration's agents into profiles of workers, and into the agents that doors list.
 
 mod surroundings;
 mod workflows;
@@ -6,13 +6,13 @@ mod workflows;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
-use crate::base::{AgentId, TaskId};
-use crate::config::{self, Config};
-use crate::domain::{Harvest, PhaseName, Settings};
-use crate::effects::Keep;
-use crate::jail::{AsAgent, Profile, Reader};
-use crate::service::Provost;
+use provost_agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
+use provost_base::{AgentId, TaskId};
+use provost_config::{self as config, Config};
+use provost_domain::{Harvest, PhaseName, Settings};
+use provost_effects::Keep;
+use provost_jail::{AsAgent, Profile, Reader};
+use provost_service::Provost;
 
 pub(super) use surroundings::surroundings;
 
@@ -86,7 +86,7 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
     }
 }
 
-/// What surrounds an agent's work.
+/// The commands, the reviewer and the mode around an agent's work.
 fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
     let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
         of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
@@ -100,7 +100,7 @@ fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
     }
 }
 
-/// Who does which phase.
+/// The agent of each phase that has one of its own.
 fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
     let named = PhaseName::ALL.into_iter().zip(config.pipeline.agents());
     named.filter_map(|(phase, (_, agent))| Some((phase, agent?.clone()))).collect()

@@ -10,10 +10,10 @@ mod watch;
 use std::sync::Arc;
 
 use super::Daemon;
-use crate::base::limits::{PATH_LEN_MAX, WIT_WORKTREES_MAX};
-use crate::config::{Config, Places, WorkTree};
-use crate::protocols::broker::{Broker, Tree, Trees, Watch};
-use crate::system;
+use provost_base::limits::{PATH_LEN_MAX, WIT_WORKTREES_MAX};
+use provost_config::{Config, Places, WorkTree};
+use provost_protocols::broker::{Broker, Tree, Trees, Watch};
+use provost_system as system;
 
 #[cfg(unix)]
 pub(super) use look::in_words;

@@ -1,5 +1,5 @@
-//! The system's clock, watched: one that is set ahead or back is logged, put on record, and told for as long as the
-//! daemon runs.
+//! Watches the system's clock. One that is set ahead or back is logged, put on record, and shown for as
+//! long as the daemon runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Daemon, Shared, now};
-use crate::api::wire;
-use crate::base::Timestamp;
-use crate::base::limits::CLOCK_JUMP_MS_MIN;
-use crate::engine::Engine;
-use crate::system;
+use provost_api::wire;
+use provost_base::Timestamp;
+use provost_base::limits::CLOCK_JUMP_MS_MIN;
+use provost_engine::Engine;
+use provost_system as system;
 
-/// What was seen of the clocks.
+/// Compares the clocks, and remembers when the system's was set.
 pub(super) struct Watch {
     engine: Engine,
     seen: Mutex<Seen>,
 }
 
 struct Seen {
-    /// The system's clock, less boot time: the same until somebody sets the clock.
+    /// The system's clock, less boot time: the same until the clock is set.
     offset: i128,
     /// Boot time, less the time of timers: the same until the machine sleeps.
     slept: Duration,
@@ -37,7 +37,7 @@ struct Jump {
     to: Timestamp,
 }
 
-/// What is told of the daemon, with what there is to say of the clock at that moment.
+/// The answer to `GET /about`, with the notes about the clock and the store at that moment.
 pub(super) fn told_with(
     shared: Arc<Mutex<Shared>>,
     watch: Arc<Watch>,

@@ -1,4 +1,4 @@
-//! The repository's `CODEOWNERS`: whose files are whose, as far as names of agents stand there. Read again when it changes.
+//! Reads the repository's `CODEOWNERS`, as far as it names agents, and reads it again when it changes.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
 use super::ears::{Covered, Ears};
-use crate::base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
-use crate::domain::post::{Owner, owner_slugs};
-use crate::engine::Engine;
+use provost_base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
+use provost_domain::post::{Owner, owner_slugs};
+use provost_engine::Engine;
 
 /// Where it may be; the first that there is counts.
 const AT: [&str; 3] = ["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS"];
@@ -39,8 +39,8 @@ pub(super) fn read(root: &Path) -> Vec<Owner> {
     text.lines().filter_map(line).take(CODE_OWNERS_MAX).collect()
 }
 
-/// A file below the root that is no larger than it may be. A link that leads out is not followed, and a pipe's other end
-/// not waited for.
+/// Reads a file below the root, within a bound in size. It follows no link that leads out, and does not wait
+/// for a pipe's other end.
 fn text(root: &Dir, path: &str) -> Option<String> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -1,7 +1,8 @@
-//! Hearing of changes in folders, as the system tells of them.
+//! Reports changes in folders, as the system tells of them.
 //!
-//! Folders are listened to for somebody, under a name, and what is heard is told by these names. What exactly has happened
-//! is found out by looking; who is not heard of has not changed.
+//! A listener has a name, and names the folders that it wants to hear of; the reports go by these
+//! names. A report does not say what has changed: the listener looks for itself. A listener without a
+//! report has no changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,9 +12,9 @@ use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, R
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
-/// What listens, and for whom.
+/// Watches folders, each for the listeners that want it.
 pub(super) struct Ears {
     heard: Arc<Heard>,
     folders: Mutex<Folders>,
@@ -27,7 +28,7 @@ struct Heard {
     bell: Notify,
 }
 
-/// What the system has told since somebody last asked.
+/// What the system has reported since the last `take`.
 #[derive(Default)]
 struct Noise {
     /// Paths at which something has changed, and whether there may be other folders now.
@@ -39,24 +40,24 @@ struct Noise {
 #[derive(Default)]
 struct Folders {
     names: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
-    /// Those that may be others by now under the same path: they have to be listened to anew.
+    /// Folders that may have been replaced under the same path: the system has to watch them again.
     stale: BTreeSet<PathBuf>,
-    /// Paths of which somebody does not want to hear.
+    /// Paths of which a listener, by its name, does not want to hear.
     ignored: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
-    /// For whom it was said already that it does not work.
+    /// The listeners about which the log says already that the system does not report to them.
     deaf: BTreeSet<PathBuf>,
 }
 
-/// What was heard.
+/// What was heard since the last time.
 #[derive(Default)]
 pub(super) struct News {
-    /// For whom something has changed, and whether there may be other folders now.
+    /// The listeners for which something has changed, and whether there may be other folders now.
     pub(super) of: BTreeMap<PathBuf, bool>,
     /// Something was missed: anything may have changed.
     pub(super) everything: bool,
 }
 
-/// How far somebody's folders are listened to.
+/// How many of a listener's folders the system watches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Covered {
     /// All of them, and they were before.
@@ -118,13 +119,13 @@ impl Ears {
         news
     }
 
-    /// From now on nothing is heard of these paths, which are in folders of `name`.
+    /// Stops reports about these paths, which are in folders of the listener `name`.
     #[cfg(unix)]
     pub(super) fn ignore(&self, name: &Path, paths: BTreeSet<PathBuf>) {
         lock(&self.folders).ignored.insert(name.to_owned(), paths);
     }
 
-    /// Listens to these folders for somebody, and to no others for them. Blocking.
+    /// Watches these folders for the listener `name`, and no others for it. Blocking.
     pub(super) fn cover(&self, name: &Path, wanted: &BTreeSet<PathBuf>) -> Covered {
         let (new, gone, more, room) = {
             let mut folders = lock(&self.folders);
@@ -143,7 +144,7 @@ impl Ears {
         }
     }
 
-    /// Listens to nothing for somebody any more.
+    /// Watches nothing for this listener any more.
     fn give_up(&self, name: &Path, why: &str) {
         let (gone, fresh) = {
             let mut folders = lock(&self.folders);
@@ -206,7 +207,8 @@ impl Noise {
 }
 
 impl Folders {
-    /// Takes a name off folders that are not wanted; answers with those that nobody wants any more.
+    /// Takes a listener's name off folders that it does not want; returns the folders that no
+    /// listener wants any more.
     fn leave(&mut self, name: &Path, wanted: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
         let mut gone = Vec::new();
         self.names.retain(|folder, names| {

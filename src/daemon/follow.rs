@@ -1,15 +1,15 @@
-//! Files change and are renamed, and what is coordinated in them is followed.
+//! Follows files that change or are renamed, so that intents and locks in them stay right.
 
 use std::sync::Arc;
 
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::command::FollowLocks;
-use crate::domain::view::LiveLocks;
-use crate::domain::{Principal, Refusal};
-use crate::index::Moved;
-use crate::service::Provost;
+use provost_domain::command::FollowLocks;
+use provost_domain::view::LiveLocks;
+use provost_domain::{Principal, Refusal};
+use provost_index::Moved;
+use provost_service::Provost;
 
 /// Until the daemon stops: brings intents up to date in files that have changed.
 pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::Daemon;
-use crate::api::Request;
-use crate::client::{self, Client, Replying};
-use crate::domain::Principal;
-use crate::mcp::{Called, Clients, McpHttp, Settings, recorded_for};
-use crate::protocols::own::{Inside, Known};
+use provost_api::Request;
+use provost_client::{self as client, Client, Replying};
+use provost_domain::Principal;
+use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
+use provost_protocols::own::{Inside, Known};
 
-/// Somebody whom the door has recognised, before the daemon's own API.
+/// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
     who: Known,
     api: Inside,

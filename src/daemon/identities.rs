@@ -1,4 +1,4 @@
-//! What doors recognise callers by: keys, names, and frames that were seen before.
+//! Opens what doors recognise callers by: keys, names, and frames that were seen before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use super::{Prepared, Start, now, wiring};
-use crate::auth::names::Names;
-use crate::auth::replay::ReplayGuard;
-use crate::base::limits::NONCES_MAX;
-use crate::base::{AgentId, Digest};
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::protocols::devit::Devit;
-use crate::service::Provost;
+use provost_auth::names::Names;
+use provost_auth::replay::ReplayGuard;
+use provost_base::limits::NONCES_MAX;
+use provost_base::{AgentId, Digest};
+use provost_config::Config;
+use provost_engine::Engine;
+use provost_protocols::devit::Devit;
+use provost_service::Provost;
 
 /// For how long a start that follows close upon the last one waits for the next second, in seconds.
 const CLOSED_SECONDS_MAX: u64 = 1;

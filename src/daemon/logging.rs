@@ -5,9 +5,9 @@ use std::io::IsTerminal as _;
 use anyhow::{Context as _, Result};
 
 use super::Start;
-use crate::base::limits::LOG_LINES_WAITING_MAX;
-use crate::config::Config;
-use crate::system;
+use provost_base::limits::LOG_LINES_WAITING_MAX;
+use provost_config::Config;
+use provost_system as system;
 
 /// Rolling files in the state folder; in the foreground also standard error.
 pub(super) fn start_log(
@@ -29,7 +29,7 @@ pub(super) fn start_log(
     let waiting = tracing_appender::non_blocking::NonBlockingBuilder::default();
     let (file, guard) = waiting.buffered_lines_limit(LOG_LINES_WAITING_MAX).finish(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    // Colours are for people: whoever starts us with its own log as standard error wants text.
+    // Colours are for a person at a terminal: a program that collects standard error wants plain text.
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
     let to_stderr = start

@@ -1,10 +1,10 @@
-//! What the daemon looks at now and then: whether anybody needs it, and whether what it serves is there.
+//! What the daemon checks at intervals: whether it is still needed, and whether its workspace is there.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::Daemon;
-use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
+use provost_domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 
 /// How long the look at the repository's folder is waited for.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ pub(super) struct Root {
 }
 
 impl Daemon {
-    /// Whether somebody is there, or something is under way.
+    /// Whether an agent is there, or any work is under way.
     pub(super) async fn is_busy(&self) -> bool {
         let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
         let tasks = self.provost.view(LiveTasks).await.is_ok_and(|it| !it.tasks.is_empty());

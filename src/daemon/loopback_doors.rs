@@ -1,7 +1,8 @@
 //! The doors over TCP: which port each has, and what becomes of one that is taken.
 //!
-//! Two repositories on one machine want the same ports. Whoever comes second gets others, and is told; a port that
-//! somebody has written down is theirs or nobody's. What a daemon has got is remembered, so that it gets it again.
+//! Two repositories on one machine want the same ports. The daemon that comes second uses other ports, and
+//! reports that. Unless it is told to, it replaces no port that a configuration names. It remembers the ports
+//! that it has used, so that it gets them again.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -9,28 +10,28 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 
 use super::{Daemon, GRACE};
-use crate::api::wire::DoorAt;
-use crate::auth::loopback::KNOWS_PEERS;
-use crate::config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
-use crate::domain::{DOOR_OPENED, Door};
-use crate::mcp::{McpHttp, Settings as Offered};
-use crate::protocols::a6s::{A6s, Manners};
-use crate::protocols::agent_protocol::{AgentProtocol, Shown};
-use crate::protocols::broker::Broker;
-use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
-use crate::protocols::own::Inside;
-use crate::system::{Listener, listener_at};
-use crate::transport::accept::{Listening as _, accept_loop};
-use crate::transport::loopback::{Loopback, bind};
+use provost_api::wire::DoorAt;
+use provost_auth::loopback::KNOWS_PEERS;
+use provost_config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
+use provost_domain::{DOOR_OPENED, Door};
+use provost_mcp::{McpHttp, Settings as Offered};
+use provost_protocols::a6s::{A6s, Manners};
+use provost_protocols::agent_protocol::{AgentProtocol, Shown};
+use provost_protocols::broker::Broker;
+use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
+use provost_protocols::own::Inside;
+use provost_system::{Listener, listener_at};
+use provost_transport::accept::{Listening as _, accept_loop};
+use provost_transport::loopback::{Loopback, bind};
 
-/// What to do about a port that somebody else has.
+/// What to do about a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakenPorts {
-    /// Use another one; refuse to start where somebody has written it down.
+    /// Use another one; refuse to start where a configuration names the port.
     Refuse,
-    /// Use another one; go without where somebody has written it down.
+    /// Use another one; do without the door where a configuration names the port.
     Avoid,
-    /// Use another one.
+    /// Use another one, also where a configuration names the port.
     Replace,
 }
 
@@ -39,7 +40,7 @@ struct Wanted {
     /// The section of its setting.
     section: &'static str,
     port: u16,
-    /// Whether somebody has written it down.
+    /// Whether a configuration or a variable names the port.
     written: bool,
     /// The one that this repository had last.
     last: Option<u16>,
@@ -56,7 +57,7 @@ struct With<'a> {
 
 /// A protocol that this daemon can answer at a door over TCP.
 trait Wired: LoopbackDoor {
-    /// What answers at this port.
+    /// Makes the door that answers at this port.
     fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self;
 }
 
@@ -103,7 +104,7 @@ impl Wired for McpHttp {
 struct Got {
     bound: Option<Loopback>,
     note: Option<String>,
-    /// Whether there is another port: that is told once, to whoever has started the daemon.
+    /// Whether another port took its place, which the person who starts the daemon is told once.
     moved: bool,
 }
 
@@ -125,7 +126,7 @@ impl Daemon {
             let details = serde_json::json!({ "port": port });
             self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
         }
-        // Whoever asks about a job that an earlier daemon has left is told how it stands now.
+        // A client that asks about a job of an earlier daemon is told its state as it is now.
         self.agents.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");
@@ -218,7 +219,7 @@ impl Daemon {
         Err(anyhow!("{section}: port {port} {who}; {help}"))
     }
 
-    /// Who has a port, in words.
+    /// The process that has a port, in words.
     async fn holder(&self, port: u16) -> String {
         let places = self.start.places.clone();
         let look = move || (Ports::held_elsewhere(&places, port), listener_at(port));

@@ -1,12 +1,12 @@
-//! Memory that is given back to the system once what took it is over: reading a large file or a large body.
+//! Gives memory back to the system when the work that took it is over: reading a large file or a large body.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
-use crate::system;
+use provost_base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
+use provost_system as system;
 
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

@@ -1,13 +1,13 @@
-//! From the configuration's words about notices to what shows them.
+//! Translates the configuration of desktop notices for the module that shows them.
 
 use tokio::sync::watch;
 
 use super::Prepared;
-use crate::auth::role;
-use crate::config::{Config, DesktopTasks};
-use crate::effects::{DesktopOptions, DesktopParts, TaskNotices};
+use provost_auth::role;
+use provost_config::{Config, DesktopTasks};
+use provost_effects::{DesktopOptions, DesktopParts, TaskNotices};
 
-/// What notices there are.
+/// The options of notices, from the configuration.
 pub(super) fn options(config: &Config) -> DesktopOptions {
     let desktop = &config.desktop;
     DesktopOptions {
@@ -22,7 +22,7 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
     }
 }
 
-/// Whoever clicks is the user, as far as a session bus shows it.
+/// A click counts as the user's, as far as a session bus can show it.
 pub(super) fn parts(prepared: &Prepared, options: watch::Receiver<DesktopOptions>) -> DesktopParts {
     DesktopParts { person: role::desktop(prepared.user.clone()), options }
 }

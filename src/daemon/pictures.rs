@@ -1,11 +1,11 @@
-//! From the configuration's words about pictures of the screen to what takes them.
+//! Translates the configuration of pictures of the screen for the modules that take and judge them.
 
 use std::path::Path;
 
-use crate::base::{RepoPath, Ttl};
-use crate::config::{self, Config, Places};
-use crate::domain::{Rate, Settings};
-use crate::effects::{Backend, Camera, Gallery};
+use provost_base::{RepoPath, Ttl};
+use provost_config::{self as config, Config, Places};
+use provost_domain::{Rate, Settings};
+use provost_effects::{Backend, Camera, Gallery};
 
 /// The core's share.
 pub(super) fn settings(config: &Config, settings: &mut Settings) {

@@ -1,13 +1,13 @@
-//! The rules' file: where it is, and when it has changed.
+//! Finds the file of the rules, and notices when it changes.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::config::places::SYSTEM_CONFIG;
-use crate::config::{Config, Places};
-use crate::policy::{RuleSet, Source};
-use crate::system::version_of;
+use provost_config::places::SYSTEM_CONFIG;
+use provost_config::{Config, Places};
+use provost_policy::{RuleSet, Source};
+use provost_system::version_of;
 
 /// What tells one state of a file from the next.
 type Stamp = (u64, i64, i64);

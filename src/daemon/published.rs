@@ -1,7 +1,7 @@
-//! What the published server of Agent Protocol has left in the repository: told of once, or taken over.
+//! What the published server of Agent Protocol has left in the repository: reported once, or imported.
 //!
-//! A repository's content is nobody's word. The database is not opened before a person has said so, in the configuration
-//! or by the command.
+//! The daemon does not trust a repository's content. It opens the database only after a person has said so,
+//! in the configuration or by the command.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::Daemon;
-use crate::base::Door;
-use crate::config::{Config, ImportFound};
-use crate::service::{ImportFault, Provost};
-use crate::system::{folder_inside, private_file};
+use provost_base::Door;
+use provost_config::{Config, ImportFound};
+use provost_service::{ImportFault, Provost};
+use provost_system::{folder_inside, private_file};
 
-/// Where its database is.
+/// The path of the database, from the top of the repository.
 const DATABASE: [&str; 2] = [".agent-protocol", "protocol.db"];
 
 /// Where it is written down what became of it, in the daemon's state.
@@ -73,7 +73,7 @@ fn stamp(provost: &Provost) -> Option<String> {
     Some(format!("{} {}", meta.len(), written.as_nanos()))
 }
 
-/// Writes down what became of it. Where that cannot be, it is told again, or passed over again.
+/// Writes down what became of the database. If that fails, the next start reports it or reads it again.
 fn remember(path: &Path, what: &str) {
     let fresh: PathBuf = path.with_extension("new");
     let write = || -> io::Result<()> {

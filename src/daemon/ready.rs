@@ -1,4 +1,4 @@
-//! The pipe to whoever has started the daemon, and waits until it can be used.
+//! The pipe to the process that has started the daemon and waits until it can be used.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ impl Ready {
     /// Says the one line that is said: `ready`, or why not.
     pub(super) fn say(&mut self, line: &str) {
         if let Some(mut pipe) = self.0.take() {
-            // Whoever started us may have lost interest.
+            // The process that started the daemon may have stopped waiting.
             let _ = writeln!(pipe, "{}", line.replace('\n', " "));
         }
     }

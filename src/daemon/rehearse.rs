@@ -1,15 +1,15 @@
-//! What a worker would be given now, found out as a daemon would and without one: for `provost jail`.
+//! Finds out what a worker would be given now, as a daemon would, but without one: for `provost jail`.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::wiring;
-use crate::base::RepoPath;
-use crate::cli::{Rehearse, Rehearsed};
-use crate::config;
-use crate::domain::{Network, Tier};
-use crate::effects::{self, Left, Rehearsal};
-use crate::jail::{self, Copies, Profile, Root};
-use crate::vault::Vault;
+use provost_base::RepoPath;
+use provost_cli::{Rehearse, Rehearsed};
+use provost_config as config;
+use provost_domain::{Network, Tier};
+use provost_effects::{self as effects, Left, Rehearsal};
+use provost_jail::{self as jail, Copies, Profile, Root};
+use provost_vault::Vault;
 
 /// Files named one by one of those that matter after a program.
 const FINDINGS_SHOWN: usize = 20;
@@ -91,7 +91,7 @@ fn profile(asked: &Rehearse, vault: &Vault) -> Result<(Profile, Network)> {
 }
 
 fn inside(root: &Root, dir: &std::path::Path) -> Result<RepoPath> {
-    let found = crate::system::real_path(dir).with_context(|| dir.display().to_string())?;
+    let found = provost_system::real_path(dir).with_context(|| dir.display().to_string())?;
     let inside = found.strip_prefix(root.place().path());
     let inside =
         inside.map_err(|_| anyhow!("{} is not inside {}", found.display(), root.place().path().display()))?;

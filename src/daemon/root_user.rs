@@ -1,11 +1,11 @@
-//! A daemon that root insists on: its workers run as somebody else.
+//! A daemon that root has started with `--allow-root`: its workers run as another user.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::config::{Config, Places};
+use provost_config::{Config, Places};
 
 /// The user and group of the workers, who must be able to change the workspace.
 pub(super) fn for_workers(config: &Config, places: &Places) -> Result<Option<(u32, u32)>> {

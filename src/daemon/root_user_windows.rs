@@ -1,10 +1,10 @@
-//! An elevated daemon that somebody insists on.
+//! A daemon that was started with `--allow-root` by an elevated user.
 
 use anyhow::Result;
 
-use crate::config::{Config, Places};
+use provost_config::{Config, Places};
 
-/// Workers are confined by their tokens here and run as nobody else.
+/// Workers run as the same user here; their tokens confine them.
 pub(super) fn for_workers(_config: &Config, _places: &Places) -> Result<Option<(u32, u32)>> {
     Ok(None)
 }

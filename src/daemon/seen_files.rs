@@ -1,4 +1,4 @@
-//! Files change, whoever changes them, and the crew is told. Agent Protocol, 3.7.
+//! Watches files, and reports every change to the crew, whichever program has made it. Agent Protocol, 3.7.
 //!
 //! A file that is being written is waited for until it has been left alone for half a second.
 
@@ -10,14 +10,14 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
-use crate::base::limits::SEEN_AT_ONCE_MAX;
-use crate::base::{RepoPath, WatchPatterns};
-use crate::config::AgentProtocolSettings;
-use crate::domain::command::{SeeFiles, SeenFile};
-use crate::domain::view::WholeCrew;
-use crate::domain::{Content, Hold, Principal, Refusal, Seen};
-use crate::index::{Sight, Way};
-use crate::service::Provost;
+use provost_base::limits::SEEN_AT_ONCE_MAX;
+use provost_base::{RepoPath, WatchPatterns};
+use provost_config::AgentProtocolSettings;
+use provost_domain::command::{SeeFiles, SeenFile};
+use provost_domain::view::WholeCrew;
+use provost_domain::{Content, Hold, Principal, Refusal, Seen};
+use provost_index::{Sight, Way};
+use provost_service::Provost;
 
 /// How long a file has to be left alone, and how long it is waited for at most.
 const QUIET: Duration = Duration::from_millis(500);
@@ -137,7 +137,7 @@ fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
         // Still there: it is ignored from now on, which is nothing that became of it.
         Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
         Way::Deleted => (Seen::Deleted, None),
-        // Gone again by now, which is told next.
+        // The file is gone again by now; the next look reports that.
         _ if after == Some(Content::Missing) => return None,
         Way::Created => (Seen::Created, after),
         Way::Changed => (Seen::Changed, after),

@@ -1,4 +1,4 @@
-//! The end of a daemon, in order, and its last words.
+//! Ends a daemon in order, and logs why.
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
@@ -6,11 +6,12 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::{Daemon, GRACE};
-use crate::effects::Hands;
-use crate::engine;
+use provost_effects::Hands;
+use provost_engine as engine;
 
 impl Daemon {
-    /// Doors first, then the hands, then the engine, so that whatever was begun can still be recorded. The last line of the
+    /// Ends the doors first, then the effects, then the engine, so that everything that was begun can still
+    /// be recorded. The last line of the log says why, where the engine has ended by itself.
     /// log says why, where the engine has ended by itself.
     pub(super) async fn shut_down(
         self,
@@ -23,7 +24,7 @@ impl Daemon {
             // The asker may have gone.
             let _ = reply.send(Ok("stopping".into()));
         }
-        // What runs ends with the daemon, and whoever waits for it hears of that while there is a door.
+        // Running jobs end with the daemon. Clients that wait for them are told so while there is a door.
         let ended = self.agents.end_running_jobs().await.unwrap_or_default();
         self.stop.cancel();
         self.doors.close();

@@ -1,4 +1,4 @@
-//! From the configuration's words to what each part wants to know.
+//! Translates the configuration into what each part of the daemon takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Prepared, Start, agents, code_owners, now, pictures};
-use crate::agents::{AgentSettings, Fleet, FleetAgent};
-use crate::auth::keys::{KeyRing, Role};
-use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::base::{AgentId, Destination, Digest, Json, Ttl};
-use crate::config::env::Environment;
-use crate::config::{self, AcrossDoors, Config, Places, Worker};
-use crate::domain::post::{Owner, owner_slugs};
-use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
-use crate::effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
-use crate::index::{self, Index};
-use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
-use crate::protocols::devit;
-use crate::service::{ApplyRules, Applying, Base, Configured, Profiles};
-use crate::store::{self, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
-use crate::vault::{Credential, Delivery, Listed, Vault};
-use crate::workspace::Versions;
+use provost_agents::{AgentSettings, Fleet, FleetAgent};
+use provost_auth::keys::{KeyRing, Role};
+use provost_base::limits::WIT_WORKTREES_MAX;
+use provost_base::{AgentId, Destination, Digest, Json, Ttl};
+use provost_config::env::Environment;
+use provost_config::{self as config, AcrossDoors, Config, Places, Worker};
+use provost_domain::post::{Owner, owner_slugs};
+use provost_domain::{self as domain, CrewSetting, PostSettings, Settings, WorkerSetting};
+use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
+use provost_index::{self as index, Index};
+use provost_jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
+use provost_protocols::devit;
+use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
+use provost_store::{self as store, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
+use provost_vault::{Credential, Delivery, Listed, Vault};
+use provost_workspace::Versions;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
@@ -85,7 +85,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
 
 /// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
-    // Whoever has written agents down, even wrongly, means them and nobody else.
+    // A configuration that names agents, even wrongly, means these agents and no others.
     if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
         let all = config.agents.iter().map(|it| agents::in_the_fleet(it, config.limits.workers));
         return all.collect();
@@ -106,7 +106,7 @@ fn fleet(config: &Config) -> Fleet {
     cli.map(agent).collect()
 }
 
-/// What messages between agents lead to.
+/// The settings for messages between agents.
 fn posts(config: &Config) -> PostSettings {
     let (supervisor, conflict) = (&config.supervisor, &config.conflict);
     let owner = |(pattern, by): (&String, &String)| Owner {
@@ -154,7 +154,7 @@ pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applyi
     Ok((versions, applying))
 }
 
-/// What may be written for editors.
+/// The rules for files that are written for editors.
 pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a> {
     let a6s = &config.a6s;
     let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
@@ -165,7 +165,7 @@ pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a>
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.
-pub(super) fn bases(places: &Places) -> crate::protocols::own::Bases {
+pub(super) fn bases(places: &Places) -> provost_protocols::own::Bases {
     let places = places.clone();
     Box::new(move |at| {
         let known = places.worktrees(WIT_WORKTREES_MAX).iter().any(|top| top == at);
@@ -195,7 +195,7 @@ fn approval_salt(start: &Start) -> Digest {
     Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
 }
 
-/// What running it takes.
+/// The parts of the daemon that hooks need.
 pub(super) fn hook_parts(
     start: &Start,
     config: &Config,
@@ -204,10 +204,10 @@ pub(super) fn hook_parts(
     let salt = approval_salt(start);
     HookParts {
         command,
-        words: Box::new(move |notice| crate::protocols::devit::hook_words(notice, &salt)),
+        words: Box::new(move |notice| provost_protocols::devit::hook_words(notice, &salt)),
         folder: start.places.runtime.join("hooks"),
         root: start.places.root.clone(),
-        executable: crate::jail::Supervisor::default().executable().to_owned(),
+        executable: provost_jail::Supervisor::default().executable().to_owned(),
         concurrent: config.limits.hooks as usize,
     }
 }
@@ -278,14 +278,14 @@ fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile,
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
     let program =
-        crate::system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
+        provost_system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
     let built_in = shell_profile();
     if *id == built_in.id && program == built_in.program && worker.env.is_empty() {
         // Its own time limit, unless the configuration says something about it.
         let timeout = if worker.timeout_secs == Worker::default().timeout_secs {
             built_in.timeout
         } else {
-            crate::base::Ttl::seconds_clamped(worker.timeout_secs)
+            provost_base::Ttl::seconds_clamped(worker.timeout_secs)
         };
         return Ok(Profile { timeout, ..from_entry(id, worker, program, secrets) });
     }
@@ -309,7 +309,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
                 .unwrap_or_else(|| Json::from_value(&serde_json::json!({}))),
         }),
         working_dir: worker.working_dir.clone(),
-        timeout: crate::base::Ttl::seconds_clamped(worker.timeout_secs),
+        timeout: provost_base::Ttl::seconds_clamped(worker.timeout_secs),
         response_bytes_max: worker.max_response_chars.map(|it| usize::try_from(it).unwrap_or(usize::MAX)),
         default_model: worker.default_model.clone(),
         allowed_models: worker.allowed_models.clone().unwrap_or_default(),
@@ -345,7 +345,7 @@ fn bounds(worker: &Worker) -> Bounds {
     }
 }
 
-/// What the DevIt door is like.
+/// The options of the DevIt door.
 pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
     devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
@@ -373,7 +373,7 @@ pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
     Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
 }
 
-/// Who starts workers.
+/// Makes the supervisors of workers, which run as the workers' user if there is one.
 pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
     let supervisor = Supervisor::default().sharing_among(prepared.loaded.config.limits.workers);
     match prepared.worker_user {

@@ -1,9 +1,9 @@
 //! Where the wit door is found: `.wit/daemon.sock` and `.wit/daemon.pid` in every work tree of the repository.
 //!
-//! wit's clients look at nothing else, and start a daemon of their own when the number in `daemon.pid` is that of no
-//! process; that daemon then takes the socket's name. So the number is there before the socket is, both are looked at
-//! every second, and what has vanished is placed again. Somebody else's live socket is never taken: whoever placed it
-//! has clients. wit, 1 and 2.
+//! wit's clients look at nothing else, and start a daemon of their own when the number in `daemon.pid` is
+//! that of no process; that daemon then takes the socket's name. So the number is there before the socket is.
+//! The daemon checks both every second, and places again what has vanished. It never takes the live socket of
+//! another process, which has clients of its own. wit, 1 and 2.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,16 +22,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{GRACE, Shared};
-use crate::api::wire::DoorAt;
-use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::config::{Places, WitOpen};
-use crate::jail::{PLACEHOLDER_MTIME, Root};
-use crate::protocols::FrontDoor as _;
-use crate::protocols::wit::Wit;
-use crate::service::Base;
-use crate::system;
-use crate::transport::accept::{Capacity, accept_loop};
-use crate::transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
+use provost_api::wire::DoorAt;
+use provost_base::limits::WIT_WORKTREES_MAX;
+use provost_config::{Places, WitOpen};
+use provost_jail::{PLACEHOLDER_MTIME, Root};
+use provost_protocols::FrontDoor as _;
+use provost_protocols::wit::Wit;
+use provost_service::Base;
+use provost_system as system;
+use provost_transport::accept::{Capacity, accept_loop};
+use provost_transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
 
 /// How often the sockets are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ impl WitSockets {
     /// Places the sockets, and keeps them there until the daemon stops.
     pub(super) async fn keep(self) {
         let (stop, tasks) = (self.stop.clone(), self.tasks.clone());
-        // Files are looked at where it may take long: a network's disk must not stall anybody.
+        // Files are looked at on a thread that may block: a slow network disk must not stall other tasks.
         let Ok(mut sockets) = looked(self).await else { return };
         tasks.spawn(async move {
             while tokio::time::timeout(LOOK_EVERY, stop.cancelled()).await.is_err() {
@@ -261,7 +261,7 @@ fn wit_folder(top: &Path) -> Result<OwnedFd> {
         }
         Err(e) => return Err(io::Error::from(e)).with_context(|| path.display().to_string()),
     };
-    // It goes away with that worker, and must not look to its jail as if somebody had filled it.
+    // The folder goes away with that worker. Its jail must not take it for one that a program has filled.
     if fstat(&folder).map_err(io::Error::from)?.st_mtime == PLACEHOLDER_MTIME {
         bail!("{}: keeps the place free while a worker runs; Provost takes it afterwards", path.display());
     }
@@ -331,7 +331,7 @@ impl Drop for PidFile {
     }
 }
 
-/// Written beside its place and moved there: nobody reads half a number.
+/// The number is written beside its place and moved there, so that no client reads half of it.
 fn write_pid(folder: &OwnedFd) -> io::Result<Identity> {
     let name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

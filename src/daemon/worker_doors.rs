@@ -1,4 +1,4 @@
-//! The doors of runs: where they are, and who serves them.
+//! Opens the doors of runs: places their sockets, and serves them.
 
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::role;
-use crate::base::limits::WORKER_CONNECTIONS_MAX;
-use crate::domain::{Task, Tier};
-use crate::effects::{OpenDoor, WorkersDoor};
-use crate::jail::{ENTRANCE, Entrance};
-use crate::protocols::FrontDoor as _;
-use crate::protocols::devit::{Devit, Way, WorkerDoor};
-use crate::transport::Stream;
-use crate::transport::accept::{accept_loop, serve_one};
-use crate::transport::listen::{Place, bind};
+use provost_auth::role;
+use provost_base::limits::WORKER_CONNECTIONS_MAX;
+use provost_domain::{Task, Tier};
+use provost_effects::{OpenDoor, WorkersDoor};
+use provost_jail::{ENTRANCE, Entrance};
+use provost_protocols::FrontDoor as _;
+use provost_protocols::devit::{Devit, Way, WorkerDoor};
+use provost_transport::Stream;
+use provost_transport::accept::{accept_loop, serve_one};
+use provost_transport::listen::{Place, bind};
 
 /// How long what was sent before a run ended may take to be read. Its senders are gone by then.
 const GRACE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    crate::system::make_private_folders(folder)?;
+    provost_system::make_private_folders(folder)?;
     // As the kernel writes it: a jail follows no links.
     let folder = folder.canonicalize()?;
     let like = like.clone();

@@ -19,13 +19,13 @@ use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
     Refusal, Reply, Seen, Stake, StakeKind, State,
 };
-use crate::base::limits::APPLIED_REMEMBERED_MAX;
-use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
+use provost_base::limits::APPLIED_REMEMBERED_MAX;
+use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
 
 /// A file that is to be written, or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApplyFile {
-    /// Which.
+    /// The file, relative to the repository's root.
     pub path: RepoPath,
     /// Whether it is to be removed.
     pub gone: bool,
@@ -34,11 +34,11 @@ pub struct ApplyFile {
 /// A file that was written, or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppliedFile {
-    /// Which.
+    /// The file, relative to the repository's root.
     pub path: RepoPath,
-    /// Of what it said before; `None` if it was not there.
+    /// Digest of the content before; `None` if the file was not there.
     pub before: Option<Digest>,
-    /// Of what it says now; `None` if it is not there any more.
+    /// Digest of the content now; `None` if the file is not there any more.
     pub after: Option<Digest>,
 }
 
@@ -56,35 +56,35 @@ impl AppliedFile {
     }
 }
 
-/// What happened.
+/// A step of an apply, as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyEvent {
     /// Files are about to be written. The actor asked for it.
     ApplyBegun {
-        /// Which apply.
+        /// The number of the apply.
         apply: ApplyId,
-        /// Of all that is to be written.
+        /// Digest of everything that is to be written.
         digest: Digest,
-        /// How many files.
+        /// How many files are to be written or removed.
         files: u32,
         /// The apply that it undoes.
         undoes: Option<ApplyId>,
     },
-    /// Files were written.
+    /// A batch of files was written or removed.
     FilesApplied {
-        /// By which apply.
+        /// The apply that wrote them.
         apply: ApplyId,
-        /// For whom.
+        /// The agent for which they were written.
         by: AgentId,
-        /// Which.
+        /// The files, each with its digests.
         files: Vec<AppliedFile>,
     },
     /// An apply is over.
     ApplyEnded {
-        /// Which.
+        /// The apply that has ended.
         apply: ApplyId,
-        /// For whom it was.
+        /// The agent for which it wrote.
         by: AgentId,
         /// Files that it has written.
         applied: u32,
@@ -114,7 +114,7 @@ impl From<ApplyEvent> for EventKind {
     }
 }
 
-/// What memory alone knows of applies.
+/// Changes of the memory of recent applies, which the store does not have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApplyChange {
     /// A file was written, and says this now.
@@ -137,7 +137,7 @@ impl Written {
     pub(super) fn apply(&mut self, change: &ApplyChange) {
         match change {
             ApplyChange::Wrote(file, content) => {
-                // Which one gives way does not matter: it is told of twice at worst.
+                // Which one gives way does not matter: at worst, the change is reported twice.
                 if self.0.len() >= APPLIED_REMEMBERED_MAX {
                     self.0.pop_first();
                 }
@@ -147,7 +147,7 @@ impl Written {
         }
     }
 
-    /// What an apply has lately written to a file.
+    /// The content that an apply has lately written to a file.
     pub(super) fn of(&self, file: &RepoPath) -> Option<Content> {
         self.0.get(file).copied()
     }
@@ -236,7 +236,7 @@ impl State {
         ApplyBegun { apply, granted: false }
     }
 
-    /// Files were written: whoever follows files is told who wanted that.
+    /// Records files that were written, and tells the followers of these files which agent wanted that.
     pub(super) fn tell_applied(&self, now: Timestamp, verb: &TellApplied, out: &mut Outbox) -> AppliedTold {
         let TellApplied { apply, by, files } = verb;
         out.say(ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into());

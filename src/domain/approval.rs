@@ -19,37 +19,37 @@ use super::{
     Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope, State,
     Task, TaskState, Terms,
 };
-use crate::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
+use provost_base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
 
 /// An answer to an approval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Yes.
+    /// The command may be carried out.
     Granted,
-    /// No.
+    /// The command is refused.
     Denied,
 }
 
 /// A command that waits, with everything it needs to go on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parked {
-    /// Its number.
+    /// The number by which approvers answer it.
     pub id: ApprovalId,
-    /// Who asked.
+    /// The principal whose command waits.
     pub who: Principal,
-    /// What for.
+    /// The command as it was submitted.
     pub command: Command,
-    /// What was found out about it.
+    /// What the service found out about it before the submit.
     pub facts: Facts,
     /// The rule that asks.
     pub rule: RuleId,
-    /// Why.
+    /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
-    /// Limits once granted.
+    /// Limits of the command once it is granted.
     pub terms: Terms,
-    /// Who may answer.
+    /// The kinds of approvers that the rule accepts.
     pub by: Vec<Approver>,
     /// Digest of the rules that were in force.
     pub policy: Digest,
@@ -57,9 +57,9 @@ pub struct Parked {
     pub shown: Digest,
     /// How much is at stake.
     pub risk: Risk,
-    /// Since when.
+    /// When the command was parked.
     pub asked_at: Timestamp,
-    /// Until when.
+    /// When it expires, which counts as a denial.
     pub expires_at: Timestamp,
 }
 
@@ -69,18 +69,18 @@ impl Parked {
         self.command.judged()?.task()
     }
 
-    /// What policy was asked about: DevIt's tool, or the verb.
+    /// The subject of the question to policy: DevIt's tool, or the verb.
     pub fn tool(&self) -> Box<str> {
         self.command.judged().map_or_else(|| self.command.name().into(), |verb| verb.tool())
     }
 
-    /// What an approver is shown of it, beside why and what for.
+    /// The details that an approver is shown, in addition to the reason and the tool.
     pub fn details(&self) -> Json {
         self.command.judged().map_or_else(Json::null, |verb| verb.shown())
     }
 }
 
-/// What policy asked for when it asked for approval, and about what.
+/// The demand of policy for an approval, and the command that it is about.
 pub(super) struct Question<'a> {
     pub(super) command: &'a Command,
     pub(super) verb: &'a dyn Judged,
@@ -92,7 +92,7 @@ pub(super) struct Question<'a> {
     pub(super) policy: Digest,
 }
 
-/// Everything that waits.
+/// All commands that wait for approval.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Approvals {
     parked: BTreeMap<ApprovalId, Arc<Parked>>,
@@ -100,7 +100,7 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// One of them.
+    /// The waiting command of this number, if there is one.
     pub fn get(&self, id: ApprovalId) -> Option<&Arc<Parked>> {
         self.parked.get(&id)
     }
@@ -329,7 +329,7 @@ fn digest_of(parked: &Parked) -> Digest {
     Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
 }
 
-/// Who may answer, in words.
+/// The approvers of a rule, in words for people.
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {
         Approver::Human => "human".to_owned(),

@@ -5,22 +5,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Digest, TaskId};
+use provost_base::{Digest, TaskId};
 
 /// One changed file. Paths are relative to the workspace, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Nobody else's.
+    /// An id that no other artifact has.
     pub id: Box<str>,
     /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or a client's own word.
     pub kind: Box<str>,
-    /// Which file.
+    /// The file's path, relative to the workspace.
     pub path: Box<str>,
     /// The whole new text; empty for what is deleted, and for bytes that are no text, which are kept by id.
     pub content: Box<str>,
     /// By the file's name; empty where that says nothing.
     pub language: Box<str>,
-    /// What was there when the run began; `None` for a new file, and where it is not known.
+    /// Hash of the content when the run began; `None` for a new file, and where it is not known.
     pub base_hash: Option<Digest>,
     /// Permissions of the new file, where they are known.
     #[serde(default)]
@@ -43,18 +43,18 @@ impl Artifact {
 /// An artifact on its way to where it is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gathered {
-    /// What it will be shown as.
+    /// The artifact as clients see it.
     pub artifact: Artifact,
-    /// Its bytes, where they are no text.
+    /// The content as bytes, where it is no text; `None` where `content` has it.
     pub bytes: Option<Vec<u8>>,
-    /// What was there when the run began, as far as that is small enough to be kept.
+    /// The content when the run began; `None` if it was too large to be kept, or the file is new.
     pub base: Option<Vec<u8>>,
 }
 
 /// Everything that one run has left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Harvest {
-    /// In the order of their paths.
+    /// The artifacts of the run, in the order of their paths.
     pub gathered: Vec<Gathered>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
@@ -62,23 +62,23 @@ pub struct Harvest {
     pub incomplete: bool,
 }
 
-/// What is kept of a run.
+/// The result of a run, as the store keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// In the order of their paths.
+    /// The artifacts of the run, in the order of their paths.
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
     /// Whether files are among them: more than there may be, or larger, or not to be read.
     #[serde(default)]
     pub incomplete: bool,
-    /// What the agent has answered, whole; of one that writes text, all its text.
+    /// The agent's whole answer; of an agent that writes text, all of its text.
     #[serde(default)]
     pub answer: Box<str>,
 }
 
 impl Kept {
-    /// What was left out, in one text for people; `None` when nothing was.
+    /// The changes that were left out, in one text for people; `None` when there are none.
     pub fn left_out(&self) -> Option<String> {
         (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join("; ")))
     }
@@ -175,7 +175,7 @@ const LANGUAGES: &[(&str, &str)] = &[
     ("zig", "zig"),
 ];
 
-/// What a file is written in, by its name; empty where that says nothing.
+/// The language of a file, by its name; empty where the name says nothing.
 pub fn language_by_name(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {

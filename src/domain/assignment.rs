@@ -11,47 +11,47 @@ use serde::{Deserialize, Serialize};
 use super::command::{AssignmentMade, AssignmentMoved, MakeAssignment, MoveAssignment};
 use super::tally::Tally;
 use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{
+use provost_base::limits::{
     ASSIGNMENTS_MAX, ASSIGNMENTS_OF_ONE_MAX, RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX,
 };
-use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
+use provost_base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
 
 /// Where an assignment stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssignmentState {
-    /// For anybody.
+    /// No agent has it yet, and any member may take it.
     Queued,
     /// Assigned to an agent.
     Assigned,
-    /// Under way.
+    /// An agent works on it.
     InProgress,
-    /// Looked at.
+    /// The work waits for a review, or is under review.
     Review,
-    /// Done.
+    /// The work is done.
     Done,
-    /// Cannot go on.
+    /// The work cannot go on at the moment.
     Blocked,
 }
 
 /// Work that one agent wants another one to do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: AssignmentId,
-    /// What it is called.
+    /// The title, for lists.
     pub title: Box<str>,
-    /// What is to be done.
+    /// The work, in words.
     pub description: Box<str>,
-    /// Who is to do it; any name.
+    /// The agent that is to do it; any name. `None` leaves it to any member.
     pub to: Option<Box<str>>,
-    /// Who wants it.
+    /// The agent that requests the work.
     pub by: AgentId,
-    /// Where it stands.
+    /// The state of the work, as the crew says.
     pub state: AssignmentState,
     /// Files that it is about, as they were written.
     pub files: Vec<Box<str>>,
-    /// What is to be done before.
+    /// Ids of assignments that have to be done before.
     pub after: Vec<Box<str>>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -59,9 +59,9 @@ pub struct Assignment {
     pub started_at: Option<Timestamp>,
     /// When it was last done.
     pub completed_at: Option<Timestamp>,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -121,7 +121,7 @@ impl Assignments {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// One of them.
+    /// The assignment of this id, if there is one.
     pub fn get(&self, id: &AssignmentId) -> Option<&Arc<Assignment>> {
         self.all.get(id)
     }

@@ -22,10 +22,10 @@ use super::{
     CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind,
     State, Title, Version,
 };
-use crate::base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
-use crate::base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
+use provost_base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
+use provost_base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 
-/// What a file says, as far as that was found out.
+/// The content of a file, as far as the daemon knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Content {
@@ -35,12 +35,12 @@ pub enum Content {
     Missing,
     /// It is no regular file, or cannot be read.
     Unreadable,
-    /// It is larger than files are read.
+    /// The file is larger than files that are read.
     TooLarge,
 }
 
 impl Content {
-    /// Of a file whose whole content has this digest.
+    /// The content of a file whose digest is this.
     pub fn of(digest: &Digest) -> Self {
         let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
         Content::Sha(*first)
@@ -78,37 +78,37 @@ impl TryFrom<String> for Content {
     }
 }
 
-/// Whose a file is.
+/// Which agent has a file, and in which way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
-    /// Nobody's.
+    /// No agent has the file.
     Free,
     /// Claimed by an agent.
     Claimed {
-        /// Whose.
+        /// The agent that has claimed it.
         owner: AgentId,
-        /// Since when.
+        /// When the agent claimed it.
         since: Timestamp,
     },
-    /// The lead's, so that nobody changes it.
+    /// The lead has locked it, so that no other agent changes it.
     Locked {
-        /// The lead's who locked it.
+        /// The lead that has locked it.
         owner: AgentId,
-        /// Since when.
+        /// When the lead locked it.
         since: Timestamp,
     },
     /// No agent has it until a decision about whose change counts.
     Conflicted {
-        /// Whose it was.
+        /// The agent that had it before the conflict.
         owner: AgentId,
-        /// Since when it was.
+        /// When that agent claimed it.
         since: Timestamp,
     },
 }
 
 impl Hold {
-    /// Whose it is, or was.
+    /// The agent that has the file, or had it before a conflict.
     pub fn owner(&self) -> Option<&AgentId> {
         match self {
             Hold::Free => None,
@@ -118,7 +118,7 @@ impl Hold {
         }
     }
 
-    /// Since when.
+    /// When the file was claimed or locked; `None` if it is free. A conflict keeps the time of its claim.
     pub fn since(&self) -> Option<Timestamp> {
         match self {
             Hold::Free => None,
@@ -132,33 +132,33 @@ impl Hold {
 /// A file that an agent has asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// Which, in its one spelling.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// Whose.
+    /// The agent that has it, and in which way.
     pub held: Hold,
-    /// What for.
+    /// The assignment for which the agent has asked for it, as the agent wrote it.
     pub assignment: Option<Box<str>>,
-    /// Who had it last.
+    /// The agent that had it last; `None` if it was never released.
     pub last: Option<AgentId>,
-    /// What it says.
+    /// The file's content, as it was last seen.
     pub content: Content,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
     /// The grant: rises each time.
     pub fence: Fence,
-    /// What it said before changes that its owner may not have made.
+    /// The content before changes that its owner may not have made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Earlier>,
     /// While it is in conflict: what is known of both sides, the owner's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Version>,
-    /// With whom its owner shares.
+    /// The share of its owner, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Claim {
-    /// What its owner has by it, to be compared with what others have through other doors.
+    /// The owner's stake in the file, for the comparison with stakes of other doors.
     pub(super) fn stake(&self) -> Option<Stake> {
         Some(Stake {
             agent: self.held.owner()?.clone(),
@@ -184,7 +184,7 @@ pub struct Claims {
     places: BTreeMap<Fence, RepoPath>,
     by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
     by_share: Tally,
-    /// Those that are nobody's, the one that was longest not asked for first.
+    /// Claims without an owner, the one that was longest not asked for first.
     free: BTreeSet<(Fence, RepoPath)>,
     claimed: usize,
     conflicted: usize,
@@ -231,7 +231,7 @@ impl Claims {
         }
     }
 
-    /// One of them.
+    /// The claim on this file, if the file was ever claimed and is remembered.
     pub fn get(&self, file: &RepoPath) -> Option<&Arc<Claim>> {
         self.all.get(file)
     }
@@ -428,7 +428,7 @@ impl State {
         }
     }
 
-    /// The lead locks a file, so that nobody changes it, or gives it free.
+    /// The lead locks a file, so that no other agent changes it, or frees it.
     pub(super) fn lock_file(
         &self,
         now: Timestamp,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Failure, Handoff, Mail, Outbox, Report, TaskState, Verdict, Watched};
-use crate::base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
 pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
@@ -49,7 +49,7 @@ pub use switch::{SwitchWorker, WorkerSwitched};
 pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
-/// DevIt REGISTER.
+/// Make an agent known, with its version and capabilities. DevIt REGISTER.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Register {
     /// Capabilities announced; recorded, not trusted.
@@ -79,7 +79,7 @@ pub struct CollectMail {
 /// The next message, marked as on its way until [`SettleMail`] says how it went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collected {
-    /// The oldest message that nobody else is carrying.
+    /// The oldest message that no other connection is carrying; `None` when there is none.
     pub mail: Option<Arc<Mail>>,
     /// Whether the caller has unfinished delegations, so that an empty answer is worth delaying.
     pub waiting: bool,
@@ -88,7 +88,7 @@ pub struct Collected {
 /// How the delivery of a message went.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleMail {
-    /// Which message of the caller's own queue.
+    /// The number of the message in the caller's own queue.
     pub seq: MailSeq,
     /// Whether it arrived; otherwise it waits for the next collection.
     pub delivered: bool,
@@ -98,7 +98,7 @@ pub struct SettleMail {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settled;
 
-/// What DevIt's own policy looks at in `payload.task`.
+/// The members of `payload.task` that DevIt's own policy examines.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tool {
@@ -114,22 +114,22 @@ pub struct Tool {
     pub timeout_s: Option<u64>,
 }
 
-/// Work to be done by someone else. DevIt DELEGATE.
+/// Hand work to a worker. DevIt DELEGATE.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Delegate {
     /// Chosen by the caller; repeats of the same request are answered alike.
     pub task: TaskId,
-    /// What is to be done, in words; a command line for the built-in `shell` worker.
+    /// The work, in words; a command line for the built-in `shell` worker.
     pub goal: Box<str>,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: AgentId,
-    /// Who hears of it, when not the caller.
+    /// The agent that gets the word about it; `None` for the caller.
     pub return_to: Option<AgentId>,
     /// The tool that policy is asked about.
     pub tool: Tool,
     /// How long it may take; defaulted at the door.
     pub timeout: Ttl,
-    /// Model asked for.
+    /// The model that the caller asks for; `None` leaves the choice to the worker.
     pub model: Option<Box<str>>,
     /// Free data for the worker.
     pub context: Option<Json>,
@@ -141,19 +141,19 @@ pub struct Delegate {
     pub format: Option<Box<str>>,
     /// The request as it came, relayed to a polling worker to the letter.
     pub payload: Json,
-    /// What it is a part of, where an editor's job asks for it.
+    /// The job that it is a part of, where an editor asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Box<Errand>>,
 }
 
-/// What a delegation is a part of. Its worker is told, and an approver approves it with the rest.
+/// The job that a delegation is a part of. Its worker is told, and an approver approves it with the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Errand {
-    /// The job.
+    /// The id of the editor's job.
     pub job: Box<str>,
-    /// What the job is about, as its protocol calls it: `code.review`.
+    /// The method of the job, as its protocol calls it: `code.review`.
     pub method: Box<str>,
-    /// Which of the job's phases: `generate`.
+    /// The job's phase: `generate`.
     pub phase: Box<str>,
     /// The JSON Schema that the worker's answer has to satisfy.
     pub schema: Option<Json>,
@@ -162,7 +162,8 @@ pub struct Errand {
     /// The job in whose private copy it works: one copy for all runs that name it, until that job is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<JobId>,
-    /// What is run instead of the worker's own command, in the same jail, but without network, secrets and goal.
+    /// A command that runs instead of the worker's own one, in the same jail, but without
+    /// network, secrets and goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<Box<str>>>,
 }
@@ -174,12 +175,12 @@ impl Delegate {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// What is run instead of the worker's own command.
+    /// The command that runs instead of the worker's own one, if there is one.
     pub fn command(&self) -> Option<&[Box<str>]> {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// What an approver is shown beside the goal: the request as it came, and what it is a part of.
+    /// The details that an approver is shown beside the goal: the request as it came, and the errand.
     pub fn shown(&self) -> Json {
         let Some(errand) = &self.errand else { return self.payload.clone() };
         let mut members = match self.payload.value() {
@@ -191,23 +192,23 @@ impl Delegate {
     }
 }
 
-/// The task exists.
+/// The delegation was accepted, or is a repeat of one that was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delegated {
-    /// Its id.
+    /// The id that the caller has chosen.
     pub task: TaskId,
-    /// Where it stands.
+    /// The state of the task now; for a repeat, that of the task that exists already.
     pub state: TaskState,
 }
 
-/// What a worker says about its task. DevIt NOTIFY.
+/// Report on the caller's task. DevIt NOTIFY.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReportTask {
-    /// Which task.
+    /// The task that the report is about.
     pub task: TaskId,
     /// Where the worker sees it.
     pub status: Status,
-    /// What it has to say.
+    /// The report, in words and data.
     pub report: Report,
     /// The message this came in, so that a repeat is recognised.
     pub message: Option<Box<str>>,
@@ -219,11 +220,11 @@ pub struct ReportTask {
 pub enum Status {
     /// Known, not begun.
     Pending,
-    /// Under way, including `progress`, `blocked` and words nobody has defined.
+    /// Under way, including `progress`, `blocked` and words without a definition.
     InProgress,
-    /// Done.
+    /// Ended, with what was asked for.
     Completed,
-    /// Not done.
+    /// Ended, without what was asked for.
     Failed,
     /// Given up on request.
     Cancelled,
@@ -252,7 +253,7 @@ pub struct Reported {
 /// DevIt NOTIFY with `status = "ack"`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AckTask {
-    /// Which task's notification was seen.
+    /// The task whose notification was seen.
     pub task: TaskId,
 }
 
@@ -266,7 +267,7 @@ pub struct Acked {
 /// Take a task back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CancelTask {
-    /// Which.
+    /// The task to cancel.
     pub task: TaskId,
     /// Why, for the worker and the log.
     pub reason: Box<str>,
@@ -279,12 +280,12 @@ pub struct Cancelled {
     pub state: TaskState,
 }
 
-/// DevIt APPROVAL_DECISION.
+/// Grant or deny a parked command. DevIt APPROVAL_DECISION.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerApproval {
-    /// Which.
+    /// The approval that is answered.
     pub approval: ApprovalId,
-    /// Yes or no.
+    /// Whether the approver grants the command or denies it.
     pub verdict: Verdict,
     /// Why, for the asker.
     pub note: Option<Box<str>>,
@@ -313,7 +314,7 @@ pub struct TakeScreenshot {
 pub struct Captured {
     /// Where its result will be; not the caller's own id when a picture is handed over that was approved before.
     pub task: TaskId,
-    /// Where it stands.
+    /// The state of that task.
     pub state: TaskState,
 }
 
@@ -322,22 +323,22 @@ pub struct Captured {
 pub struct BeginRun {
     /// The owed effect this carries out.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that it works on.
     pub task: TaskId,
-    /// Until when it may run.
+    /// The end of the time in which it may run.
     pub until: Timestamp,
 }
 
-/// Go on, or do not: the task may have been cancelled meanwhile.
+/// The run may go on. The answer is a refusal where it may not: the task may have been cancelled meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
 
-/// What a run has left, or what became of the files that a delegation wanted watched.
+/// Report the files that a run has left, or changes of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteFiles {
-    /// Its task, which may be over.
+    /// The task of the run, which may be over.
     pub task: TaskId,
-    /// What a run has left that runs later.
+    /// Files of a run that run later; `None` where the command is about watched files.
     pub handoff: Option<Handoff>,
     /// Watched files that have changed since the task began.
     pub watched: Option<Watched>,
@@ -345,7 +346,7 @@ pub struct NoteFiles {
     pub news: Option<Watched>,
 }
 
-/// It is on record.
+/// The findings are on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilesNoted;
 
@@ -354,11 +355,11 @@ pub struct FilesNoted;
 pub struct EndRun {
     /// The owed effect this settles.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that it worked on.
     pub task: TaskId,
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// What it left.
+    /// What the worker has answered and written, as far as there is anything.
     pub report: Report,
     /// Why it failed, when the daemon or the jail says so.
     pub failure: Option<Failure>,
@@ -373,7 +374,7 @@ pub struct Ended;
 /// An effect needs nothing more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleEffect {
-    /// Which.
+    /// The effect that is no longer owed.
     pub effect: EffectId,
 }
 
@@ -384,6 +385,6 @@ impl SettleEffect {
     }
 }
 
-/// It is no longer owed.
+/// The effect is no longer owed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectSettled;

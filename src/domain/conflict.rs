@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
-use crate::base::limits::WARNINGS_MAX;
+use provost_base::limits::WARNINGS_MAX;
 
-use crate::base::{AgentId, RepoPath, Timestamp, encloses};
+use provost_base::{AgentId, RepoPath, Timestamp, encloses};
 
 pub use stakes::{Stakes, Title};
 
@@ -62,7 +62,7 @@ impl StakeKind {
         }
     }
 
-    /// What its owner has done with the place, as part of a sentence.
+    /// The owner's action with the place, as the verb of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
             StakeKind::Claim => "is claimed by",
@@ -118,24 +118,24 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// What an agent has at one place.
+/// An agent's hold on one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stake {
-    /// Whose.
+    /// The agent whose stake it is.
     pub agent: AgentId,
-    /// How.
+    /// The kind of thing that the agent has.
     pub kind: StakeKind,
-    /// Where: a file, or a folder and all below; of a pattern, the folder in which it begins.
+    /// The file, or a folder and all below; of a pattern, the folder in which it begins.
     pub at: RepoPath,
-    /// Only paths like this.
+    /// The pattern that paths below `at` have to match; `None` for all paths.
     pub pattern: Option<Box<str>>,
-    /// Which part of the file.
+    /// The part of the file that the stake is for.
     pub part: Part,
-    /// Since when.
+    /// When the agent got it.
     pub since: Timestamp,
-    /// Until when; `None` until it is given up.
+    /// When it ends; `None` for a stake without an end of its own.
     pub until: Option<Timestamp>,
-    /// The place as its owner wrote it, or what for.
+    /// The place or the purpose, as the owner wrote it.
     pub asked: Box<str>,
 }
 
@@ -148,7 +148,8 @@ impl Stake {
             && self.part.meets(&other.part)
     }
 
-    /// Nobody is in their own way. At the broker door, names are compared as that door does.
+    /// Whether both stakes are one agent's, which never meets itself. At the broker door, names are compared
+    /// as that door does.
     fn is_of_same_agent(&self, other: &Stake) -> bool {
         let plan = |it: &Stake| it.kind == StakeKind::Plan;
         self.agent == other.agent
@@ -174,20 +175,20 @@ fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
 /// Two agents that are in each other's way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Overlap {
-    /// At which path, as it is written.
+    /// The path, as the agents wrote it.
     pub file: Box<str>,
-    /// The one whose name comes first.
+    /// The agent whose name comes first.
     pub a: Box<str>,
-    /// The other one.
+    /// The agent whose name comes second.
     pub b: Box<str>,
 }
 
-/// What a new stake meets, across doors.
+/// A new stake and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// The new one.
+    /// The stake that an agent is about to have.
     pub mine: Stake,
-    /// What is there already.
+    /// The stake of another agent that is there already.
     pub with: Arc<Stake>,
 }
 
@@ -368,8 +369,8 @@ pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
     intent.files.iter().filter_map(stake).collect()
 }
 
-/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one at the broker
-/// door is one here. Paths that lead out of the repository are in nobody's way.
+/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one
+/// at the broker door is one here. A path that leads out of the repository meets no other agent's stake.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
     match Place::of(text) {
         Place::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),

@@ -20,22 +20,22 @@ use super::command::{
     FollowContracts, ProposeContract, WithdrawContract,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
-use crate::base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
+use provost_base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
+use provost_base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
 
 /// Where a contract stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContractStatus {
-    /// Offered.
+    /// An agent has offered it, and no other agent has answered.
     Proposed,
-    /// In force.
+    /// Another agent has accepted it: it is in force, and binds both.
     Accepted,
-    /// Turned down.
+    /// Another agent has rejected it.
     Rejected,
-    /// Replaced by a newer one on the same symbol.
+    /// A newer contract on the same symbol was accepted.
     Superseded,
-    /// Taken back.
+    /// Its proposer has taken it back, or a person has ended it.
     Withdrawn,
 }
 
@@ -56,14 +56,14 @@ impl ContractStatus {
     }
 }
 
-/// A contract.
+/// An agreement on the signature of one symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Contract {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: ContractId,
-    /// On what.
+    /// The symbol, in the file's one spelling and under its full name.
     pub at: SymbolPath,
-    /// The same as its proposer wrote it.
+    /// The symbol, as the proposer wrote it.
     pub asked: Box<str>,
     /// Files to which that symbol was moved with its signature unchanged; it binds there, too.
     pub also: Vec<RepoPath>,
@@ -71,19 +71,19 @@ pub struct Contract {
     pub signature: Box<str>,
     /// The signature, to compare by.
     pub canon: Box<str>,
-    /// Who offered it.
+    /// The agent that has offered it.
     pub proposer: AgentId,
-    /// Who answered.
+    /// The agent that has answered; `None` while it is open to an answer.
     pub responder: Option<AgentId>,
-    /// Where it stands.
+    /// The state of the agreement.
     pub status: ContractStatus,
     /// When it was offered.
     pub proposed_at: Timestamp,
     /// When it was answered.
     pub responded_at: Option<Timestamp>,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// With whom its proposer shares.
+    /// The share of its proposer, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -94,7 +94,7 @@ impl Contract {
     }
 }
 
-/// All contracts.
+/// All contracts that are remembered, open and closed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Contracts {
     all: BTreeMap<ContractId, Arc<Contract>>,
@@ -132,7 +132,7 @@ impl Contracts {
         }
     }
 
-    /// One of them.
+    /// The contract of this id, if it is remembered.
     pub fn get(&self, id: &ContractId) -> Option<&Arc<Contract>> {
         self.all.get(id)
     }
@@ -142,7 +142,7 @@ impl Contracts {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 
-    /// Those in force on symbols of a file, oldest first.
+    /// The contracts in force on symbols of a file, oldest first.
     pub fn in_force_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Contract>> {
         let places = self.in_force.get(file).into_iter().flatten();
         places.filter_map(|place| self.all.get(self.places.get(place)?))

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
+use provost_base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
 
 /// The last number handed out of each kind, and totals that pruning never lowers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Of events.
+    /// Number of the newest event.
     pub event: EventSeq,
-    /// Of effects.
+    /// Number of the newest effect.
     pub effect: EffectId,
-    /// Of approvals.
+    /// Number of the newest approval.
     pub approval: ApprovalId,
-    /// Of applies.
+    /// Number of the newest apply.
     pub apply: ApplyId,
-    /// Of messages.
+    /// Number of the newest mail, over all queues.
     pub mail: MailSeq,
-    /// Of grants of locks, and of places in lists of intents and contracts.
+    /// Number of the newest grant of a lock; places in lists of intents and contracts are such numbers, too.
     pub fence: Fence,
-    /// Of places in queues for locks.
+    /// Number of the newest place in a queue for a lock.
     pub ticket: Ticket,
-    /// Of messages between agents.
+    /// Number of the newest message between agents.
     pub post: PostSeq,
-    /// Of agents with a name.
+    /// Number of the agent that was named last.
     pub named: u64,
     /// Tasks that ended completed or cancelled, since the beginning.
     pub completed: u64,

@@ -23,8 +23,8 @@ use super::command::{
     MoveMember,
 };
 use super::{Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX, MEMBERS_OF_ONE_MAX};
-use crate::base::{AgentId, Fence, Timestamp};
+use provost_base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX, MEMBERS_OF_ONE_MAX};
+use provost_base::{AgentId, Fence, Timestamp};
 
 pub use event::{CrewChange, CrewEvent, Elected, Note, Origin, Seen};
 pub use refusal::CrewRefusal;
@@ -41,52 +41,52 @@ pub enum Role {
     Worker,
 }
 
-/// What a member is at.
+/// What a member is busy with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Nothing.
+    /// The member has no work.
     Idle,
-    /// Work.
+    /// The member is at work.
     Working,
-    /// Work that cannot go on.
+    /// The member has work that cannot go on.
     Blocked,
-    /// Waiting for a review of its work.
+    /// The member waits for a review of its work.
     WaitingReview,
-    /// Not there.
+    /// The member is not there: it says so itself, or has fallen silent.
     Offline,
 }
 
-/// One of the crew.
+/// An agent that has announced itself to the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name.
+    /// The name of the agent.
     pub id: AgentId,
-    /// The program that it is, as it says.
+    /// The program that it runs as, in its own words.
     pub tool: Box<str>,
     /// The part that it asked for.
     pub asked: Role,
-    /// Whether it leads.
+    /// Whether it is the lead.
     pub leads: bool,
-    /// What it is at.
+    /// What it is busy with.
     pub standing: Standing,
-    /// What it can do, as it says.
+    /// What it can do, in its own words.
     pub capabilities: Vec<Box<str>>,
     /// When it last announced itself.
     pub joined_at: Timestamp,
-    /// Its last sign of life.
+    /// When the member gave its last sign of life.
     pub seen_at: Timestamp,
     /// Whether its silence was noticed already.
     pub gone: bool,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Member {
-    /// Its part: of those who asked to lead, one does.
+    /// The part that it plays: of the members that asked to lead, only the lead has that part.
     pub fn role(&self) -> Role {
         match self.asked {
             _ if self.leads => Role::Lead,
@@ -133,7 +133,7 @@ impl Crew {
         }
     }
 
-    /// One of them.
+    /// The member of this name, if there is one.
     pub fn get(&self, id: &AgentId) -> Option<&Arc<Member>> {
         self.all.get(id)
     }
@@ -143,7 +143,7 @@ impl Crew {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 
-    /// Who leads.
+    /// The present lead; `None` while no member is at work.
     pub fn lead(&self) -> Option<&AgentId> {
         self.lead.as_ref()
     }
@@ -153,7 +153,7 @@ impl Crew {
         self.all.len()
     }
 
-    /// Whether there is nobody.
+    /// Whether the crew has no member.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -167,7 +167,8 @@ impl Crew {
 }
 
 impl State {
-    /// When the silence of a member is noticed. Nobody could give a sign of life while the daemon was away.
+    /// When the silence of a member is noticed. Time in which the daemon did not run does not count as
+    /// silence: no member could give a sign of life then.
     pub(super) fn next_silence(&self) -> Option<Timestamp> {
         self.crew.heard.first().map(|(seen, _)| self.silent_at(*seen))
     }
@@ -254,7 +255,8 @@ impl State {
         Ok(())
     }
 
-    /// Agent Protocol, `DELETE /agents/:id`. What it had claimed is free; nobody minds if it was not there.
+    /// Agent Protocol, `DELETE /agents/:id`. The member's claims are freed. An agent that was no
+    /// member gets no error.
     pub(super) fn leave_crew(&self, who: &Principal, verb: &LeaveCrew, out: &mut Outbox) -> CrewLeft {
         let Some(member) = self.crew.get(who.agent()) else { return CrewLeft { was_there: false } };
         if verb.only_if_idle && self.claims.of(&member.id).next().is_some() {

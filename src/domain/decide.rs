@@ -10,8 +10,8 @@ use super::{
     Action, Answer, Call, Command, Decision, Denial, Door, EventKind, Facts, Failure, Judge, Outbox, Outcome,
     Parked, Principal, Refusal, Reply, State, Task, Terms, Verdict, grants,
 };
-use crate::base::{RuleId, Timestamp, Ttl};
-use crate::domain::progress::Ending;
+use crate::progress::Ending;
+use provost_base::{RuleId, Timestamp, Ttl};
 
 pub(super) fn decide(
     state: &State,

@@ -1,4 +1,5 @@
-//! Delegations on their way past policy.
+//! Delegations as a judged verb: the facts that policy gets, and the task that a permission, an approval
+//! or a denial makes.
 
 use super::command::Command;
 use super::judged::{Judged, Permit, QuestionKind, Runs};
@@ -8,7 +9,7 @@ use super::{
     Action, Answer, Call, Delegate, Delegated, Denial, Facts, Failure, Git, Judge, Network, Outbox, Parked,
     Principal, Refusal, Reply, Risk, State, Task, TaskState, Terms, WorkerKind,
 };
-use crate::base::{Digest, Json, RuleId, TaskId, Timestamp};
+use provost_base::{Digest, Json, RuleId, TaskId, Timestamp};
 
 impl Judged for Delegate {
     fn action(&self) -> Action {
@@ -136,7 +137,7 @@ impl Command {
         self.judged()?.work()
     }
 
-    /// What it is to the rules; `None` where they have no say.
+    /// The action that rules name for it; `None` where they have no say.
     pub fn action(&self) -> Option<Action> {
         Some(self.judged()?.action())
     }

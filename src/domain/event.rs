@@ -11,21 +11,21 @@ use super::{
     PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
     Verdict, Waiter,
 };
-use crate::base::{
+use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
     RepoPath, RuleId, Slug, SymbolPath, TaskId, Ticket, Timestamp,
 };
 
-/// One entry of the log: who did what, when.
+/// One entry of the log: the agent, the time and the change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place; dense.
+    /// Its number in the log. Numbers are dense.
     pub seq: EventSeq,
-    /// When.
+    /// When the engine decided it.
     pub at: Timestamp,
-    /// Who; `provost` for what the daemon did by itself.
+    /// The agent that caused it; `provost` for what the daemon did by itself.
     pub actor: AgentId,
-    /// What.
+    /// The change that happened, with its particulars.
     pub kind: EventKind,
 }
 
@@ -34,24 +34,24 @@ pub struct Event {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// An agent registered.
+    /// An agent has registered. DevIt REGISTER.
     AgentRegistered {
-        /// Version announced.
+        /// The version that the agent announced, if it did.
         version: Option<Box<str>>,
-        /// Capabilities announced.
+        /// Capabilities that the agent announced; not trusted.
         caps: Vec<Box<str>>,
         /// Process id as announced.
         pid: Option<u64>,
     },
     /// An agent that was not known any more gave a sign of life.
     AgentRevived,
-    /// Policy said yes, or was not asked.
+    /// A delegation was accepted: policy allowed it, or was not asked.
     TaskDelegated {
-        /// Which.
+        /// The id of the new task.
         task: TaskId,
-        /// To whom.
+        /// The worker that is to do it.
         worker: AgentId,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
         /// The rule that allowed it.
         rule: RuleId,
@@ -64,45 +64,45 @@ pub enum EventKind {
         /// The approval it went through, if it did.
         approval: Option<ApprovalId>,
     },
-    /// Policy said no.
+    /// Policy denied a command.
     Denied {
-        /// The verb.
+        /// Name of the verb, as in the table of verbs.
         verb: Box<str>,
-        /// The task it would have made.
+        /// The task that it would have made.
         task: Option<TaskId>,
-        /// What policy was asked about.
+        /// The tool that policy was asked about; `None` for verbs without one.
         tool: Option<Box<str>>,
         /// The rule that denied.
         rule: RuleId,
-        /// Its reason.
+        /// The rule's reason, for callers.
         reason: Box<str>,
         /// Digest of the rules in force.
         policy: Digest,
     },
     /// A polling worker was handed its task.
     TaskAssigned {
-        /// Which.
+        /// The task that was handed over.
         task: TaskId,
-        /// To whom.
+        /// The worker that has it now.
         worker: AgentId,
     },
     /// A confined worker process began.
     TaskStarted {
-        /// Which.
+        /// The task that the process works on.
         task: TaskId,
     },
     /// A task runs in a directory where others run.
     TaskBeside {
-        /// Which.
+        /// A task that runs in that directory.
         task: TaskId,
-        /// The others.
+        /// The tasks that run there beside it.
         others: Vec<TaskId>,
     },
     /// A run has left something that runs later, or could not be compared.
     TaskTainted {
-        /// Whose.
+        /// The task whose run it was.
         task: TaskId,
-        /// What; bounded.
+        /// Files that run later; the first few.
         findings: Vec<Finding>,
         /// Findings that are not listed.
         more: u32,
@@ -111,91 +111,91 @@ pub enum EventKind {
     },
     /// Files that a delegation wanted watched have changed.
     FilesChanged {
-        /// Of this task.
+        /// The task of that delegation.
         task: TaskId,
-        /// How many, since it began.
+        /// How many have changed since the task began.
         count: u32,
     },
     /// A picture of the screen was taken.
     ScreenCaptured {
-        /// For which task.
+        /// The task that the picture is the result of.
         task: TaskId,
-        /// Digest of the picture.
+        /// Digest of the picture's file.
         picture: Digest,
-        /// Its size.
+        /// The size of that file, in bytes.
         bytes: u64,
     },
     /// A task's state was reported.
     TaskMoved {
-        /// Which.
+        /// The task that was reported on.
         task: TaskId,
-        /// To what.
+        /// The status that the core derives from the word.
         to: Status,
-        /// The word that was used.
+        /// The status word, as the worker wrote it.
         said: Box<str>,
         /// Digest of the report.
         report: Digest,
     },
-    /// A task ended.
+    /// A task has come to its end.
     TaskFinished {
-        /// Which.
+        /// The task that has ended.
         task: TaskId,
-        /// How.
+        /// Whether it was completed, failed or cancelled.
         status: Status,
         /// Why it failed, when it did.
         failure: Option<Failure>,
         /// Digest of the report.
         report: Digest,
-        /// What its worker says that it has used.
+        /// Tokens and cost, as the worker reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Box<Usage>>,
     },
-    /// Someone saw a task's notification.
+    /// An agent has seen a task's notification.
     TaskAcked {
-        /// Which.
+        /// The task of that notification.
         task: TaskId,
     },
     /// A notification hook will not run: too many are owed.
     HookDropped {
-        /// What it was to tell of.
+        /// The task that it was to report.
         task: TaskId,
         /// The effect that is not owed any more.
         effect: EffectId,
     },
     /// A message was queued.
     MailQueued {
-        /// Its number.
+        /// The message's number, over all queues.
         mail: MailSeq,
-        /// For whom.
+        /// The agent in whose queue it is.
         to: AgentId,
-        /// What kind.
+        /// The kind of message, in one word.
         what: Box<str>,
-        /// About which task.
+        /// The task that it is about, if any.
         task: Option<TaskId>,
     },
-    /// A message arrived.
+    /// A message has reached its recipient.
     MailDelivered {
-        /// Its number.
+        /// The message's number, over all queues.
         mail: MailSeq,
-        /// To whom.
+        /// The agent that has collected it.
         to: AgentId,
     },
     /// Messages were given up: too old, too many, or superseded.
     MailDropped {
-        /// Whose.
+        /// The agent in whose queue they were.
         to: AgentId,
-        /// How many.
+        /// How many messages were given up.
         count: u32,
-        /// Why.
+        /// The reason, in words for people.
         why: Box<str>,
     },
-    /// A command waits for someone's word.
+    /// A command waits for approval.
     ApprovalAsked {
-        /// Which.
+        /// The number of the approval.
         approval: ApprovalId,
-        /// The verb.
+        /// Name of the verb, as in the table of verbs.
         verb: Box<str>,
-        /// The task it would make.
+        /// The task that it would make.
         task: Option<TaskId>,
         /// The rule that asks.
         rule: RuleId,
@@ -203,134 +203,134 @@ pub enum EventKind {
         policy: Digest,
         /// Digest of what is shown to the approver.
         shown: Digest,
-        /// Until when.
+        /// The end of the time in which an answer counts.
         expires_at: Timestamp,
     },
-    /// Someone answered.
+    /// An approver has answered.
     ApprovalAnswered {
-        /// Which.
+        /// The approval that was answered.
         approval: ApprovalId,
-        /// How.
+        /// Whether the command was granted or denied.
         verdict: Verdict,
         /// By what proof (`weak-human`, `desktop`, `host-dialog`, `key`).
         proof: Box<str>,
     },
-    /// Nobody answered in time.
+    /// No approver has answered in time.
     ApprovalExpired {
-        /// Which.
+        /// The approval that has expired.
         approval: ApprovalId,
     },
     /// A granted command could not be carried out any more.
     GrantFailed {
-        /// Which.
+        /// The approval that was granted.
         approval: ApprovalId,
-        /// Why.
+        /// The refusal of the command, in words.
         why: Box<str>,
     },
-    /// An agent goes by a name.
+    /// An agent has got a name for people.
     AgentNamed {
-        /// Its number.
+        /// The agent's number, counted from 1.
         number: u64,
     },
     /// A lock was granted or refreshed.
     LockAcquired {
-        /// On what.
+        /// The symbol that the lock is on.
         symbol: SymbolPath,
-        /// The grant.
+        /// The number of the grant; a refresh keeps it.
         fence: Fence,
-        /// Until when.
+        /// The end of the lease.
         until: Timestamp,
-        /// Whether it had it before.
+        /// Whether the agent had the lock before.
         refreshed: bool,
     },
     /// A lock is free again.
     LockFreed {
-        /// On what.
+        /// The symbol that is free.
         symbol: SymbolPath,
-        /// Whose it was.
+        /// The agent that had the lock.
         holder: AgentId,
         /// The grant that is over.
         fence: Fence,
-        /// Why.
+        /// The reason, in words for people.
         why: Box<str>,
     },
     /// An agent waits for a lock.
     LockAwaited {
-        /// On what.
+        /// The symbol that it waits for.
         symbol: SymbolPath,
-        /// Who has it, or waits for it already.
+        /// The agent that has the lock, or waits for it already.
         by: AgentId,
     },
     /// An agent waits for a lock no longer, and does not have it.
     LockWaitEnded {
-        /// On what.
+        /// The symbol that it waited for.
         symbol: SymbolPath,
-        /// Who.
+        /// The agent that waited.
         agent: AgentId,
     },
     /// An intent was declared.
     IntentDeclared {
-        /// Which.
+        /// The id of the new intent.
         intent: IntentId,
-        /// In which files; the first few.
+        /// The files that will change; the first few.
         files: Vec<RepoPath>,
-        /// How many conflicts its owner was told of.
+        /// How many conflicts its owner was told about.
         conflicts: u32,
     },
     /// An intent goes on, or has ended.
     IntentMoved {
-        /// Which.
+        /// The intent that was moved.
         intent: IntentId,
-        /// Whose.
+        /// The agent that declared it.
         owner: AgentId,
-        /// To what.
+        /// The status that it has now.
         to: IntentStatus,
     },
     /// A contract was offered.
     ContractProposed {
-        /// Which.
+        /// The id of the new contract.
         contract: ContractId,
-        /// On what.
+        /// The symbol that it is about.
         symbol: SymbolPath,
         /// Digest of the signature.
         signature: Digest,
     },
     /// A contract was answered, replaced or taken back.
     ContractMoved {
-        /// Which.
+        /// The contract that was moved.
         contract: ContractId,
-        /// On what.
+        /// The symbol that it is about.
         symbol: SymbolPath,
-        /// To what.
+        /// The status that it has now.
         to: ContractStatus,
     },
     /// What two agents have through different doors is in the same place; the actor came later.
     StakesMet {
-        /// Where.
+        /// The file in which they meet.
         file: RepoPath,
-        /// How the actor has it.
+        /// The form in which the actor has the place.
         kind: StakeKind,
-        /// Whose is the other.
+        /// The agent that has the place already.
         by: AgentId,
-        /// How they have it.
+        /// The form in which the other agent has the place.
         with: StakeKind,
-        /// The place, or what for, in their words.
+        /// The place or the purpose, as the other agent wrote it.
         asked: Box<str>,
     },
-    /// A message between agents. This is where it is kept: all of it.
+    /// A message between agents. The journal is the only place that keeps its text.
     Published {
-        /// Its number.
+        /// The message's number, over all inboxes.
         n: PostSeq,
-        /// The message.
+        /// The message, with its whole text.
         post: Post,
     },
     /// A message that was kept for an agent is in its inbox.
     PostDelivered {
-        /// Its number there.
+        /// The message's number in that inbox.
         n: PostSeq,
         /// The number with which it was published.
         of: PostSeq,
-        /// In whose.
+        /// The inbox that it is in now.
         to: Slug,
     },
     /// The audit log of messages starts again.
@@ -342,22 +342,22 @@ pub enum EventKind {
     Crew(CrewEvent),
     /// A token is good from now on.
     TokenMinted {
-        /// Who speaks with it.
+        /// The agent as which its bearer speaks.
         agent: AgentId,
-        /// Its id.
+        /// The token's public id.
         token: Box<str>,
-        /// What it is good for.
+        /// The rights of its bearer.
         scopes: Scopes,
-        /// Until when.
+        /// The moment from which it is good no more.
         expires_at: Timestamp,
     },
     /// A token is good no more.
     TokenEnded {
-        /// Whose it was.
+        /// The agent as which its bearer spoke.
         agent: AgentId,
-        /// Its id.
+        /// The token's public id.
         token: Box<str>,
-        /// Why.
+        /// How it has ended, in a word.
         why: Box<str>,
     },
     /// Something that happened to what an editor has asked for.
@@ -368,20 +368,20 @@ pub enum EventKind {
     Permission(PermissionEvent),
     /// A worker was switched off, held back, or switched on.
     WorkerSwitched {
-        /// Which.
+        /// The worker that was switched.
         worker: AgentId,
-        /// How it stands now.
+        /// The state of its switch now.
         to: Switch,
         /// The command that did it.
         command: Box<str>,
     },
     /// Something that happened outside the core.
     Recorded {
-        /// What kind of thing.
+        /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
         what: Box<str>,
-        /// About what.
+        /// An ident or a file that it is about.
         subject: Box<str>,
-        /// Details.
+        /// Particulars, without secrets.
         details: Json,
     },
 }
@@ -471,27 +471,27 @@ pub enum Change {
     FinishTask(Arc<Task>),
     /// More is known of a finished task; its place in history stays.
     AmendTask(Arc<Task>),
-    /// A known agent.
+    /// An agent that is known, with what it announced.
     PutAgent(Arc<Agent>),
     /// A sign of life. Memory only.
     Beat(AgentId, Timestamp),
     /// An agent has come by a door. Memory only.
     CameBy(AgentId, Door),
-    /// An agent nobody needs to remember.
+    /// An agent that the daemon need not remember.
     DropAgent(AgentId),
-    /// A queued message.
+    /// A message in an agent's queue.
     PutMail(Arc<Mail>),
     /// A message that arrived or was given up.
     DropMail(AgentId, MailSeq),
     /// A message is on its way (or, with `false`, came back). Memory only.
     CarryMail(AgentId, MailSeq, bool),
-    /// A command that waits for someone's word.
+    /// A command that waits for approval.
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
     DropApproval(ApprovalId),
-    /// What came of a question, for an asker who has not come back yet, or has. Memory only.
+    /// The outcome of a question, kept or used. Memory only.
     Grant(GrantChange),
-    /// What memory alone knows of applies.
+    /// A change of the memory of recent applies. Memory only.
     Apply(ApplyChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
@@ -503,19 +503,19 @@ pub enum Change {
     PutWaiter(Arc<Waiter>),
     /// An agent waits for a lock no longer. Memory only.
     DropWaiter(Ticket),
-    /// An announced change.
+    /// An announced change, or a change of one.
     PutIntent(Arc<Intent>),
     /// An announced change that is forgotten.
     DropIntent(IntentId),
-    /// A contract.
+    /// A contract that is offered, or whose status has changed.
     PutContract(Arc<Contract>),
     /// A contract that is forgotten.
     DropContract(ContractId),
-    /// What a message between agents leaves behind.
+    /// A change that a message between agents makes.
     Post(PostChange),
     /// A row of what a crew works by.
     Crew(CrewChange),
-    /// A token.
+    /// A token that is good from now on.
     PutToken(Arc<Token>),
     /// A token that is good no more.
     DropToken(Digest),
@@ -539,36 +539,36 @@ pub enum Change {
 pub enum Effect {
     /// Start a worker of the configuration in the jail. At most once.
     SpawnWorker {
-        /// For this task.
+        /// The task that it is to do.
         task: TaskId,
     },
     /// End a worker that runs. At least once.
     StopWorker {
-        /// Of this task.
+        /// The task that it works on.
         task: TaskId,
-        /// Why, for its result.
+        /// The reason, for the task's result.
         reason: Box<str>,
     },
     /// Run the notification hook. At least once, each time with the same number of the effect.
     RunHook {
-        /// What it is told.
+        /// The message that the hook gets.
         notice: Arc<Notice>,
     },
     /// Release the hooks of a task that were owed before. At least once.
     SignalAck {
-        /// Which task.
+        /// The task that was acknowledged.
         task: TaskId,
     },
     /// Watch files while a collecting worker has a task. Goes on after a crash.
     WatchFiles {
-        /// For this task.
+        /// The task whose files are watched.
         task: TaskId,
     },
-    /// Take a picture of the screen. At most once, and not after a restart: nobody expects it then.
+    /// Take a picture of the screen. At most once, and not after a restart: no agent expects it then.
     Capture {
-        /// For this task.
+        /// The task that the picture is the result of.
         task: TaskId,
-        /// Who asked, so that the rules can be asked once more.
+        /// The agent that asked, so that the core can ask the rules once more.
         asker: Principal,
     },
 }
@@ -576,16 +576,16 @@ pub enum Effect {
 /// An owed effect as the store remembers it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owed {
-    /// Its number.
+    /// The effect's number, by which it is settled.
     pub id: EffectId,
-    /// What is owed.
+    /// The action outside of the daemon.
     pub effect: Effect,
     /// Whether a daemon had begun to carry it out.
     pub started: bool,
 }
 
 impl Owed {
-    /// What memory knows of it, for a start.
+    /// The change that brings it back to memory at a start; `None` where memory does not have it.
     pub fn in_memory(&self) -> Option<Change> {
         match &self.effect {
             Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use super::command::{FilesNoted, NoteFiles, Status};
 use super::hook::Words;
 use super::{Change, Effect, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
-use crate::base::{Json, Timestamp};
+use provost_base::{Json, Timestamp};
 
-/// What became of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
@@ -24,7 +24,7 @@ pub enum FileChange {
     Changed,
     /// It had another name.
     Renamed,
-    /// It is gone.
+    /// It is not there any more.
     Removed,
 }
 
@@ -56,15 +56,15 @@ pub enum FindingKind {
     Socket,
     /// A symbolic link that leads out of the workspace.
     Link,
-    /// What agents are told in words.
+    /// Instructions for agents, in words.
     Instructions,
-    /// What a build server runs.
+    /// A file that a build server runs.
     Ci,
-    /// What a build runs.
+    /// A file that a build runs.
     Build,
-    /// What a build fetches.
+    /// A file that says which packages a build fetches.
     Lock,
-    /// May be executed.
+    /// A file that may be executed.
     Executable,
 }
 
@@ -92,17 +92,17 @@ impl FindingKind {
 pub struct Finding {
     /// Relative to the workspace.
     pub path: Box<str>,
-    /// Why it matters.
+    /// The reason why the file matters.
     pub kind: FindingKind,
-    /// What became of it.
+    /// The kind of change.
     pub change: FileChange,
 }
 
-/// What a run has left.
+/// The files of a run that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handoff {
-    /// What runs later, the gravest first; bounded.
+    /// Files that run later, the gravest first; bounded.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
     pub more: u32,
@@ -111,7 +111,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// A run that nobody could compare.
+    /// The report of a run that could not be compared at all.
     pub fn unknown(why: &str) -> Self {
         Self { unknown: Some(why.into()), ..Self::default() }
     }
@@ -127,14 +127,14 @@ impl Handoff {
 pub struct WatchedFile {
     /// Relative to the task's working directory.
     pub path: Box<str>,
-    /// What became of it since the task began.
+    /// The kind of change since the task began.
     pub change: FileChange,
-    /// Its earlier name, if it had one.
+    /// The earlier name of the file, if it was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<str>>,
 }
 
-/// What became of the files that a delegation wanted watched.
+/// The changes of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {
@@ -257,8 +257,8 @@ impl State {
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// The run of a task has ended that was over before: taken back, or out of time. What it had changed by then is
-    /// kept all the same, and those who had the task's last word hear where.
+    /// The run of a task has ended that was over before: taken back, or out of time. Its changes until then
+    /// are kept nevertheless, and the agents that had the task's last word hear where.
     pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &Report, out: &mut Outbox) {
         let TaskState::Finished { status, .. } = task.state else { return };
         let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Change, Failure, Outbox, Parked, Refusal};
-use crate::base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
 /// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
 const KEPT_FOR: Ttl = Ttl::minutes(5);
 
-/// What came of a question.
+/// The outcome of a question, kept for its asker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// Under which number it was asked.
+    /// The number under which the question waited.
     pub approval: ApprovalId,
-    /// The rule that asked.
+    /// The rule that asked for approval.
     pub rule: RuleId,
-    /// What the approver said.
+    /// The approver's answer, or its absence.
     pub outcome: Outcome,
     until: Timestamp,
 }
@@ -29,14 +29,14 @@ impl Grant {
     }
 }
 
-/// What an approver said, or that nobody has answered in time.
+/// An approver's answer, or that no approver has answered in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Yes, once.
+    /// The approver has granted it; this is good for one use.
     Granted,
-    /// Yes, and it was carried out as this task.
+    /// The approver has granted it, and it was carried out as this task.
     Made(TaskId),
-    /// No.
+    /// The approver has denied it, or has not answered in time: the text for the asker, and the failure.
     Denied(Box<str>, Failure),
 }
 
@@ -45,7 +45,7 @@ pub enum Outcome {
 pub enum GrantChange {
     /// For this asker, about this question, from now on.
     Keep(AgentId, Digest, Arc<Grant>, Timestamp),
-    /// It was used.
+    /// The asker has come back, and the grant is used up.
     Use(AgentId, Digest),
 }
 
@@ -70,7 +70,7 @@ impl Grants {
         }
     }
 
-    /// What came of this question of this asker.
+    /// The outcome of this question of this asker, if it is kept.
     pub(super) fn get(&self, now: Timestamp, asker: &AgentId, question: Digest) -> Option<&Grant> {
         let grant = self.0.get(&(asker.clone(), question))?;
         (now < grant.until).then_some(grant)

@@ -14,27 +14,27 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Effect, EventKind, Failure, Outbox, Report, State, Task};
-use crate::base::limits::{HOOKS_OWED_BYTES_MAX, HOOKS_OWED_MAX};
-use crate::base::{AgentId, EffectId, TaskId, Timestamp};
+use provost_base::limits::{HOOKS_OWED_BYTES_MAX, HOOKS_OWED_MAX};
+use provost_base::{AgentId, EffectId, TaskId, Timestamp};
 
-/// What a hook is told.
+/// The message of a notification hook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// About which task.
+    /// The task that the notice is about.
     pub task: TaskId,
-    /// Who was to do it.
+    /// The worker that was to do it.
     pub worker: AgentId,
-    /// Who hears of it.
+    /// The agent that gets the word about the task.
     pub return_to: AgentId,
-    /// What was to be done.
+    /// The goal of the task.
     pub goal: Box<str>,
     /// Where, as the delegator wrote it.
     pub working_dir: Option<Box<str>>,
-    /// The status word.
+    /// The status word, as its sender wrote it.
     pub said: Box<str>,
     /// Whether nothing more will come.
     pub last: bool,
-    /// What there is to say; without the message as it came.
+    /// The report; without the message as it came.
     pub report: Report,
     /// Why the task failed, when the daemon says so.
     pub failure: Option<Failure>,
@@ -58,7 +58,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// What a hook is to be told; `None` when it is not owed any more.
+    /// The message of a hook; `None` when it is not owed any more.
     pub fn get(&self, id: EffectId) -> Option<&Arc<Notice>> {
         self.owed.get(&id)
     }
@@ -111,7 +111,7 @@ impl Hooks {
     }
 }
 
-/// What there is to say in a notification.
+/// The content of a notification.
 pub(super) struct Words<'a> {
     pub(super) said: &'a str,
     pub(super) last: bool,

@@ -1,7 +1,8 @@
 //! A jailed worker's reports about its task while it runs.
 //!
-//! It moves nothing: the task is under way because its process runs, and ends with that process. Its reports are
-//! progress, even a report that it is done; that report is kept, and the task ends when the process ends.
+//! Such a report does not move the task: the task is under way because its process runs, and ends with that
+//! process. All reports count as progress. One that says that the work is done is kept, and the task still
+//! ends with the process.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::command::{ReportTask, Reported, Status};
 use super::progress::clip;
 use super::{Change, Outbox, Principal, Refusal, Report, State, Task, TaskNote, TaskState};
-use crate::base::{Json, Timestamp};
+use provost_base::{Json, Timestamp};
 
 /// Words for progress that are passed on as they are.
 const PROGRESS: [&str; 3] = ["progress", "in_progress", "blocked"];

@@ -24,26 +24,27 @@ use super::tally::Tally;
 use super::{
     Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind, State, Title,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
     INTENTS_PER_AGENT_MAX, INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, TTL_MAX_MS, WARNINGS_MAX,
 };
-use crate::base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
+use provost_base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
-/// Without a time of its own, an intent that nobody touches lapses with this: nothing a peer asks for outlives it.
+/// An intent without a time of its own lapses this long after its last change: nothing that a peer
+/// asks for outlives it.
 const KEEP: Ttl = Ttl::seconds_clamped(TTL_MAX_MS as u64 / 1000);
 
 /// Where an intent stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentStatus {
-    /// Under way.
+    /// The agent makes the change now.
     Active,
-    /// Announced.
+    /// The agent has announced the change, and has not begun.
     Declared,
-    /// Done.
+    /// The agent has made the change.
     Resolved,
-    /// Given up.
+    /// The agent will not make the change, or its time is up.
     Abandoned,
 }
 
@@ -72,20 +73,20 @@ impl IntentStatus {
     }
 }
 
-/// An announced change.
+/// A change that an agent has announced.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Intent {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: IntentId,
-    /// Whose.
+    /// The agent that announces the change.
     pub agent: AgentId,
-    /// What is to be done.
+    /// The change, in words.
     pub description: Box<str>,
-    /// In which files.
+    /// The files that will change, each with the places of its symbols.
     pub files: Vec<IntentFile>,
-    /// In which symbols of them; none for whole files.
+    /// The symbols in those files that will change; none for whole files.
     pub symbols: Vec<Box<str>>,
-    /// Where it stands.
+    /// The state of the change, as its agent says.
     pub status: IntentStatus,
     /// When it was declared.
     pub declared_at: Timestamp,
@@ -93,20 +94,20 @@ pub struct Intent {
     pub updated_at: Timestamp,
     /// When it lapses by itself.
     pub expires_at: Timestamp,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
     /// The grants of locks that were taken for it, which its owner gives back at its end.
     #[serde(default)]
     pub grants: Vec<Fence>,
-    /// With whom its agent shares.
+    /// The share of its agent, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
-/// One file of an intent.
+/// A file of an intent, with the places of its symbols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntentFile {
-    /// In its one spelling.
+    /// The path, in its one spelling.
     pub path: RepoPath,
     /// As its owner wrote it.
     pub asked: Box<str>,
@@ -191,7 +192,7 @@ impl Intents {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// One of them.
+    /// The intent of this id, if it is remembered.
     pub fn get(&self, id: &IntentId) -> Option<&Arc<Intent>> {
         self.all.get(id)
     }
@@ -201,12 +202,12 @@ impl Intents {
         self.at(self.places.keys())
     }
 
-    /// Those that live, for a file.
+    /// The intents on a file that are declared or active.
     pub fn live_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Intent>> {
         self.at(self.live_by_file.get(file).into_iter().flatten())
     }
 
-    /// How many live.
+    /// How many intents are declared or active.
     pub fn live(&self) -> usize {
         self.due.len()
     }
@@ -277,7 +278,7 @@ impl State {
         Ok(Declared { intent, conflicts, more })
     }
 
-    /// What an announced change would collide with, were it announced now; with how many there are beyond those.
+    /// The conflicts that a change would have if it were announced now, and how many there are beyond these.
     pub(super) fn collisions_ahead(
         &self,
         now: Timestamp,

@@ -24,13 +24,13 @@ use super::command::{
     MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
-use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
-use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
+use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
+use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
 /// How long a job that is over is remembered.
 const KEPT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
-/// What kind of question it answers.
+/// The kind of request that a job answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
@@ -70,11 +70,11 @@ pub enum JobState {
     Queued,
     /// Its worker runs, or has run.
     Running,
-    /// Done.
+    /// Ended, with what was asked for.
     Completed,
-    /// Over, without what was asked for.
+    /// Ended, without what was asked for.
     Failed,
-    /// Taken back.
+    /// Ended, since its opener or the operator took it back.
     Cancelled,
 }
 
@@ -96,40 +96,41 @@ impl JobState {
     }
 }
 
-/// Which step of which workflow a job is.
+/// The step of a workflow that a job carries out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StepOf {
-    /// The workflow.
+    /// The job of the whole workflow.
     pub job: JobId,
-    /// Which step, from zero.
+    /// The number of the step, from zero.
     pub number: u16,
     /// The part of the workflow that it belongs to.
     pub phase: PhaseName,
 }
 
-/// A job. What was asked, for whoever carries it out, is in the store alone, and is gone once the job is over.
+/// A job. The request itself, for the runner that carries it out, is in the store alone, and is gone once
+/// the job is over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Its id, without the kind of thing that a client takes it for.
     pub id: JobId,
-    /// What kind of question it answers.
+    /// What kind of request it answers.
     pub kind: JobKind,
-    /// The method that was called.
+    /// The method of the protocol that was called.
     pub method: Box<str>,
-    /// What is to be done, for lists.
+    /// What is to be done, in a line for lists.
     pub title: Box<str>,
-    /// The agent, as it was asked for.
+    /// The agent, as the client named it.
     pub agent: Box<str>,
-    /// The worker that it is.
+    /// The worker that this agent is.
     pub worker: AgentId,
-    /// Who asked.
+    /// The principal that opened the job.
     pub who: Principal,
-    /// By what the same question is recognised.
+    /// The digest by which the same question is recognised; `None` for questions that may be asked twice.
     pub key: Option<Digest>,
-    /// The workflow that it is a step of.
+    /// The workflow and step that it carries out; `None` for a job of its own.
     #[serde(default)]
     pub step: Option<StepOf>,
-    /// Where it stands.
+    /// The state of the whole job.
     pub state: JobState,
     /// How far each part of it is.
     pub phases: Phases,
@@ -139,28 +140,28 @@ pub struct Job {
     pub opened_at: Timestamp,
     /// When it was over.
     pub ended_at: Option<Timestamp>,
-    /// Why it failed.
+    /// Why it failed; `None` where it did not.
     pub error: Option<Box<str>>,
-    /// What the asker thinks of it.
+    /// The client's feedback, once it has sent some.
     pub feedback: Option<Box<str>>,
-    /// What its workers have done, as far as they tell: messages and calls of tools.
+    /// How many messages and calls of tools its workers have reported.
     #[serde(default)]
     pub steps: u64,
 }
 
-/// What a job has brought about.
+/// The result of a job.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobResult {
-    /// Words, for people.
+    /// The answer as text, for people.
     pub text: Option<Box<str>>,
-    /// An answer with a shape.
+    /// The answer as JSON that satisfies the schema, where one was asked for.
     pub answer: Option<Json>,
-    /// Files as they could be.
+    /// Files that its runs have changed, as offers for the user's own files.
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why.
     pub left_out: Option<Box<str>>,
-    /// What its workers say that they have used.
+    /// Tokens and cost, as its workers report them.
     pub usage: Option<Usage>,
     /// Whether files are among them that were too many or too large, so that what is offered is a part.
     pub incomplete: bool,
@@ -173,51 +174,51 @@ impl JobResult {
     }
 }
 
-/// What happened to a job.
+/// An event of a job, as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobEvent {
-    /// It was asked for.
+    /// A job was asked for.
     JobOpened {
-        /// Which.
+        /// The id of the new job.
         job: JobId,
-        /// What kind of question.
+        /// What kind of request it answers.
         kind: JobKind,
-        /// For which agent, as asked.
+        /// The agent, as the client named it.
         agent: Box<str>,
-        /// By which worker.
+        /// The worker that this agent is.
         worker: AgentId,
     },
-    /// It is under way, or a part of it has begun or ended.
+    /// A job is under way, or a part of it has begun or ended.
     JobMoved {
-        /// Which.
+        /// The job that goes on.
         job: JobId,
-        /// Which part, and how it stands now.
+        /// The part that has begun or ended, and its state now.
         phase: Option<(PhaseName, PhaseState)>,
         /// The task that carries it out from now on.
         task: Option<TaskId>,
     },
-    /// It is over.
+    /// A job is over.
     JobEnded {
-        /// Which.
+        /// The job that has ended.
         job: JobId,
-        /// How.
+        /// Whether it was completed, failed or cancelled.
         state: JobState,
         /// Digest of what it has brought about.
         result: Option<Digest>,
     },
     /// It was over before its last run was, and this is what it had brought about by then.
     JobKept {
-        /// Which.
+        /// The job that was over before.
         job: JobId,
-        /// Digest of that.
+        /// Digest of the result.
         result: Digest,
     },
     /// The asker has sent feedback.
     JobJudged {
-        /// Which.
+        /// The job that the feedback is about.
         job: JobId,
-        /// What they said.
+        /// `accept` or `reject`.
         signal: Box<str>,
     },
 }
@@ -234,7 +235,7 @@ impl JobEvent {
         }
     }
 
-    /// Which job.
+    /// The job that the event is about.
     pub fn job(&self) -> &JobId {
         match self {
             JobEvent::JobOpened { job, .. }
@@ -249,13 +250,13 @@ impl JobEvent {
 /// A row of a job to write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum JobChange {
-    /// A job.
+    /// A new job, or a change of one that is known.
     Put(Arc<Job>),
-    /// What was asked. The store's alone.
+    /// The request as it was asked. Only the store keeps it.
     PutOrder(JobId, Json),
-    /// What was asked is of no use any more. The store's alone.
+    /// The request is of no use any more. Only the store keeps it.
     DropOrder(JobId),
-    /// What it has brought about. The store's alone.
+    /// The result of a job. Only the store keeps it.
     PutResult(JobId, Arc<JobResult>),
     /// A job that is forgotten, with what was asked and what it has brought about.
     Drop(JobId),
@@ -269,18 +270,18 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Whether what an errand is a part of is over: taken back, say, since it was sent.
+    /// Whether the job of an errand is over: it may have been taken back since the errand was sent.
     pub(super) fn has_ended(&self, errand: &str) -> bool {
         let id = errand.split_once('_').and_then(|(_, id)| JobId::parse(id).ok());
         id.and_then(|id| self.all.get(&id)).is_some_and(|job| job.state.is_over())
     }
 
-    /// A job.
+    /// The job of this id, if it is remembered.
     pub fn get(&self, id: &JobId) -> Option<&Arc<Job>> {
         self.all.get(id)
     }
 
-    /// All of them.
+    /// All jobs that are remembered, in no order of time.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.all.values()
     }
@@ -361,7 +362,7 @@ impl State {
             ));
         }
         if let Some(step) = &verb.step {
-            // A step of a workflow that is over would be nobody's to end.
+            // A step of a workflow that is over would have no runner to end it.
             self.unfinished_job(&step.job)?;
         }
         let job = Arc::new(Job {
@@ -434,7 +435,8 @@ impl State {
         Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
     }
 
-    /// What a job had brought about that was taken back, or that its daemon ended. What has ended by itself has said so.
+    /// Keeps the result of a job that was taken back, or that ended with its daemon. What has ended by
+    /// itself has said so.
     pub(super) fn keep_result(&self, verb: &KeepResult, out: &mut Outbox) -> Result<ResultKept, Refusal> {
         let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
         if !matches!(job.state, JobState::Failed | JobState::Cancelled) {
@@ -500,7 +502,7 @@ impl State {
         Ok(over(now, job, JobState::Cancelled, None, out))
     }
 
-    /// What the asker thinks of a job's outcome.
+    /// Keeps a client's feedback on the outcome of a job.
     pub(super) fn note_feedback(
         &self,
         verb: &NoteFeedback,

@@ -6,15 +6,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Command, Principal};
-use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
-/// What a caller wants to do, as far as policy has a say.
+/// The actions that policy has a say over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Hand work to a worker.
     Delegate,
-    /// Capture the screen.
+    /// Take a picture of the screen.
     Screenshot,
     /// Bring a worker's result into the repository.
     Apply,
@@ -49,25 +49,25 @@ impl Tier {
     }
 }
 
-/// What a worker may do with the repository whose files it changes.
+/// A worker's access to the repository whose files it changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Git {
-    /// Read it.
+    /// The worker may read the repository, and cannot change it.
     #[default]
     Read,
     /// Write to it: commit, stage, move branches, hide.
     Write,
 }
 
-/// What a worker may reach over the network.
+/// A worker's access to the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Nothing at all.
+    /// The worker has no network at all.
     #[default]
     None,
-    /// Listed loopback ports.
+    /// The worker may connect to these ports of the host's loopback, and to nothing else.
     Ports(Vec<u16>),
     /// Listed `host:port` pairs through the daemon's proxy.
     Hosts(Vec<Box<str>>),
@@ -110,9 +110,9 @@ impl Credentials {
 /// A secret that a worker would be given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SecretUse {
-    /// Its name.
+    /// The name under which the vault keeps it.
     pub name: Box<str>,
-    /// How it would be given.
+    /// How the worker would be given it.
     pub by: Credentials,
 }
 
@@ -141,11 +141,11 @@ pub struct Rate {
 pub struct Terms {
     /// Least confinement the worker must have.
     pub tier_min: Option<Tier>,
-    /// Longest run.
+    /// Longest run; `None` leaves the worker's own limit.
     pub timeout: Option<Ttl>,
     /// Largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes.
+    /// Most processes at once in the jail.
     pub processes: Option<u32>,
     /// Tasks of this client that may be unfinished under this rule.
     pub concurrent: Option<u32>,
@@ -178,7 +178,7 @@ impl Terms {
     }
 }
 
-/// Who may answer an approval.
+/// A kind of approver that a rule can name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
@@ -190,7 +190,7 @@ pub enum Approver {
     Agent(AgentId),
 }
 
-/// What policy says about one command.
+/// Policy's decision about one command.
 #[must_use]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -201,7 +201,7 @@ pub enum Decision {
         /// Limits, intersected over all rules that allow.
         terms: Terms,
     },
-    /// Wait for someone's word.
+    /// The request waits for an approver.
     NeedApproval {
         /// The rule that asks.
         rule: RuleId,
@@ -209,12 +209,12 @@ pub enum Decision {
         reason: Box<str>,
         /// Limits of the command once granted.
         terms: Terms,
-        /// Until when an answer counts.
+        /// How long an answer counts.
         wait: Ttl,
-        /// Who may answer.
+        /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,
     },
-    /// No.
+    /// The request is refused.
     Deny {
         /// The rule that denies; `no-rule` when nothing matched.
         rule: RuleId,
@@ -243,15 +243,15 @@ pub struct Directory {
 pub struct Facts {
     /// When the command came in.
     pub now: Timestamp,
-    /// Its working directory; `None` where it has none.
+    /// The worker's working directory; `None` where it has none.
     pub directory: Option<Directory>,
     /// Why the working directory was refused, when it was.
     pub directory_refused: Option<Box<str>>,
     /// How the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
-    /// What the worker's profile wants of the network; filled by the core.
+    /// The network that the worker's profile asks for; filled by the core.
     pub network: Network,
-    /// What it may do with the repository; filled by the core.
+    /// The worker's access to the repository; filled by the core.
     pub git: Git,
     /// The secrets it would be given; filled by the core.
     pub secrets: Vec<SecretUse>,

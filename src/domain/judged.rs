@@ -1,12 +1,12 @@
-//! The hooks of judged verbs in the one path that all of them take; see [`super::decide`].
+//! The traits of judged verbs. All of these take one path ([`super::decide`]), which calls their methods.
 
 use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,
     Refusal, Reply, Risk, State, Task, Terms,
 };
-use crate::base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// What a granted command does, as its row in the table of verbs says.
+/// The behaviour of a granted command, as its row in the table of verbs says.
 pub(super) enum Turn<'a> {
     /// It runs as soon as it is granted.
     Runs(&'a dyn Runs),
@@ -18,11 +18,11 @@ pub(super) enum Turn<'a> {
 
 /// A verb whose row says what a granted command does.
 pub(super) trait HasTurn {
-    /// What the row says.
+    /// The behaviour that the row names.
     fn turn(&self) -> Turn<'_>;
 }
 
-/// What lets a command go on.
+/// The permission under which a command is carried out.
 pub(super) struct Permit {
     /// The rule that has allowed it.
     pub(super) rule: RuleId,
@@ -32,7 +32,7 @@ pub(super) struct Permit {
 
 /// A verb that policy has a say over.
 pub(super) trait Judged: HasTurn {
-    /// What it is to the rules.
+    /// The action that rules name for it.
     fn action(&self) -> Action;
 
     /// The work that rules look at, where it is a delegation.
@@ -40,10 +40,11 @@ pub(super) trait Judged: HasTurn {
         None
     }
 
-    /// What is settled before policy is asked, a repeated request say. Completes the facts on the way.
+    /// The answer to a request that needs no policy, such as a repeat; `None` where policy has to be asked.
+    /// Completes the facts on the way.
     ///
     /// # Errors
-    /// A [`Refusal`] of what needs no rule to be refused.
+    /// A [`Refusal`] that needs no rule.
     fn settled(
         &self,
         _state: &State,
@@ -82,20 +83,20 @@ pub(super) trait Judged: HasTurn {
         None
     }
 
-    /// What approvers are asked about: DevIt's tool, or the verb.
+    /// The name of the request for approvers: DevIt's tool, or the verb.
     fn tool(&self) -> Box<str>;
 
-    /// What the asker is told was denied.
+    /// The name of the request in the asker's denial.
     fn denied_tool(&self) -> Box<str> {
         self.tool()
     }
 
-    /// What an approver is shown.
+    /// The details that an approver is shown.
     fn shown(&self) -> Json {
         Json::null()
     }
 
-    /// Which room among the questions that wait it takes.
+    /// The kind of question, which decides whose room it takes among those that wait.
     fn kind(&self) -> QuestionKind {
         QuestionKind::Work
     }
@@ -142,7 +143,7 @@ pub(super) trait Runs {
 
 /// A judged verb that its asker asks again.
 pub(super) trait Redeemed {
-    /// By what the same question is recognised.
+    /// The digest by which a repeat of the question is recognised.
     fn question(&self) -> Digest;
 
     /// Answers an asker who asks again.
@@ -157,7 +158,7 @@ pub(super) trait Redeemed {
         out: &mut Outbox,
     ) -> Result<Answer<Reply>, Refusal>;
 
-    /// What is kept of a "no".
+    /// The outcome that is kept after a denial.
     fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome;
 }
 
@@ -166,7 +167,7 @@ pub(super) trait Redeemed {
 pub(super) enum QuestionKind {
     /// Work, and pictures.
     Work,
-    /// Tools of hosts.
+    /// Use of tools of hosts.
     Permission,
     /// Files that are to be written.
     Apply,

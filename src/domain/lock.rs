@@ -28,11 +28,11 @@ use super::{
     Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
     State, Task, Title,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
     WARNINGS_MAX,
 };
-use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
+use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 
 pub use table::Locks;
 
@@ -42,30 +42,30 @@ const LAPSED_KEEP: Ttl = Ttl::minutes(10);
 /// A process, so that a recycled number is not taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ProcessMark {
-    /// Its number.
+    /// The process id, as the kernel counts.
     pub pid: u32,
     /// When it began, in the system's own unit.
     pub started: u64,
 }
 
-/// A granted lock.
+/// A granted lock, held or lapsed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lock {
-    /// On what.
+    /// The symbol that the lock is on.
     pub at: SymbolPath,
-    /// The same as the holder wrote it.
+    /// The symbol, as the holder wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
-    /// Who has it.
+    /// The agent that has the lock.
     pub holder: AgentId,
     /// The task for which a jailed worker has it; it ends with that.
     pub run: Option<TaskId>,
-    /// Since the grant, or the last refresh.
+    /// When the lock was granted or last refreshed.
     pub acquired_at: Timestamp,
     /// Live until just before this moment.
     pub expires_at: Timestamp,
-    /// The grant.
+    /// The number of the grant; a refresh keeps it.
     pub fence: Fence,
     /// The grant from which it has its place in lists: a refresh keeps it.
     pub place: Fence,
@@ -73,9 +73,9 @@ pub struct Lock {
     pub lapsed: bool,
     /// The process with which it ends.
     pub process: Option<ProcessMark>,
-    /// What for.
+    /// The purpose, for others to read.
     pub reason: Option<Box<str>>,
-    /// With whom its holder shares.
+    /// The share of its holder, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -121,21 +121,21 @@ impl Lock {
 /// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiter {
-    /// Its place.
+    /// The number of its place; the lowest waits longest.
     pub ticket: Ticket,
-    /// For what.
+    /// The symbol that it waits for.
     pub at: SymbolPath,
-    /// The same as the waiter wrote it.
+    /// The symbol, as the waiter wrote it.
     pub asked: Box<str>,
     /// Other names of the same symbol.
     pub names: Vec<Box<str>>,
-    /// Who.
+    /// The agent that waits.
     pub agent: AgentId,
-    /// Since when.
+    /// When it began to wait.
     pub since: Timestamp,
-    /// Until when.
+    /// When it gives up, unless it asks again before.
     pub until: Timestamp,
-    /// With whom it shares.
+    /// The share that it counts for.
     pub share: Share,
 }
 
@@ -275,8 +275,8 @@ impl State {
         }
     }
 
-    /// The other names of a symbol, without those under which others have it: what a file says may have changed since a
-    /// lock was granted, and its refresh takes nothing from anybody.
+    /// The other names of a symbol, without those under which others have it: what a file says may have
+    /// changed since a lock was granted, and its refresh takes nothing from another agent.
     fn names_left(&self, who: &AgentId, verb: &AcquireLock) -> Vec<Box<str>> {
         let free =
             |name: &str| self.locks.rivals(who, verb.at.file(), std::iter::once(name)).next().is_none();
@@ -392,7 +392,7 @@ impl State {
         found
     }
 
-    /// wit `lock.release`. A lapsed lock is as good as gone for everybody but its holder.
+    /// wit `lock.release`. For all agents but its holder, a lapsed lock does not exist.
     pub(super) fn release(
         &self,
         now: Timestamp,
@@ -508,7 +508,7 @@ impl State {
         held.for_each(|lock| self.free(lock, "its task has ended", out));
     }
 
-    /// Locks whose time is up lapse, lapsed ones are forgotten, and nobody waits longer than they wanted.
+    /// Lets locks lapse whose time is up, forgets lapsed ones, and ends waits whose time is up.
     pub(super) fn lapse_locks(&self, now: Timestamp, out: &mut Outbox) {
         for lock in self.locks.due(now) {
             if lock.lapsed || lock.expires_at.after(LAPSED_KEEP) <= now {

@@ -18,75 +18,75 @@ use super::command::{CollectMail, Collected, SettleMail, Settled};
 use super::{
     Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind, State,
 };
-use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
+use provost_base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
 /// silence: another process may have been given the number.
 const RECURRING_PID_KEEP: Ttl = Ttl::minutes(10);
 
-/// A queued message.
+/// A message in an agent's queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mail {
-    /// Its number, over all queues, in commit order.
+    /// The message's number, over all queues, in commit order.
     pub seq: MailSeq,
-    /// Whose queue.
+    /// The agent in whose queue it is.
     pub to: AgentId,
-    /// Since when.
+    /// When it was queued.
     pub at: Timestamp,
-    /// What it says.
+    /// The content of the message.
     pub kind: MailKind,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
     /// Work for a polling worker.
     Work {
-        /// The task.
+        /// The task that the recipient is to do.
         task: TaskId,
         /// The request, relayed to the letter.
         payload: Json,
     },
     /// How a task is going, for its asker; or that it is over, for its worker.
     Word {
-        /// The task.
+        /// The task that the word is about.
         task: TaskId,
-        /// Who says so; `None` is the daemon.
+        /// The agent that says so; `None` is the daemon.
         from: Option<AgentId>,
-        /// Who was to do it.
+        /// The worker that was to do it.
         worker: AgentId,
-        /// What was to be done.
+        /// The goal of the task.
         goal: Box<str>,
-        /// The status word.
+        /// The status word, as its sender wrote it.
         said: Box<str>,
         /// Whether nothing more will come.
         last: bool,
-        /// What there is to say.
+        /// The report, in words and data.
         report: Report,
         /// Why it failed, when the daemon says so.
         failure: Option<Failure>,
-        /// Who was to hear of it.
+        /// The agent that was to get the word; `None` where that was the asker.
         return_to: Option<AgentId>,
     },
     /// A request that waits for the recipient's answer.
     Approval {
-        /// Which.
+        /// The number by which the recipient answers.
         approval: ApprovalId,
         /// The task it would make.
         task: Option<TaskId>,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
         /// Why approval is needed.
         reason: Box<str>,
         /// How much is at stake.
         risk: Risk,
-        /// The whole request.
+        /// The request, with everything that is shown to an approver.
         details: Json,
         /// Digest that the answer is bound to.
         shown: Digest,
-        /// Until when an answer counts.
+        /// The end of the time in which an answer counts.
         expires_at: Timestamp,
     },
     /// An agent has a place through another door that the recipient has, too.
@@ -95,18 +95,18 @@ pub enum MailKind {
         file: RepoPath,
         /// How the recipient has it.
         mine: StakeKind,
-        /// What the other has.
+        /// The stake of the other agent.
         other: Box<Stake>,
     },
     /// An agent waits for a lock of the recipient's.
     Wanted {
         /// The lock, as its holder wrote it.
         symbol: Box<str>,
-        /// The grant.
+        /// The number of the recipient's grant.
         fence: Fence,
-        /// Who waits.
+        /// The agent that waits.
         agent: AgentId,
-        /// Until when.
+        /// When that agent gives up.
         until: Timestamp,
     },
 }
@@ -166,7 +166,7 @@ struct Queue {
     bytes: usize,
 }
 
-/// All queues.
+/// The queues of all agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Mailboxes {
     queues: BTreeMap<AgentId, Queue>,
@@ -455,7 +455,7 @@ impl Mailboxes {
         free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
     }
 
-    /// Messages that nobody is carrying, of one agent.
+    /// How many messages of an agent wait, without those that are being carried.
     pub fn waiting(&self, agent: &AgentId) -> usize {
         self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
     }

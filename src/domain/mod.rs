@@ -53,9 +53,8 @@ pub mod view;
 
 use std::sync::Arc;
 
-use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
-pub use crate::base::{Door, Scope, Scopes};
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Gathered, Harvest, Kept};
@@ -89,6 +88,7 @@ pub use outbox::Outbox;
 pub use permission::PermissionEvent;
 pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
+pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;
@@ -105,7 +105,7 @@ pub use version::{Ahead, Earlier, KeptVersion, Version};
 /// How often old mail is looked for.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
 
-/// The name under which a change is told of that nobody has owned up to.
+/// The name under which a change is told that no agent has reported.
 pub fn unknown() -> AgentId {
     AgentId::parse(note::UNKNOWN).expect("a constant that is a valid id")
 }
@@ -118,9 +118,9 @@ pub fn provost() -> AgentId {
 /// The outcome of a command that was not refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer<R> {
-    /// Carried out.
+    /// The command was carried out, with this reply.
     Done(R),
-    /// Waits for someone's word.
+    /// The command waits for an approver, under this number.
     Parked(ApprovalId),
     /// Policy said no, and that is on record: the task it would have made has failed, its asker has mail.
     Denied(Denial),
@@ -133,36 +133,36 @@ pub struct Denial {
     pub task: Option<TaskId>,
     /// The rule; `sandbox` when the working directory was the reason.
     pub rule: RuleId,
-    /// Its reason, for the caller.
+    /// The reason, in words for the caller.
     pub reason: Box<str>,
-    /// The same, for programs.
+    /// The reason, for programs.
     pub failure: Failure,
 }
 
 /// Everything Provost knows that is not history. Memory is a fold of committed [`Change`]s.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// Known agents.
+    /// Agents that have registered or been named, and their signs of life.
     pub agents: Agents,
-    /// Unfinished tasks.
+    /// Tasks that are not finished; finished ones are in the store.
     pub tasks: Tasks,
-    /// Waiting commands.
+    /// Commands that wait for approval.
     pub approvals: Approvals,
-    /// Queued messages.
+    /// Messages in the queues of agents.
     pub mail: Mailboxes,
     /// Uses of rate-limited rules.
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
-    /// What came of questions, until their askers come back.
+    /// Outcomes of questions, until their askers come back.
     pub grants: Grants,
     /// Files that applies have lately written.
     pub written: Written,
-    /// Locks on symbols.
+    /// Locks on symbols, held and lapsed, and those who wait for them.
     pub locks: Locks,
-    /// Announced changes.
+    /// Changes that agents have announced.
     pub intents: Intents,
-    /// Agreements on signatures.
+    /// Agreements on signatures, offered and in force.
     pub contracts: Contracts,
     /// All of these, and what other doors have, as they are compared.
     pub stakes: Stakes,
@@ -172,13 +172,13 @@ pub struct State {
     pub crew: Crew,
     /// Files that they work at.
     pub claims: Claims,
-    /// What they want of each other.
+    /// Work that members request from each other.
     pub assignments: Assignments,
-    /// What they hand over to each other.
+    /// Work that members hand over to each other.
     pub transfers: Transfers,
-    /// Tokens.
+    /// Records of tokens, by their digests.
     pub tokens: Tokens,
-    /// What editors have asked for.
+    /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
     /// Workers that a command has switched off.
     pub switches: Switches,
@@ -296,16 +296,16 @@ impl State {
     }
 }
 
-/// One command on its way in.
+/// A command on its way in, with its caller, facts and time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call<'a> {
     /// When, by the time that everything is measured in.
     pub now: Timestamp,
-    /// What the system's clock shows, which rules that name hours of the day are about.
+    /// The time of the system's clock, for rules that name hours of the day.
     pub wall: Timestamp,
-    /// Who.
+    /// The principal that submits the command.
     pub who: &'a Principal,
-    /// What was found out beforehand.
+    /// The facts that the service found out before the submit.
     pub facts: Facts,
     /// The finished task of the id that the command names, if there is one; see [`Command::names_task`].
     pub past: Option<Arc<Task>>,
@@ -323,7 +323,7 @@ impl Core {
         Self { state, judge }
     }
 
-    /// What it knows.
+    /// The state, for reading.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -422,9 +422,9 @@ impl Core {
         }
     }
 
-    /// Ends locks and intents whose time is up. The engine calls this before commands are applied, so that a lease is
-    /// not one millisecond longer because nobody has looked; [`Core::tick`] comes after them, since they may be signs
-    /// of life.
+    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no
+    /// lease is one millisecond longer because no command came; [`Core::tick`] comes after them, since they
+    /// may be signs of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
         if self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {

@@ -13,10 +13,10 @@ use super::{
     Ahead, ApplyChange, Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal,
     Refusal, Seen, State, Version,
 };
-use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
-use crate::base::{AgentId, Timestamp};
+use provost_base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
+use provost_base::{AgentId, Timestamp};
 
-/// The name under which a change is told of that nobody has owned up to.
+/// The name under which a change is told that no agent has reported.
 pub(super) const UNKNOWN: &str = "unknown";
 
 impl State {
@@ -40,7 +40,7 @@ impl State {
         Ok(NoteTaken { event })
     }
 
-    /// What another daemon has kept changes nothing here but the timeline.
+    /// Puts another daemon's events on the timeline; they change nothing else.
     pub(super) fn take_notes(&self, verb: &TakeNotes, out: &mut Outbox) -> Result<NotesTaken, Refusal> {
         verb.notes.iter().try_for_each(fits)?;
         for note in &verb.notes {
@@ -55,7 +55,8 @@ impl State {
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
             self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
         } else if claim.held.owner() == Some(who) && claim.versions.is_empty() {
-            // Its owner's own, so that nobody has to be asked about it, and it is not told once more when it is seen.
+            // The change is its owner's own: no agent has to be asked about it, and it is not told once more
+            // when it is seen.
             let known = Claim { content: changed.content, earlier: None, ..Claim::clone(claim) };
             out.put(CrewChange::PutClaim(Arc::new(known)).into());
         }
@@ -109,7 +110,8 @@ impl State {
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
     }
 
-    /// What was seen of files from outside. Whose change it was is not seen; an owner who is there gets the blame.
+    /// Records changes of files that the watch has seen. Whose change it was is not seen; an owner who is
+    /// there gets the blame.
     pub(super) fn see_files(&self, now: Timestamp, verb: &SeeFiles, out: &mut Outbox) -> FilesSeen {
         for seen in &verb.files {
             self.see(now, seen, out);
@@ -121,7 +123,7 @@ impl State {
         let claim = self.claims.get(&seen.file);
         let says = seen.after.unwrap_or(Content::Missing);
         match self.written.of(&seen.file) {
-            // Told already, with the name of whom it was written for.
+            // The timeline has it already, with the agent for which it was written.
             Some(written) if written == says => return,
             Some(_) => out.put(ApplyChange::Forget(seen.file.clone()).into()),
             None => {}

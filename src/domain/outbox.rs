@@ -6,20 +6,20 @@ use std::sync::Arc;
 use super::event::{Change, Effect, Event, EventKind};
 use super::post::PostChange;
 use super::{Counters, Durability, Mail};
-use crate::base::{
+use provost_base::{
     AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
 };
 
 /// The outputs of a batch, in order. The store writes all of them or none.
 #[derive(Debug)]
 pub struct Outbox {
-    /// Rows to write.
+    /// Rows to write, in the order in which memory and store apply them.
     pub changes: Vec<Change>,
     /// Events to append to the log.
     pub events: Vec<Event>,
     /// Effects owed from now on.
     pub effects: Vec<(EffectId, Effect)>,
-    /// What the batch's commit has to wait for.
+    /// The durability that the batch's commit has to wait for.
     pub durability: Durability,
     start: Mark,
     counters: Counters,

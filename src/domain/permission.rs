@@ -3,7 +3,7 @@
 //! ```text
 //!   asked --allowed--> given
 //!     \\--approval--> waits --granted--> asked again: given, and the word is used up
-//!                       \--denied, or nobody answers in time--> asked again: not given, and why
+//!                       \--denied, or no answer in time--> asked again: not given, and why
 //!                       \--its asker has gone--> nothing
 //! ```
 //! The same request has the same id, and an answer is valid for that request alone: a host that asks about the same
@@ -18,30 +18,30 @@ use super::{
     Action, Answer, Call, Denial, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked, Principal,
     Refusal, Reply, State,
 };
-use crate::base::{ApprovalId, Digest, Json, RuleId, Ttl};
+use provost_base::{ApprovalId, Digest, Json, RuleId, Ttl};
 
-/// What happened.
+/// A step of a request for a tool of a host, as the log has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionEvent {
     /// The actor may use a tool of its host, once.
     PermissionGiven {
-        /// The host.
+        /// The host's name, as the agent says it.
         host: Box<str>,
-        /// Its tool.
+        /// The name of the host's own tool.
         tool: Box<str>,
-        /// Of everything asked for.
+        /// Digest of everything that was asked for.
         request: Digest,
         /// The rule that has allowed it, or asked.
         rule: RuleId,
         /// The approval it went through, if it did.
         approval: Option<ApprovalId>,
     },
-    /// Nobody waits for an answer about a tool any more.
+    /// The host does not wait for an answer about a tool any more.
     PermissionWithdrawn {
-        /// The host.
+        /// The host's name, as the agent says it.
         host: Box<str>,
-        /// Its tool.
+        /// The name of the host's own tool.
         tool: Box<str>,
         /// The approval that is needed no more.
         approval: ApprovalId,
@@ -100,7 +100,7 @@ impl Redeemed for AskPermission {
         self.digest()
     }
 
-    /// What came of it is told once, "yes" or "no".
+    /// The outcome is told once, "yes" or "no".
     fn redeem(
         &self,
         _state: &State,

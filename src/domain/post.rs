@@ -1,4 +1,5 @@
-//! Messages that agents publish, each kind with what it carries. The broker door speaks of them in its own words.
+//! Messages that agents publish, each kind with what it carries. The broker door translates them
+//! into its own words.
 //!
 //! ```text
 //!                     +--> the inboxes of those whom it concerns
@@ -7,7 +8,7 @@
 //! ```
 //! All of that is one step: a reader up to a number has seen everything below it.
 
-pub(in crate::domain) mod change;
+pub(crate) mod change;
 mod desk;
 mod detector;
 mod footprint;
@@ -23,14 +24,14 @@ pub use change::PostChange;
 pub use desk::{Desk, Question};
 pub use footprint::{Announced, Footprint};
 pub use paths::Place;
-pub(in crate::domain) use paths::{fits, fixed_part};
-pub(in crate::domain) use publish::Round;
+pub(crate) use paths::{fits, fixed_part};
+pub(crate) use publish::Round;
 pub use roster::{Correspondent, Row};
 pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
 pub use standoff::Standoff;
 
 use super::Principal;
-use crate::base::{AgentId, Json, Slug, Timestamp, Ttl};
+use provost_base::{AgentId, Json, Slug, Timestamp, Ttl};
 
 /// One message. Names are as their writer spelt them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,123 +39,123 @@ use crate::base::{AgentId, Json, Slug, Timestamp, Ttl};
 pub enum Post {
     /// Where an agent stands.
     Status {
-        /// Who.
+        /// The agent whose status it is.
         agent: AgentId,
-        /// In one word, freely chosen.
+        /// The status in one word, which the agent chooses freely.
         status: Box<str>,
         /// Files that it has changed.
         files: Vec<Box<str>>,
-        /// In a sentence.
+        /// The status in a sentence, for people.
         message: Option<Box<str>>,
-        /// The program that it runs as.
+        /// The program that the agent runs as, in its own words.
         cli: Option<Box<str>>,
-        /// What it is busy with.
+        /// What the agent is busy with, in one word.
         phase: Option<Box<str>>,
-        /// More, freely formed.
+        /// Further members, in a form that the agent chooses.
         detail: Option<Json>,
     },
     /// Work that is done, or committed.
     Artifact {
-        /// Whose.
+        /// The agent that has done the work.
         agent: AgentId,
-        /// In one word, freely chosen.
+        /// The state of the work in one word, which the agent chooses freely.
         status: Box<str>,
-        /// What others can use of it.
+        /// The parts of it that others can use.
         exports: Vec<Box<str>>,
-        /// Its files.
+        /// The files that the work has changed.
         files: Vec<Box<str>>,
     },
     /// An agent cannot go on.
     Blocked {
-        /// Who.
+        /// The agent that cannot go on.
         agent: AgentId,
-        /// For want of what.
+        /// What the agent needs to go on.
         needs: Box<str>,
-        /// From whom, an agent or something else.
+        /// The agent from which it needs that, or a name for something else.
         from: Box<str>,
     },
     /// A reviewer has approved an agent's work.
     Verified {
-        /// Whose work.
+        /// The agent whose work was checked.
         agent: AgentId,
-        /// Who has checked it.
+        /// The agent that has checked it.
         by: AgentId,
-        /// What there is to say.
+        /// The reviewer's remark, if there is one.
         message: Option<Box<str>>,
     },
     /// A reviewer has found fault with an agent's work.
     Feedback {
-        /// Whose work.
+        /// The agent whose work was checked.
         agent: AgentId,
-        /// Who has found it.
+        /// The agent that has checked it.
         from: AgentId,
-        /// Each fault.
+        /// The faults, one text for each.
         errors: Vec<Box<str>>,
     },
-    /// An agent asks.
+    /// An agent asks a question.
     Question {
-        /// Who.
+        /// The agent that asks.
         agent: AgentId,
-        /// What.
+        /// The text of the question.
         question: Box<str>,
     },
     /// An agent announces which files it will change.
     Intent {
-        /// Who.
+        /// The agent that will make the change.
         agent: AgentId,
-        /// Where.
+        /// The files that will change, with the parts of them.
         files: Vec<IntendedFile>,
-        /// What for.
+        /// The purpose of the change, for people.
         summary: Box<str>,
-        /// For how long, in seconds.
+        /// How long the announcement counts, in seconds.
         valid_s: u64,
     },
     /// The answer to an agent's question.
     Answer {
-        /// Whose question.
+        /// The agent that has asked.
         agent: AgentId,
-        /// Who answers.
+        /// The agent that answers.
         from: AgentId,
-        /// What.
+        /// The text of the answer.
         answer: Box<str>,
-        /// To which question.
+        /// The question that this answers, as the answering agent names it; `None` if it names none.
         re: Option<Box<str>>,
     },
     /// A branch was merged.
     Advanced {
-        /// By whom.
+        /// The agent that has merged it.
         from: AgentId,
-        /// Which.
+        /// The branch that was merged.
         branch: Box<str>,
-        /// What the base is at now.
+        /// The commit at which the base is now.
         sha: Box<str>,
-        /// Into which.
+        /// The branch into which it was merged.
         base: Box<str>,
-        /// When.
+        /// The time of the merge, as the sender wrote it.
         at: Box<str>,
-        /// What for.
+        /// What was merged, in words for people.
         summary: Option<Box<str>>,
     },
     /// Something to remember for the next time.
     Learning {
-        /// Its number among those of its writer.
+        /// Its id among those of its writer.
         id: Box<str>,
-        /// Who has learnt it.
+        /// The agent that has learnt it.
         agent: AgentId,
-        /// In which branch.
+        /// The branch in which it was learnt; the branch's agent gets the message.
         branch: Option<Box<str>>,
-        /// Of which kind.
+        /// The kind of learning, in a word that the agent chooses.
         category: Box<str>,
-        /// In a few words.
+        /// The learning in a few words.
         title: Box<str>,
-        /// More, freely formed.
+        /// The whole of it, in a form that the agent chooses.
         body: Json,
-        /// When, as its writer wrote it.
+        /// The time, as its writer wrote it.
         timestamp: Box<str>,
     },
     /// There is work to be checked.
     VerifyNow {
-        /// Whose.
+        /// The agent whose work is to be checked.
         branch: AgentId,
     },
 }
@@ -162,9 +163,9 @@ pub enum Post {
 /// A file that an agent will change, and where in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntendedFile {
-    /// Which, as written: a path, a folder with a slash at its end, or a pattern.
+    /// A path, a folder with a slash at its end, or a pattern, as the agent wrote it.
     pub path: Box<str>,
-    /// Where; nowhere in particular if empty.
+    /// The parts of it that will change; empty where the agent names none.
     pub regions: Vec<Region>,
     /// Whether it was written as a path alone.
     pub plain: bool,
@@ -174,11 +175,11 @@ pub struct IntendedFile {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Region {
-    /// A function.
+    /// The function of this name.
     Function(Box<str>),
-    /// A class.
+    /// The class of this name.
     Class(Box<str>),
-    /// Something with a name.
+    /// Any other part that has this name.
     Block(Box<str>),
     /// Lines, the last one included.
     Lines(u32, u32),
@@ -245,10 +246,10 @@ impl Post {
     }
 }
 
-/// Whom a post is for.
+/// The agents that a post is for.
 enum Audience {
     Nobody,
-    /// Everybody who has an inbox, but for this one.
+    /// Every agent with an inbox except this one.
     AllBut(Slug),
     One {
         to: Slug,
@@ -258,18 +259,18 @@ enum Audience {
 
 /// The handling of a post for an agent without an inbox.
 enum Absent {
-    /// It waits until they have one.
+    /// The post waits until the agent has an inbox.
     Wait,
-    /// They get one.
+    /// The agent gets an inbox at once.
     Make,
 }
 
-/// Who looks after the others.
+/// The slug of the agent that looks after the others.
 pub(super) fn supervisor() -> Slug {
     Slug::parse("supervisor").expect("a constant that is a valid id")
 }
 
-/// The beginning of a text.
+/// The beginning of a text, cut between characters, at most `most` bytes long.
 fn shortened(text: &str, most: usize) -> Box<str> {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text[..end.unwrap_or(0)].into()
@@ -278,11 +279,11 @@ fn shortened(text: &str, most: usize) -> Box<str> {
 /// A post that an agent has published, to be carried out once more where it is not on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Received {
-    /// When, by the time that everything is measured in.
+    /// When it was published, by the engine's time.
     pub at: Timestamp,
-    /// Who has published it.
+    /// The principal that has published it.
     pub who: Principal,
-    /// What.
+    /// The message, as it was published.
     pub post: Post,
 }
 
@@ -296,7 +297,7 @@ pub enum Source {
     Watcher,
 }
 
-/// The configuration's part in it.
+/// The settings of the broker door that its rules depend on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PostSettings {
     /// Whether conflicts are looked for.
@@ -311,9 +312,9 @@ pub struct PostSettings {
     pub nudge: bool,
     /// How long an agent's work stays finished although late signs of work still come; with zero, commits stay.
     pub settle_s: u64,
-    /// Who owns which files, whatever they announce, as the repository says it.
+    /// The owners of files by the repository's own list, whatever agents announce.
     pub code_owners: Vec<Owner>,
-    /// And as the configuration does, which has the word.
+    /// The owners of files by the configuration, which takes precedence.
     pub owners: Vec<Owner>,
 }
 
@@ -335,10 +336,10 @@ impl Default for PostSettings {
 /// Files that belong to an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// Which.
+    /// The pattern of the files, as in the broker's messages.
     pub pattern: Box<str>,
-    /// Whose; several may share them.
+    /// The owner of the files; several may share them.
     pub by: Vec<Slug>,
-    /// Where that is written, for those who are told.
+    /// The file or setting that says so, for agents that are told of it.
     pub source: Box<str>,
 }

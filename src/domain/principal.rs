@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::ProcessMark;
 use super::origin::CallOrigin;
 use super::post::owned_slug;
-use crate::base::{AgentId, Door, Scope, Scopes, SessionId, Slug, TaskId};
+use provost_base::{AgentId, Door, Scope, Scopes, SessionId, Slug, TaskId};
 
 /// How a caller proved who they are, from weak to strong within each door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -21,8 +21,8 @@ pub enum Proof {
     PeerUid,
     /// The same, at a terminal that is not below any agent: a person, as far as that shows it (`weak-human`).
     Terminal,
-    /// A click on a notice, by a name that nobody can guess, on the user's session bus: a person, as far as that
-    /// shows it.
+    /// A click on a notice, by a name that no other process can guess, on the user's session bus: a person,
+    /// as far as that shows it.
     Desktop,
     /// The daemon's own hands.
     Internal,
@@ -49,8 +49,8 @@ pub struct Principal {
     share: Option<Box<Share>>,
 }
 
-/// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such
-/// thing, since one can take as many as one likes.
+/// The unit by which shared resources are divided: each has its own share. A name without proof is no such
+/// unit, since an agent can take as many as it likes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
@@ -65,7 +65,7 @@ pub enum Share {
 }
 
 impl fmt::Display for Share {
-    /// One text for each, to be kept by.
+    /// A text by which tables keep a share; different shares have different texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Share::Name(name) => write!(f, "name {name}"),
@@ -78,23 +78,17 @@ impl fmt::Display for Share {
 
 impl Principal {
     /// Reserved for `auth` and the store's way back from disk; the layers test keeps others away from it.
-    pub(crate) fn establish(
-        agent: AgentId,
-        session: SessionId,
-        door: Door,
-        scopes: Scopes,
-        proof: Proof,
-    ) -> Self {
+    pub fn establish(agent: AgentId, session: SessionId, door: Door, scopes: Scopes, proof: Proof) -> Self {
         Self { agent, session, door, scopes, proof, origin: None, share: None }
     }
 
-    /// The same, spoken from there.
-    pub(crate) fn coming_from(self, origin: Option<CallOrigin>) -> Self {
+    /// The same principal, with the place that it speaks from.
+    pub fn coming_from(self, origin: Option<CallOrigin>) -> Self {
         Self { origin: origin.map(Box::new), ..self }
     }
 
     /// The same with this share, which its proof was given with.
-    pub(crate) fn sharing(self, share: Option<Share>) -> Self {
+    pub fn sharing(self, share: Option<Share>) -> Self {
         Self { share: share.map(Box::new), ..self }
     }
 
@@ -103,7 +97,7 @@ impl Principal {
         self.origin.as_deref()
     }
 
-    /// With whom it shares.
+    /// The share that the caller counts for.
     pub fn share(&self) -> Share {
         if let Some(share) = &self.share {
             return Share::clone(share);
@@ -154,7 +148,7 @@ impl Principal {
         self.proof == Proof::HostDialog
     }
 
-    /// Whether the caller goes by a name that it has proved in no way, and that is not the user's.
+    /// Whether the caller's name is without proof, and is not the user's.
     pub fn has_free_name(&self) -> bool {
         matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }

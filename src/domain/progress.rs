@@ -12,8 +12,8 @@ use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
     Task, TaskNote, TaskState, Usage, WorkerKind,
 };
-use crate::base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
-use crate::base::{AgentId, Json, TaskId, Timestamp, Ttl};
+use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
+use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
 /// How long after its own limit a jailed run is given to report its end before the core ends it.
 const RUN_GRACE: Ttl = Ttl::minutes(1);
@@ -22,7 +22,7 @@ const RUN_GRACE: Ttl = Ttl::minutes(1);
 pub(super) struct Ending {
     pub(super) status: Status,
     pub(super) said: Box<str>,
-    /// Who says so; `None` is the daemon.
+    /// The agent that says so; `None` is the daemon.
     pub(super) from: Option<AgentId>,
     pub(super) report: Report,
     pub(super) failure: Option<Failure>,
@@ -54,7 +54,7 @@ pub(super) fn clip(text: &str) -> Box<str> {
 }
 
 impl State {
-    /// Moves a task to its end, tells everybody who waits for it, and clears what it left in queues.
+    /// Moves a task to its end, tells all agents that wait for it, and clears its messages from queues.
     pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
         let Ending { status, said, from, mut report, failure, message } = ending;
         report.metadata = task.with_files(report.metadata);
@@ -173,7 +173,7 @@ impl State {
         state
     }
 
-    /// Puts progress on record and tells everybody who waits for it.
+    /// Puts progress on record, and tells all agents that wait for the task.
     pub(super) fn announce_progress(
         &self,
         now: Timestamp,
@@ -223,7 +223,8 @@ impl State {
         out.put(Change::PutTask(Arc::new(task)));
     }
 
-    /// Who a task concerns may acknowledge it; its worker may not, whose word the notification was.
+    /// Agents that a task concerns may acknowledge it. Its worker may not, since the notification
+    /// was the worker's word.
     pub(super) fn ack(
         &self,
         who: &Principal,
@@ -276,7 +277,7 @@ impl State {
         Ok(Cancelled { state: TaskState::Finished { status: Status::Cancelled, at: now } })
     }
 
-    /// Tells a polling worker that nobody waits for its task any more.
+    /// Tells a polling worker that its asker does not wait for the task any more.
     ///
     /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
@@ -445,7 +446,7 @@ impl State {
         if task.over_time(since, now) {
             return None;
         }
-        // Nobody could give a sign of life while the daemon was away.
+        // No worker could give a sign of life while the daemon was away.
         let seen = self.agents.last_seen(&task.order.worker).or(self.awake_since);
         let renew = |lease: Timestamp| {
             let until = seen.map_or(lease, |seen| lease.max(seen.after(task.lease(&self.settings))));
@@ -484,7 +485,7 @@ fn away(now: Timestamp, task: &Task) -> Ending {
     Ending::failed(summary, Failure::WorkerAway { kept_s, worker })
 }
 
-/// Whose result may hold traces of another task is told which one that was.
+/// Adds to a result the tasks that ran in the same directory, since it may have traces of them.
 fn with_neighbours(metadata: Option<Json>, beside: &[TaskId]) -> Option<Json> {
     if beside.is_empty() {
         return metadata;

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Outbox, Rate, Share};
-use crate::base::limits::RATE_USES_MAX;
-use crate::base::{RuleId, Timestamp};
+use provost_base::limits::RATE_USES_MAX;
+use provost_base::{RuleId, Timestamp};
 
 /// The uses of one rule by one client, or by those that share with it, that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Uses {
-    /// The rule.
+    /// The rule that limits the uses.
     pub rule: RuleId,
-    /// With whom the client shares.
+    /// The share that the uses count for.
     pub who: Share,
-    /// When, oldest first. Without any, the row is forgotten.
+    /// The times of the uses, oldest first. Without any, the row is forgotten.
     pub at: Vec<Timestamp>,
     /// When the newest stops counting.
     #[serde(default)]

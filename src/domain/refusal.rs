@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
 use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Scope, Stake, TaskState};
-use crate::base::{AgentId, ApprovalId, Fence, RuleId};
+use provost_base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum Refusal {
     /// The caller's key or door does not carry this right.
     #[error("this needs the right to {}, which the caller does not hold", needs.word())]
     OutOfScope {
-        /// The missing right.
+        /// The right that the verb needs.
         needs: Scope,
     },
     /// REGISTER announced another version than the configuration expects.
@@ -20,7 +20,7 @@ pub enum Refusal {
     VersionMismatch {
         /// Accepted versions, joined with ` or `.
         expected: Box<str>,
-        /// The version announced.
+        /// The version that the agent has announced.
         received: Box<str>,
     },
     /// REGISTER announced no version where one is expected.
@@ -44,53 +44,53 @@ pub enum Refusal {
     /// Only the worker it was handed to may report on it, only its asker or the operator may cancel it.
     #[error("this task belongs to {owner}")]
     TaskNotYours {
-        /// Who may.
+        /// The worker or the asker that may do this.
         owner: AgentId,
     },
-    /// It has ended already.
+    /// The task has ended already.
     #[error("this task has already ended")]
     TaskFinished,
-    /// It cannot go from where it is to where the caller wants it.
+    /// The task cannot go from its state to the one that the caller wants.
     #[error("a task that is {} cannot do that", from.word())]
     TaskCannot {
-        /// Where it is.
+        /// The state that the task is in.
         from: TaskState,
     },
     /// The worker's entry in the configuration is wrong.
     #[error("worker {worker} cannot be used: {why}")]
     WorkerBroken {
-        /// Which.
+        /// The worker that was asked for.
         worker: AgentId,
-        /// The mistake.
+        /// The mistake in the entry, for the person who wrote it.
         why: Box<str>,
     },
-    /// Another one holds the worker back.
+    /// Another agent, or a person, holds the worker back.
     #[error("worker {worker} is not switched: {why}")]
     NotYoursToSwitch {
-        /// Which.
+        /// The worker that the caller wanted to switch.
         worker: AgentId,
         /// The agent or person that has paused it, and the next step.
         why: Box<str>,
     },
-    /// Answered, expired, or never existed.
+    /// The approval was answered, has expired, or never existed.
     #[error("no approval {0} is waiting; it was answered, it expired, or it never was")]
     ApprovalNotFound(ApprovalId),
     /// No agent answers its own request.
     #[error("no agent may answer its own request")]
     ApprovalOwn,
-    /// Nor one from the same tree of processes, under any name and with any key.
+    /// Nor does one from the same tree of processes, under any name and with any key.
     #[error(
         "this was asked by {asker} from the session that the answer comes from, or from one above or below it; an answer has \
          to come from elsewhere: answer it in another terminal, or start the approver in one of its own"
     )]
     ApprovalFromAsker {
-        /// Who has asked.
+        /// The agent that made the request.
         asker: AgentId,
     },
     /// The rule that asks does not name this caller.
     #[error("rule {rule} does not let this caller answer")]
     ApprovalNotYours {
-        /// The rule.
+        /// The rule that parked the request.
         rule: RuleId,
     },
     /// The approver was shown something else.
@@ -99,21 +99,21 @@ pub enum Refusal {
     /// Policy denied a verb that leaves no task behind.
     #[error("denied by rule {rule}: {reason}")]
     Denied {
-        /// The rule.
+        /// The rule that denied.
         rule: RuleId,
-        /// Its reason.
+        /// The rule's reason, for callers.
         reason: Box<str>,
     },
     /// A capability that the configuration has switched off.
     #[error("{what} is disabled by configuration")]
     SwitchedOff {
-        /// Which.
+        /// The capability, in words for people.
         what: Box<str>,
     },
     /// A capability was used as often as the configuration allows.
     #[error("{what} rate limit exceeded (max {most} per {per_s}s)")]
     TooOften {
-        /// Which.
+        /// The capability, in words for people.
         what: Box<str>,
         /// How often it may be used.
         most: u32,
@@ -126,7 +126,7 @@ pub enum Refusal {
     /// The agent has a name already.
     #[error("this session is registered already, as {} (number {})", nick.name, nick.number)]
     AlreadyNamed {
-        /// Which.
+        /// The name and number that the agent has.
         nick: Nick,
     },
     /// Another agent has the lock, or waits for it already.
@@ -137,7 +137,7 @@ pub enum Refusal {
     WouldDeadlock {
         /// Who waits for whom, from the caller on; the last one waits for the caller.
         circle: Vec<AgentId>,
-        /// What is in the way.
+        /// The lock that the caller wanted, with its holder.
         rival: Box<Rival>,
     },
     /// No agent has that lock.
@@ -146,9 +146,9 @@ pub enum Refusal {
     /// Another agent has it, or another grant of it.
     #[error("this lock is {by}'s (grant {fence})")]
     LockNotHeld {
-        /// Who.
+        /// The agent that has the lock.
         by: AgentId,
-        /// Which grant.
+        /// The grant that is in force.
         fence: Fence,
     },
     /// Another agent has the place through another door, and the configuration says that this is refused.
@@ -160,24 +160,24 @@ pub enum Refusal {
     /// Only the agent that declared an intent may move it.
     #[error("this intent is {by}'s")]
     IntentNotOwned {
-        /// Who.
+        /// The agent that declared the intent.
         by: AgentId,
     },
-    /// It cannot go from where it is to where the caller wants it.
+    /// The intent cannot go from its status to the one that the caller wants.
     #[error("an intent that is {} cannot become {}", from.word(), to.word())]
     IntentCannot {
-        /// Where it is.
+        /// The status that it has.
         from: IntentStatus,
-        /// Where it was to go.
+        /// The status that the caller wants.
         to: IntentStatus,
     },
     /// No contract goes by this id.
     #[error("no such contract")]
     ContractNotFound,
-    /// It was answered, replaced or withdrawn.
+    /// The contract is not open any more: it was answered, replaced or withdrawn.
     #[error("this contract is {} already", status.word())]
     ContractSettled {
-        /// Which of these.
+        /// The status that it has.
         status: ContractStatus,
     },
     /// No agent accepts or rejects its own offer.
@@ -186,24 +186,24 @@ pub enum Refusal {
     /// Only the proposer of a contract may withdraw it.
     #[error("this contract was offered by {by}")]
     ContractNotYours {
-        /// Who.
+        /// The agent that offered it.
         by: AgentId,
     },
-    /// A rule of the crew.
+    /// A rule of the crew refuses the command.
     #[error(transparent)]
     Crew(#[from] CrewRefusal),
     /// The agent has a token, and the caller has not shown it.
     #[error("{agent} has a token, and a request as {agent} has to show it")]
     NameTaken {
-        /// Which name.
+        /// The name that the token reserves.
         agent: AgentId,
     },
     /// The name is in use in a spelling that differs by case alone.
     #[error("{used} is in use here, and {agent} is the same name: speak as {used}, or take another name")]
     OtherSpelling {
-        /// As the caller says it.
+        /// The name as the caller spells it.
         agent: AgentId,
-        /// As it is in use.
+        /// The name as it is in use.
         used: AgentId,
     },
     /// No token goes by this id, or none that is the caller's.
@@ -212,45 +212,45 @@ pub enum Refusal {
     /// There is no room at this moment; the same request may succeed later.
     #[error("too busy: {what}")]
     Busy {
-        /// What is full.
+        /// The resource without room, in words for people.
         what: Box<str>,
     },
     /// The caller has as much as it may have. The same request succeeds once the caller has made room.
     #[error("{what} ({most}): {next}")]
     Quota {
-        /// As much of what.
+        /// The bound in words, as the beginning of a sentence: "as many locks as one agent can have".
         what: Box<str>,
-        /// How much that is.
+        /// The bound that the caller has reached.
         most: u64,
-        /// How to make room.
+        /// The next step, by which the caller makes room.
         next: Box<str>,
     },
     /// The request has more, or longer, members than are accepted. It can never succeed.
     #[error("{what} has at most {most} {unit}")]
     TooLong {
-        /// What.
+        /// The member of the request, in words for people.
         what: Box<str>,
-        /// How much is taken.
+        /// The bound that is in force.
         most: u64,
-        /// Of what that is a number: `bytes`, `files`.
+        /// The unit of the bound: `bytes`, `files`.
         unit: &'static str,
     },
     /// The id that the caller has chosen is in use.
     #[error("{what} of this id is there already: choose another id")]
     Exists {
-        /// What goes by it.
+        /// The kind of thing that has the id already.
         what: &'static str,
     },
     /// The system lacks what the daemon needs for this.
     #[error("the daemon is not ready for this: {why}")]
     NotReady {
-        /// What it lacks.
+        /// What the system lacks, in words for people.
         why: Box<str>,
     },
     /// The store does not answer; nothing was changed.
     #[error("the daemon cannot write its store at the moment: {why}")]
     Unavailable {
-        /// What it says, without paths or statements.
+        /// The store's error, without paths or statements.
         why: Box<str>,
     },
 }
@@ -283,9 +283,9 @@ pub enum RefusalKind {
     Delegation,
     /// Sessions, locks, intents and contracts.
     Coordination,
-    /// The crew's rules.
+    /// A rule of the crew.
     Crew,
-    /// No such token.
+    /// No token goes by that id.
     Token,
 }
 
@@ -346,7 +346,7 @@ impl Refusal {
         Refusal::Quota { what: what.into(), most, next: next.into() }
     }
 
-    /// More, or longer, than is taken.
+    /// A refusal for a request with more, or longer, members than are accepted.
     pub fn too_long(what: &str, most: usize, unit: &'static str) -> Self {
         Refusal::TooLong { what: what.into(), most: most as u64, unit }
     }
@@ -356,53 +356,53 @@ impl Refusal {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// A rule said no.
+    /// A rule has denied the request.
     PolicyDenied {
-        /// The rule.
+        /// The rule that denied.
         rule: RuleId,
-        /// Its reason.
+        /// The rule's reason, for callers.
         reason: Box<str>,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
     },
-    /// An approver said no.
+    /// An approver has denied the request.
     ApprovalDenied {
-        /// Which approval.
+        /// The approval that was answered.
         approval: ApprovalId,
-        /// Who.
+        /// The approver that denied it.
         approver: AgentId,
-        /// Their words.
+        /// The approver's note for the asker; `None` if there was none.
         note: Option<Box<str>>,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
     },
-    /// No approver answered in time.
+    /// No approver has answered in time.
     ApprovalTimeout {
-        /// Which approval.
+        /// The approval that has expired.
         approval: ApprovalId,
-        /// What policy was asked about.
+        /// The tool that policy was asked about.
         tool: Box<str>,
     },
     /// The working directory does not lie in the workspace.
     Sandbox {
-        /// What was wrong.
+        /// What is wrong with the directory, in words for people.
         why: Box<str>,
     },
     /// A polling worker gave no sign of life for the length of its lease.
     LeaseTimeout {
         /// The lease, in seconds.
         timeout_s: u64,
-        /// The worker.
+        /// The worker that was silent.
         worker: AgentId,
     },
     /// A polling worker never came for its task.
     WorkerAway {
         /// How long it was kept, in seconds.
         kept_s: u64,
-        /// The worker.
+        /// The worker that did not come.
         worker: AgentId,
     },
-    /// It ran longer than it may.
+    /// The run took longer than its limit.
     RunTimeout {
         /// The limit, in seconds.
         timeout_s: u64,
@@ -411,7 +411,7 @@ pub enum Failure {
     Lost,
     /// The jail could not be set up.
     JailRefused {
-        /// Which layer, and what to do.
+        /// The layer that is missing, and what to do.
         why: Box<str>,
     },
     /// The worker process ended badly.

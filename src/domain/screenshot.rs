@@ -23,10 +23,10 @@ use super::{
     Judge, Outbox, Outcome, Parked, Principal, Proof, Rate, Refusal, Reply, Report, Share, State, Task,
     TaskState, Tool, WorkerKind, grants,
 };
-use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
-use crate::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
+use provost_base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// When an ordered picture that nobody has taken is given up: everything before it has run out by then.
+/// When an ordered picture that was not taken is given up: everything before it has run out by then.
 const WAIT_MAX: Ttl = Ttl::minutes(2);
 /// How long after its own limit a run is given to report its end.
 const GRACE: Ttl = Ttl::minutes(1);
@@ -38,7 +38,7 @@ pub struct Picture {
     pub path: Box<str>,
     /// Its format, as a file extension.
     pub format: Box<str>,
-    /// Its size.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// Digest of its content.
     pub digest: Digest,
@@ -104,7 +104,7 @@ impl Runs for TakeScreenshot {
         Ok(facts)
     }
 
-    /// The picture is taken at once, and kept for its asker besides, who asks again.
+    /// The picture is taken at once, and is also kept for its asker, who asks again.
     fn run_granted(
         &self,
         state: &State,
@@ -276,7 +276,7 @@ impl State {
     }
 }
 
-/// Nobody came to take an ordered picture.
+/// The end of a task whose picture was not taken in time.
 pub(super) fn out_of_time(task: &Task) -> Ending {
     let timeout_s = WAIT_MAX.as_seconds();
     let summary = format!("Screenshot {} was not taken within {timeout_s}s", task.id());
@@ -290,7 +290,7 @@ fn asker_of(who: &Principal) -> AgentId {
     shared.then(|| family_of(who.agent())).flatten().unwrap_or_else(|| who.agent().clone())
 }
 
-/// What stands for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
+/// A name for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
 /// either, which may belong to an agent with a key of its own.
 fn family_of(agent: &AgentId) -> Option<AgentId> {
     const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";

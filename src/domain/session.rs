@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::command::{AgentNamed, NameAgent, Register, Registered};
 use super::tally::Tally;
 use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, Share, State};
-use crate::base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
-use crate::base::small;
-use crate::base::{AgentId, Timestamp, Ttl};
+use provost_base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
+use provost_base::small;
+use provost_base::{AgentId, Timestamp, Ttl};
 
 /// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
 pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
@@ -26,9 +26,9 @@ pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
 /// What is remembered of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its name.
+    /// The name of the agent.
     pub id: AgentId,
-    /// Capabilities announced.
+    /// Capabilities that the agent announced; recorded, not trusted.
     pub caps: Vec<Box<str>>,
     /// Version announced, and accepted when one was expected.
     pub version: Option<Box<str>>,
@@ -41,10 +41,10 @@ pub struct Agent {
     /// Whether it has registered, and collects its mail.
     #[serde(default)]
     pub registered: bool,
-    /// What people call it, where it said so.
+    /// The name that people use for it, if it has one.
     #[serde(default)]
     pub nick: Option<Nick>,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -224,7 +224,7 @@ impl Agents {
         self.known.values()
     }
 
-    /// Of all, or of those who share.
+    /// The agent that has been away for longest, of all or of those with one share.
     fn longest_away(&self, now: Timestamp, of: Option<&Share>) -> Option<AgentId> {
         self.known
             .values()
@@ -255,7 +255,7 @@ impl Agents {
 
     pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
         if !self.doors.contains_key(agent) && self.doors.len() >= 2 * AGENTS_MAX {
-            // Names are free to invent; those that nobody needs to remember make room.
+            // Names are free to invent; those that the daemon need not remember make room.
             let (known, seen) = (&self.known, &self.seen);
             self.doors.retain(|id, _| known.contains_key(id) || seen.contains_key(id));
             if self.doors.len() >= 2 * AGENTS_MAX {
@@ -315,7 +315,7 @@ fn check_version(settings: &Settings, version: Option<&str>) -> Result<(), Refus
     }
 }
 
-/// What all spellings of a name have in common that differ by case alone.
+/// The form that all spellings of a name share that differ by case alone.
 fn caseless(agent: &AgentId) -> Box<str> {
     agent.as_str().chars().map(small).collect::<String>().into()
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::{Delegate, Facts, Git, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
-use crate::base::{AgentId, Ttl};
+use provost_base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Versions one of which REGISTER must announce; empty means that any will do.
+    /// The accepted versions, one of which REGISTER must announce; empty accepts any.
     ///
     /// DevIt, `[daemon].expected_worker_version`.
     pub expected_versions: Vec<Box<str>>,
-    /// Who gets the mail about approvals. DevIt, `[daemon.approvals].default_target`.
+    /// The agent that gets the mail about approvals. DevIt, `[daemon.approvals].default_target`.
     pub approval_target: AgentId,
     /// Workers in the configuration; every other name is a polling worker.
     pub workers: BTreeMap<AgentId, WorkerSetting>,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub screenshots: bool,
     /// Whether there is a notification hook.
     pub hooks: bool,
-    /// What messages between agents lead to.
+    /// The settings of messages between agents.
     pub posts: PostSettings,
     /// How a crew works together.
     pub crew: CrewSetting,
@@ -51,7 +51,7 @@ pub struct CrewSetting {
     pub heartbeat_interval: Option<Ttl>,
     /// Whether signs of life are told on the timeline.
     pub beats: bool,
-    /// Who leads whenever it is there.
+    /// The agent that leads whenever it is at work.
     pub lead: Option<AgentId>,
     /// Whether an assignment waits for those that it depends on.
     pub honour_dependencies: bool,
@@ -81,9 +81,9 @@ impl Default for CrewSetting {
 pub struct WorkerSetting {
     /// How it gets its tasks.
     pub kind: WorkerKind,
-    /// What it wants of the network.
+    /// The network that it asks for.
     pub network: Network,
-    /// What it may do with the repository; for one that works in a copy, nothing.
+    /// Its access to the repository; a worker in a copy has none.
     pub git: Git,
     /// The secrets it would be given.
     pub secrets: Vec<SecretUse>,

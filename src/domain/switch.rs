@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{SwitchWorker, WorkerSwitched};
 use super::{Change, Delegate, Door, EventKind, Outbox, Principal, Refusal, Share, State};
-use crate::base::AgentId;
+use provost_base::AgentId;
 
 /// Whether a worker begins anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
-    /// It does.
+    /// The worker takes work on, and begins it.
     #[default]
     On,
     /// Not now: whatever there is for it waits.
@@ -44,12 +44,12 @@ impl Switch {
 /// A worker that does not begin anything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Switched {
-    /// How far.
+    /// The state of the switch: paused or off.
     pub to: Switch,
-    /// Who has said so.
+    /// The agent or person that has switched it.
     pub by: AgentId,
-    /// With whom that one shares, since a name alone can be anybody's; `None` for a person, who is at no other place
-    /// tomorrow.
+    /// The share of that agent, since any agent can take a free name; `None` for a person, who may come
+    /// from another place tomorrow.
     pub from: Option<Share>,
 }
 
@@ -66,7 +66,7 @@ impl Switched {
     }
 }
 
-/// All of these.
+/// All workers that do not begin anything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Switches(BTreeMap<AgentId, Switched>);
 
@@ -102,7 +102,7 @@ impl Switches {
     /// Whether a worker may begin what it has taken on.
     ///
     /// # Errors
-    /// The same.
+    /// [`Refusal::WorkerBroken`], with who has switched it off or paused it.
     pub(super) fn begins(&self, worker: &AgentId) -> Result<(), Refusal> {
         match self.0.get(worker) {
             Some(Switched { to, by, .. }) => Err(refusal(worker, *to, by)),

@@ -9,24 +9,24 @@ use super::Share;
 pub(super) struct Tally(BTreeMap<Share, usize>);
 
 impl Tally {
-    /// One more; what was kept before shares were is nobody's.
+    /// Counts one more. What was stored before there were shares counts for none.
     pub(super) fn add(&mut self, share: Option<&Share>) {
         self.add_many(share, 1);
     }
 
-    /// So many more.
+    /// Counts so many more.
     pub(super) fn add_many(&mut self, share: Option<&Share>, many: usize) {
         if let Some(share) = share.filter(|_| many > 0) {
             *self.0.entry(share.clone()).or_default() += many;
         }
     }
 
-    /// One less.
+    /// Counts one less; a count does not fall below zero.
     pub(super) fn take(&mut self, share: Option<&Share>) {
         self.take_many(share, 1);
     }
 
-    /// So many less.
+    /// Counts so many less; a count does not fall below zero.
     pub(super) fn take_many(&mut self, share: Option<&Share>, many: usize) {
         let Some(share) = share else { return };
         if let Some(count) = self.0.get_mut(share) {

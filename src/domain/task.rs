@@ -24,16 +24,16 @@ use super::{
     Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
     Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
 };
-use crate::base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Its delegation waits for someone's word.
+    /// Its delegation waits for approval.
     Awaiting {
-        /// Which approval.
+        /// The approval that it waits for.
         approval: ApprovalId,
     },
     /// Allowed, and not yet with its worker.
@@ -43,25 +43,25 @@ pub enum TaskState {
     },
     /// Handed to a polling worker that has not said anything yet.
     Assigned {
-        /// Since when.
+        /// When the worker collected it.
         since: Timestamp,
         /// When it fails without a sign of life.
         lease_until: Timestamp,
         /// Whether it was handed over a second time.
         again: bool,
     },
-    /// Under way.
+    /// The worker is at work.
     Running {
-        /// Since when.
+        /// When the run began, or the worker first reported it.
         since: Timestamp,
         /// When it fails: without a sign of life (polling), or in any case (in the jail).
         lease_until: Timestamp,
     },
-    /// Over.
+    /// Nothing more will happen to the task.
     Finished {
         /// Completed, failed or cancelled.
         status: Status,
-        /// When.
+        /// When the task ended.
         at: Timestamp,
     },
 }
@@ -108,16 +108,16 @@ impl TaskState {
     }
 }
 
-/// A task that was handed over and of which nothing was heard for so long is handed over once more.
+/// A task that was handed over is handed over once more after this long without word of it.
 pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
 
-/// What someone had to say about a task.
+/// What a worker, or the daemon, reports about a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// For people; bounded.
+    /// The result in words for people; its length is bounded.
     pub summary: Box<str>,
-    /// Structured results.
+    /// Results in a form that programs read.
     pub details: Option<Json>,
     /// Logs, metrics and the like.
     pub evidence: Option<Json>,
@@ -148,11 +148,11 @@ impl Report {
 pub struct TaskNote {
     /// When it was received.
     pub at: Timestamp,
-    /// Who said it.
+    /// The agent that said it.
     pub from: AgentId,
     /// The status word as said.
     pub said: Box<str>,
-    /// What was said; never with the relayed message.
+    /// The report; never with the relayed message.
     pub report: Report,
     /// Why the task failed, when the daemon says so.
     pub failure: Option<Failure>,
@@ -163,9 +163,9 @@ pub struct TaskNote {
 /// A piece of delegated work.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// What was asked for.
+    /// The delegation as it was requested.
     pub order: Delegate,
-    /// Who asked.
+    /// The agent that asked for the work.
     pub asked_by: AgentId,
     /// With whom its asker shares, where that was found out.
     #[serde(default)]
@@ -173,13 +173,13 @@ pub struct Task {
     /// With whom the agent shares that works on it, if one has said so.
     #[serde(default)]
     pub worked_from: Option<Share>,
-    /// Through which door.
+    /// The door through which the request came.
     pub asked_via: Door,
     /// Digest of the request.
     pub request: Digest,
     /// How its worker gets it.
     pub kind: WorkerKind,
-    /// Where it stands.
+    /// The state of the task.
     pub state: TaskState,
     /// When it was accepted.
     pub created_at: Timestamp,
@@ -193,7 +193,7 @@ pub struct Task {
     pub directory: Option<Directory>,
     /// The worker's executable, as hashed when it was accepted.
     pub program: Option<Digest>,
-    /// What it may reach over the network.
+    /// The network that its worker has.
     pub network: Network,
     /// How many delegations lie above it.
     pub depth: u32,
@@ -207,25 +207,25 @@ pub struct Task {
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<TaskId>,
-    /// What its run has left that runs later; `None` when nothing was compared.
+    /// The files of its run that run later; `None` when no comparison was made.
     #[serde(default)]
     pub handoff: Option<Handoff>,
-    /// What became of the files that its asker wanted watched.
+    /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
-    /// What was said about it: the first word and the newest ones.
+    /// The reports about it: the first one and the newest ones.
     pub notes: Vec<TaskNote>,
 }
 
 impl Task {
-    /// Its id.
+    /// The id that the asker has chosen.
     pub fn id(&self) -> &TaskId {
         &self.order.task
     }
 
-    /// With whom its asker shares.
+    /// The share of the agent that asked for it.
     pub(super) fn share(&self) -> Share {
         let by_name = || Share::Name(owned_slug(self.asked_by.as_str()));
         self.asked_from.clone().unwrap_or_else(by_name)
@@ -246,7 +246,7 @@ impl Task {
         self.terms.timeout.is_some_and(|most| since.after(most) <= now)
     }
 
-    /// Who hears of its progress, and who of its end.
+    /// The agents that hear of its progress, or (with `last`) of its end.
     pub(super) fn listeners(&self, last: bool) -> Vec<AgentId> {
         let asker = (self.asked_via == Door::Devit).then_some(&self.asked_by);
         let mut listeners: Vec<AgentId> = self.order.return_to.iter().cloned().collect();
@@ -277,11 +277,11 @@ pub struct Tasks {
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
 }
 
-/// What an earlier request with the same id means for a new one.
+/// The effect of an earlier request with the same id on a new one.
 pub(super) enum Repeat {
     /// The id is free.
     New,
-    /// The same request again: it gets the same answer.
+    /// The request came before, and gets the same answer.
     Same(Arc<Task>),
 }
 

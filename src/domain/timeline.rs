@@ -5,20 +5,20 @@
 
 use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
-use crate::base::Timestamp;
+use provost_base::Timestamp;
 
 /// How an event is found on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topic<'a> {
-    /// When.
+    /// When the event happened.
     pub at: Timestamp,
-    /// Whose event it is.
+    /// The agent whose event it is.
     pub agent: &'a str,
-    /// What happened.
+    /// The kind of event, in one word.
     pub word: &'a str,
-    /// To which file, in its one spelling if it has one.
+    /// The file that it is about, in its one spelling if it has one.
     pub file: Option<&'a str>,
-    /// For which assignment or task.
+    /// The assignment or task that it is about.
     pub task: Option<&'a str>,
 }
 
@@ -37,7 +37,7 @@ impl Event {
         }
     }
 
-    /// Its place on the timeline, if it has one.
+    /// How the event is found on the timeline; `None` if it is not on it.
     pub fn topic(&self) -> Option<Topic<'_>> {
         let actor = self.actor.as_str();
         let daemon = "provost";
@@ -154,7 +154,7 @@ impl Event {
     }
 }
 
-/// What is on record when a door opens that shows the timeline.
+/// The name of the event that is recorded when a door that shows the timeline opens.
 pub const DOOR_OPENED: &str = "agent_protocol.opened";
 
 /// The word for a message between agents, and the first file that it is about. The status of an agent is not on the

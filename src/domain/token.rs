@@ -20,27 +20,28 @@ use super::{
     Action, Call, Change, EventKind, Judge, Outbox, Principal, Proof, Refusal, Reply, Scope, Scopes, Share,
     State,
 };
-use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
-use crate::base::{AgentId, Digest, Slug, Timestamp};
+use provost_base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
+use provost_base::{AgentId, Digest, Slug, Timestamp};
 
-/// What a token may be good for. Approvals need a person or a key, and the daemon's own hands need no token.
+/// The rights that a token may have. Approvals need a person or a key, and the daemon's own
+/// hands need no token.
 pub const TOKEN_SCOPES: [Scope; 5] =
     [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
-/// What is kept of a token.
+/// The daemon's record of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// Of the token.
+    /// Digest of the token, by which requests find this record.
     pub digest: Digest,
-    /// Who speaks with it.
+    /// The agent as which its bearer speaks.
     pub agent: AgentId,
-    /// What it is good for.
+    /// The rights of its bearer.
     pub scopes: Scopes,
-    /// Until when, exclusively.
+    /// The moment from which the token is good no more.
     pub expires_at: Timestamp,
-    /// Since when.
+    /// When the token was made.
     pub minted_at: Timestamp,
-    /// Who had it made.
+    /// The agent that had it made.
     pub minted_by: AgentId,
     /// How they had proved themselves.
     pub proof: Proof,
@@ -51,7 +52,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// What it goes by where it must not be shown.
+    /// The token's public id, for places where the token must not be shown.
     pub fn id(&self) -> String {
         self.digest.short()
     }

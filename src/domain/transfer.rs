@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use super::command::{AnswerTransfer, OfferTransfer, TransferAnswered, TransferOffered};
 use super::tally::Tally;
 use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
-use crate::base::limits::{
+use provost_base::limits::{
     RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX,
 };
-use crate::base::{AgentId, Fence, Timestamp, TransferId};
+use provost_base::{AgentId, Fence, Timestamp, TransferId};
 
 /// Where a transfer stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransferState {
-    /// Nobody has answered.
+    /// No member has answered.
     Pending,
     /// Its recipient continues the work.
     Accepted,
@@ -34,31 +34,31 @@ pub enum TransferState {
 /// Work that is handed over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Its name.
+    /// The id that the door has chosen.
     pub id: TransferId,
-    /// Whose it was.
+    /// The agent that hands the work over.
     pub from: AgentId,
-    /// Whose it is to be; anybody's without. Any name.
+    /// The agent that is to take it, any name; `None` offers it to all.
     pub to: Option<Box<str>>,
-    /// What it is part of.
+    /// The assignment that the work is part of.
     pub assignment: Box<str>,
-    /// Where it stands.
+    /// The state of the offer.
     pub state: TransferState,
-    /// What was done.
+    /// What was done so far.
     pub summary: Box<str>,
-    /// Files that were changed.
+    /// Files that the sender has changed.
     pub modified: Vec<Box<str>>,
-    /// Files that were made.
+    /// Files that the sender has made.
     pub created: Vec<Box<str>>,
-    /// What to know.
+    /// What the recipient should know.
     pub context: Box<str>,
-    /// What is in the way.
+    /// What keeps the work from going on.
     pub blockers: Vec<Box<str>>,
     /// When it was offered.
     pub created_at: Timestamp,
-    /// Its place in lists.
+    /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// Among whose it is counted.
+    /// The share that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -107,7 +107,7 @@ impl Transfers {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// One of them.
+    /// The transfer of this id, if it is remembered.
     pub fn get(&self, id: &TransferId) -> Option<&Arc<Transfer>> {
         self.all.get(id)
     }

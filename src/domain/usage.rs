@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::Json;
+use provost_base::Json;
 
 /// Tokens, money and a model; nothing where the worker does not say.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -13,10 +13,10 @@ pub struct Usage {
     /// Tokens read, as the model's service counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens written.
+    /// Tokens written, as the model's service counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// Tokens of thinking.
+    /// Tokens that the model has spent on thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
     /// Tokens that came out of the service's cache.
@@ -34,7 +34,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the metadata of a report says; `None` where that is nothing.
+    /// The usage in the metadata of a report; `None` where there is none.
     pub fn of_metadata(metadata: Option<&Json>) -> Option<Self> {
         let metadata = metadata?.value();
         let number = |name: &str| metadata.get(name).and_then(Value::as_u64);

@@ -6,45 +6,45 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Claim, Content, Hold, Standing, State};
-use crate::base::{AgentId, Digest, RepoPath, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, RepoPath, Timestamp, Ttl};
 
-/// What a file said before changes that nobody has owned up to.
+/// The content of a file before changes that no agent has reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Earlier {
-    /// What.
+    /// The content before the first of these changes.
     pub content: Content,
     /// When the first of them was seen.
     pub at: Timestamp,
 }
 
-/// One version.
+/// One version of a file in conflict.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Version {
-    /// Whose.
+    /// The agent whose version it is.
     pub agent: AgentId,
-    /// What it says.
+    /// The content of the version.
     pub content: Content,
-    /// Where it is; nowhere if it was too large, or nobody has seen it in time.
+    /// The place of its copy; `None` if the file was too large, or the daemon did not see it in time.
     pub kept: Option<KeptVersion>,
 }
 
-/// A version that can be had again.
+/// A copy of a version, from which it can be restored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeptVersion {
-    /// Where.
+    /// The path of the copy.
     pub path: RepoPath,
-    /// Of all of it, since others can write there.
+    /// Digest of the whole copy, since other processes can write there.
     pub digest: Digest,
-    /// Who could do what with the file, where systems know that.
+    /// The file's permissions, on systems that have them.
     pub mode: Option<u32>,
 }
 
-/// What would be in conflict, had a file been changed by another one.
+/// The facts about a conflict that a change of a file would make: its owner, and the owner's content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ahead {
-    /// Whose file it is.
+    /// The agent that has claimed the file.
     pub owner: AgentId,
-    /// What is its owner's of what the file has said, oldest first.
+    /// Contents of the file that count as the owner's, oldest first; one, or two within the detection window.
     pub contents: Vec<Content>,
 }
 
@@ -54,7 +54,7 @@ impl Claim {
         self.earlier.filter(|it| it.at.after(window) >= now).map_or(self.content, |it| it.content)
     }
 
-    /// The same, after one more change was seen.
+    /// The earlier content of the file, after one more change was seen.
     pub(super) fn earlier_after(&self, now: Timestamp, window: Ttl) -> Option<Earlier> {
         let running = self.earlier.filter(|it| it.at.after(window) >= now);
         running.or(Some(Earlier { content: self.content, at: now }))
@@ -62,7 +62,7 @@ impl Claim {
 }
 
 impl State {
-    /// Whether a change by this one, or by nobody knows whom, would be a conflict.
+    /// Whether a change by this agent, or (with `None`) by an unknown one, would be a conflict.
     pub(super) fn ahead(&self, now: Timestamp, file: &RepoPath, by: Option<&AgentId>) -> Option<Ahead> {
         let claim = self.claims.get(file)?;
         let (Hold::Claimed { owner, .. } | Hold::Locked { owner, .. }) = &claim.held else { return None };

@@ -16,7 +16,7 @@ use super::{
     Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
     Waiter,
 };
-use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
+use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
 pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
@@ -32,7 +32,7 @@ pub use switch::{AllSwitches, OneSwitch};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {
-    /// The answer.
+    /// The type of the answer.
     type Out: Send + 'static;
 
     /// Reads it off the state.
@@ -64,7 +64,7 @@ impl View for LiveTasks {
     }
 }
 
-/// One unfinished task.
+/// The task of this id, if it is not finished.
 #[derive(Clone, Debug)]
 pub struct LiveTask(pub TaskId);
 
@@ -100,7 +100,7 @@ impl View for HooksOwed {
     }
 }
 
-/// One command that waits.
+/// The waiting command of this number, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingOne(pub ApprovalId);
 
@@ -119,9 +119,9 @@ pub struct KnownAgents;
 /// One row of the answer to [`KnownAgents`].
 #[derive(Clone, Debug)]
 pub struct KnownAgent {
-    /// Its name.
+    /// The name of the agent.
     pub id: AgentId,
-    /// What is remembered of it, if it has registered or goes by a name.
+    /// The record of the agent, if it has registered or has a name for people.
     pub agent: Option<Arc<Agent>>,
     /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
     pub doors: BTreeSet<Door>,
@@ -187,9 +187,9 @@ impl View for AgentPids {
 /// The message with a task's last word, if it waits for an agent.
 #[derive(Clone, Debug)]
 pub struct LastWord {
-    /// Whose queue.
+    /// The agent in whose queue it would be.
     pub to: AgentId,
-    /// About which task.
+    /// The task that the word is about.
     pub task: TaskId,
 }
 
@@ -201,7 +201,7 @@ impl View for LastWord {
     }
 }
 
-/// Whether an agent has mail that nobody is carrying.
+/// Whether an agent has mail that no connection is carrying.
 #[derive(Clone, Debug)]
 pub struct HasMail(pub AgentId);
 
@@ -225,7 +225,7 @@ pub struct LiveLocks {
 /// Something an agent has, with what people call that agent.
 #[derive(Clone, Debug)]
 pub struct Named<T> {
-    /// What.
+    /// The thing that the agent has.
     pub it: T,
     /// The name of the agent whose it is.
     pub name: Option<Box<str>>,

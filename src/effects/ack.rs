@@ -24,16 +24,16 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{ACK_PEERS_MAX, ACK_SOCKET_PATH_MAX};
-use crate::transport::Stream;
-use crate::transport::listen::{Bound, Place, bind};
+use provost_base::limits::{ACK_PEERS_MAX, ACK_SOCKET_PATH_MAX};
+use provost_transport::Stream;
+use provost_transport::listen::{Bound, Place, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.
 const MARKER_NEW: &str = ".ack";
 const SOCKET: &str = "sock";
 const PAYLOAD: &str = "payload.json";
-/// What the marker holds. DevIt 1.9.
+/// The content of the marker. DevIt 1.9.
 const MARKER_TEXT: &[u8] = b"ack";
 /// What a waiting hook is sent. DevIt 1.9.
 const RELEASE: &[u8] = &[1];
@@ -54,9 +54,8 @@ pub(super) struct Endpoint {
 impl Endpoint {
     /// Makes a folder below `base`, which is made too if it is missing. Blocks; must be called within the runtime.
     ///
-    /// # Errors
-    /// The system's; a `base` that is a link, or that others can enter. A socket that cannot be had is none: the
-    /// marker is there.
+    /// The system's; a `base` that is a link, or that others can enter. A socket that cannot be made is no
+    /// error: the hook still has the marker.
     pub(super) fn make(base: &Path, payload: &[u8]) -> io::Result<Self> {
         let base_folder = open_base(base)?;
         let mut random = [0; 16];
@@ -90,7 +89,8 @@ impl Endpoint {
         variables
     }
 
-    /// Lets whoever connects wait, and releases them when the ACK comes; later ones at once.
+    /// Keeps the connections of processes that wait, and releases them when the ACK
+    /// comes; later ones at once.
     pub(super) async fn serve(&mut self, acked: &CancellationToken) -> Infallible {
         let mut waiting = VecDeque::new();
         let mut released = false;

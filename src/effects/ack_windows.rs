@@ -18,16 +18,16 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::ACK_PEERS_MAX;
-use crate::system;
-use crate::transport::Stream;
-use crate::transport::listen::{Bound, Place, bind};
+use provost_base::limits::ACK_PEERS_MAX;
+use provost_system as system;
+use provost_transport::Stream;
+use provost_transport::listen::{Bound, Place, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.
 const MARKER_NEW: &str = ".ack";
 const PAYLOAD: &str = "payload.json";
-/// What the marker holds. DevIt 1.9.
+/// The content of the marker. DevIt 1.9.
 const MARKER_TEXT: &[u8] = b"ack";
 /// What a waiting hook is sent. DevIt 1.9.
 const RELEASE: &[u8] = &[1];
@@ -45,11 +45,12 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Makes a folder below `base`, which is made too if it is missing, and a pipe. Blocks; must be called within the
-    /// runtime.
+    /// Makes a folder below `base`, which is made too if it is missing, and a pipe. Blocks; must be
+    /// called within the runtime.
     ///
     /// # Errors
-    /// The system's; a `base` that others can enter. A pipe that cannot be had is none: the marker is there.
+    /// The system's; a `base` that others can enter. A pipe that cannot be made is no error: the hook
+    /// still has the marker.
     pub(super) fn make(base: &Path, payload: &[u8]) -> io::Result<Self> {
         let folders = open_base(base)?;
         let mut random = [0; 16];
@@ -82,7 +83,8 @@ impl Endpoint {
         variables
     }
 
-    /// Lets whoever connects wait, and releases them when the ACK comes; later ones at once.
+    /// Keeps the connections of processes that wait, and releases them when the ACK
+    /// comes; later ones at once.
     pub(super) async fn serve(&mut self, acked: &CancellationToken) -> Infallible {
         let mut waiting = VecDeque::new();
         let mut released = false;
@@ -183,7 +185,8 @@ fn write_new(folder: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The next peer; the pipe lets nobody in but this user. `None` after a failure and a pause.
+/// The next peer, which is a process of this user: the pipe admits no other. `None` after
+/// a failure and a pause.
 async fn next(listener: Option<&Bound>) -> Option<Stream> {
     let Some(listener) = listener else { return std::future::pending().await };
     match listener.accept().await {

@@ -1,9 +1,10 @@
-//! What it may cost to find out what lines, scripts and settings name: a worker can have made some of them.
+//! Bounds the cost of finding out what lines, scripts and settings name, since a worker can
+//! have made some of them.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
-use crate::base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
+use provost_base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
 
 /// Bytes of a word that a look at it may have for the price of one.
 const LOOK_BYTES: usize = 256;

@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::RepoPath;
+use provost_base::RepoPath;
 
 /// A program that takes pictures. DevIt 1.8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// X11.
+    /// The program `scrot`, for X11.
     Scrot,
-    /// X11, of ImageMagick.
+    /// The program `import` of ImageMagick, for X11.
     Import,
-    /// Wayland.
+    /// The program `grim`, for Wayland.
     Grim,
 }
 

@@ -1,10 +1,10 @@
-//! Carrying out [`Effect::Capture`](crate::domain::Effect): pictures of the screen, one after the other.
+//! Carrying out [`Effect::Capture`](provost_domain::Effect): pictures of the screen, one after the other.
 //!
 //! ```text
 //!   [owed] --its turn--> rules asked again --yes--> [taken] --> on record
-//!     |  |                    \\--no--> failed         \\--nobody waits any more--> thrown away
+//!     |  |                    \\--no--> failed         \\--no agent waits any more--> thrown away
 //!     |  +-- taken back: settled
-//!     +-- daemon stops or dies: lost, told at the next start; a picture that nobody expects is never taken
+//!     +-- daemon stops or dies: lost, told at the next start; a picture that no agent expects is never taken
 //! ```
 
 use std::collections::HashMap;
@@ -18,11 +18,11 @@ use super::camera::Camera;
 use super::desk::Desk;
 use super::prepare::worker_failed;
 use super::snap::Taken;
-use crate::base::{EffectId, RuleId, TaskId};
-use crate::domain::command::{BeginCapture, EndCapture, Shot};
-use crate::domain::{Failure, Principal, Refusal};
+use provost_base::{EffectId, RuleId, TaskId};
+use provost_domain::command::{BeginCapture, EndCapture, Shot};
+use provost_domain::{Failure, Principal, Refusal};
 
-/// What taking pictures shares.
+/// State that all pictures share.
 pub(super) struct Captures {
     desk: Desk,
     camera: watch::Receiver<Arc<Camera>>,
@@ -30,7 +30,7 @@ pub(super) struct Captures {
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
 
-/// One owed picture.
+/// One picture that is to be taken, and whose effect is pending.
 struct Once {
     captures: Arc<Captures>,
     effect: EffectId,
@@ -51,7 +51,8 @@ impl Captures {
         let _swept = tokio::task::spawn_blocking(move || camera.sweep()).await;
     }
 
-    /// A picture is owed from before this daemon: whoever wanted it hears that there is none.
+    /// Ends a picture that is owed from before this daemon: the agent that wanted it is
+    /// told that there is none.
     pub(super) fn lost(self: &Arc<Self>, effect: EffectId, task: TaskId) {
         let desk = self.desk.clone();
         self.desk.tracker.spawn(async move {
@@ -124,7 +125,7 @@ impl Once {
         }
     }
 
-    /// Takes the picture on a thread that may wait; whoever drops the pipe's other end ends it.
+    /// Takes the picture on a thread that may wait. The drop of the pipe's other end ends the program.
     async fn snap(&self) -> Result<Taken, Failure> {
         let camera = self.captures.camera.borrow().clone();
         let (stopped, stop) = std::io::pipe()
@@ -145,7 +146,7 @@ impl Once {
         }
     }
 
-    /// `false` when nobody waits for it any more.
+    /// Reports the end of the picture. Returns `false` when no agent waits for it any more.
     async fn end(&self, end: Shot) -> bool {
         let (effect, task) = (self.effect, self.task.clone());
         self.captures.desk.tell(EndCapture { effect, task, end }).await.is_ok_and(|ended| ended.heard)

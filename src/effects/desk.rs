@@ -1,4 +1,4 @@
-//! Shared by all effects: the way back to the core, and the switch that ends them all.
+//! Shared by all effects: the engine, to which results go, and the token that ends all effects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::{AgentId, EffectId, TaskId, Timestamp};
-use crate::domain::command::SettleEffect;
-use crate::domain::view::{OneSwitch, View};
-use crate::domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
-use crate::engine::{Clock, Engine, SystemClock};
+use provost_base::{AgentId, EffectId, TaskId, Timestamp};
+use provost_domain::command::SettleEffect;
+use provost_domain::view::{OneSwitch, View};
+use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use provost_engine::{Clock, Engine, SystemClock};
 
 /// Between two tries of a command that the core could not take at the moment.
 const AGAIN_FIRST: Duration = Duration::from_millis(20);
@@ -22,12 +22,12 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 /// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Where hands report. Cheap to clone.
+/// The way of every effect back to the core. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Desk {
-    /// Where results go.
+    /// The engine, to which results go as commands.
     pub(super) engine: Engine,
-    /// The daemon's own hand.
+    /// The principal of the daemon itself, which reports results.
     pub(super) host: Principal,
     /// Ends everything that is being carried out.
     pub(super) shutdown: CancellationToken,
@@ -60,8 +60,8 @@ impl Desk {
         self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
     }
 
-    /// Whether a worker begins what it has taken on; a core that does not answer is asked once more when it is told
-    /// of the start.
+    /// Whether a worker may begin what it has taken on. A core that does not answer is asked again when it
+    /// is told of the start.
     pub(super) async fn begins(&self, worker: &AgentId) -> bool {
         let switch = self.persist(|| self.engine.view(OneSwitch(worker.clone()))).await;
         switch.unwrap_or_default() == Switch::On

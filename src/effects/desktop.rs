@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::result::clip;
-use crate::base::{ApprovalId, TaskId, visible};
-use crate::domain::command::{AnswerApproval, Command, Status};
-use crate::domain::view::{Waiting, WaitingOne};
-use crate::domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
+use provost_base::{ApprovalId, TaskId, visible};
+use provost_domain::command::{AnswerApproval, Command, Status};
+use provost_domain::view::{Waiting, WaitingOne};
+use provost_domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
 
 /// How long the notification service may take for one call.
 const BUS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -32,7 +32,8 @@ const KNOWN_FOR: Duration = Duration::from_secs(30);
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long a crowd is given to gather before it is summed up.
 const GATHER: Duration = Duration::from_millis(500);
-/// Whoever guesses at the names of buttons does not guess faster than this.
+/// The pause after an answer with an unknown name. A process that guesses at the names of buttons cannot
+/// guess faster than this.
 const GUESS_PAUSE: Duration = Duration::from_millis(50);
 /// Of a text from elsewhere, so many bytes are shown.
 const SHOWN_BYTES_MAX: usize = 240;
@@ -42,15 +43,15 @@ const OPEN_MAX: usize = 64;
 /// Which ends of tasks are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskNotices {
-    /// All.
+    /// The ends of all tasks.
     All,
-    /// Failures.
+    /// The ends of failed tasks only.
     Failed,
-    /// None.
+    /// No ends of tasks.
     None,
 }
 
-/// What the configuration says about notices.
+/// The configuration of notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DesktopOptions {
     /// Whether there are any.
@@ -63,15 +64,15 @@ pub struct DesktopOptions {
     pub per_minute: u32,
 }
 
-/// What telling the person takes.
+/// The parts of the daemon that notices need.
 pub struct DesktopParts {
-    /// Who answers by a click.
+    /// The principal that answers by a click.
     pub person: Principal,
     /// The options, as the configuration has them now.
     pub options: watch::Receiver<DesktopOptions>,
 }
 
-/// Something to tell.
+/// Something that the person is to be told.
 enum News {
     Approval(ApprovalId),
     Task(TaskId, Status, Option<&'static str>),
@@ -337,7 +338,7 @@ async fn first_response(
     let listener = handle.clone();
     let listening = tokio::spawn(async move {
         let heard = |response: &NotificationResponse| {
-            // Whoever asked may have gone.
+            // The receiver may have stopped waiting.
             let _ = clicked.send(response.clone());
         };
         listener.wait_for_action_async(heard).await;

@@ -3,20 +3,20 @@
 use tokio::sync::watch;
 
 use super::desk::Desk;
-use crate::domain::Principal;
+use provost_domain::Principal;
 
 /// Which ends of tasks are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskNotices {
-    /// All.
+    /// The ends of all tasks.
     All,
-    /// Failures.
+    /// The ends of failed tasks only.
     Failed,
-    /// None.
+    /// No ends of tasks.
     None,
 }
 
-/// What the configuration says about notices.
+/// The configuration of notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DesktopOptions {
     /// Whether there are any.
@@ -29,15 +29,15 @@ pub struct DesktopOptions {
     pub per_minute: u32,
 }
 
-/// What telling the person takes.
+/// The parts of the daemon that notices need.
 pub struct DesktopParts {
-    /// Who answers by a click.
+    /// The principal that answers by a click.
     pub person: Principal,
     /// The options, as the configuration has them now.
     pub options: watch::Receiver<DesktopOptions>,
 }
 
-/// Looks at nothing.
+/// Takes the place of the observer where there are no notices, and looks at nothing.
 pub(super) struct Desktop;
 
 impl Desktop {

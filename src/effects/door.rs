@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::prepare::jail_refused;
-use crate::domain::{Failure, Task, Tier};
-use crate::jail::{Draft, Entrance, Handle, find_place};
+use provost_domain::{Failure, Task, Tier};
+use provost_jail::{Draft, Entrance, Handle, find_place};
 
 /// Opens a door for a task's run, within the runtime.
 pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + Sync>;
@@ -23,9 +23,9 @@ pub struct WorkersDoor {
     pub entrance: Entrance,
     /// The worker's end of [`Entrance::Inherited`].
     pub socket: Option<Handle>,
-    /// What tells the worker about it.
+    /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
-    /// Closes it.
+    /// Closes the door when it is dropped.
     pub stop: DropGuard,
     /// Ends when nothing is served any more and everything is on record.
     pub served: JoinHandle<()>,
@@ -37,7 +37,7 @@ impl WorkersDoor {
         Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
     }
 
-    /// Takes what was sent before and lets nobody in any more.
+    /// Takes what was sent before, and admits no further connection.
     pub(super) async fn close(self) {
         let Self { stop, served, socket, .. } = self;
         drop((stop, socket));

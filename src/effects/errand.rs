@@ -9,16 +9,16 @@ use super::heavy::no_copy;
 use super::lent::{Lent, Shared};
 use super::prepare::{Place, jail_refused, worker_failed};
 use super::result::Output;
-use crate::base::limits::SCHEMA_BYTES_MAX;
-use crate::base::{RepoPath, TaskId};
-use crate::domain::{Errand, Failure, Harvest, Task};
-use crate::jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
-use crate::system::find_program;
-use crate::workspace::collect::gather;
-use crate::workspace::copy::{Copied, NoCopy};
-use crate::workspace::orphaned_copies::Mark;
-use crate::workspace::size_quota::Size;
-use crate::workspace::snapshot::{self, Snapshot};
+use provost_base::limits::SCHEMA_BYTES_MAX;
+use provost_base::{RepoPath, TaskId};
+use provost_domain::{Errand, Failure, Harvest, Task};
+use provost_jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use provost_system::find_program;
+use provost_workspace::collect::gather;
+use provost_workspace::copy::{Copied, NoCopy};
+use provost_workspace::orphaned_copies::Mark;
+use provost_workspace::size_quota::Size;
+use provost_workspace::snapshot::{self, Snapshot};
 
 /// Keeps what a run has left, on the disk.
 pub type Keep = Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send + Sync>;
@@ -33,10 +33,10 @@ pub(super) struct Private {
     _mark: Option<Mark>,
 }
 
-/// Where a run works.
+/// The folder in which a run works.
 #[derive(Default)]
 enum Folder {
-    /// In the workspace.
+    /// In the workspace itself, as for workers without a copy.
     #[default]
     There,
     /// In a copy of which nothing is kept.

@@ -17,10 +17,10 @@ use sha2::{Digest as _, Sha256};
 use super::camera::Gallery;
 use super::desk::now;
 use super::prepare::worker_failed;
-use crate::base::limits::PICTURE_BYTES_MAX;
-use crate::base::{Digest, RepoPath, Timestamp};
-use crate::domain::{Failure, Picture};
-use crate::jail::Root;
+use provost_base::limits::PICTURE_BYTES_MAX;
+use provost_base::{Digest, RepoPath, Timestamp};
+use provost_domain::{Failure, Picture};
+use provost_jail::Root;
 
 /// Begins the name of a picture. DevIt 1.8.
 const PREFIX: &str = "screenshot-";
@@ -124,7 +124,8 @@ impl Album<'_> {
         }
     }
 
-    /// A new file under a name that nobody has. DevIt 1.8: `screenshot-<UTC %Y%m%dT%H%M%S%.3fZ>.<format>`.
+    /// A new file under a name that no other picture has. DevIt 1.8: `screenshot-<UTC
+    /// %Y%m%dT%H%M%S%.3fZ>.<format>`.
     fn place(&self, at: Timestamp, format: &str) -> io::Result<(String, File)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let moment = at.rfc3339().replace(['-', ':'], "");
@@ -140,11 +141,11 @@ impl Album<'_> {
         Err(io::Error::other("every name of this moment is taken"))
     }
 
-    /// Pictures of somebody's screen are not to be committed by `git add --all`.
+    /// Keeps pictures of a person's screen from being committed by `git add --all`.
     fn ignore_in_git(&self) {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&self.dir, ".gitignore", flags, Mode::RUSR | Mode::WUSR);
-        // One that is there already is somebody's will.
+        // A file that is there already says what the person wants.
         if let Ok(file) = made
             && let Err(err) = File::from(file).write_all(b"*\n")
         {
@@ -158,7 +159,7 @@ impl Taken {
         &self.picture
     }
 
-    /// Nobody wants it.
+    /// Removes a picture that no agent waits for.
     pub(super) fn discard(self) {
         if let Err(errno) = rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty()) {
             tracing::warn!(%errno, name = self.name, "a picture without a waiting task was not removed");

@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use super::heavy::typed;
 use super::outside::Seeker;
-use crate::base::limits::{
+use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX,
     GIT_LIST_BYTES_MAX,
 };
-use crate::base::plain_path;
-use crate::jail::Missing;
-use crate::system;
+use provost_base::plain_path;
+use provost_jail::Missing;
+use provost_system as system;
 
 /// Ends of keys whose values are programs.
 const PROGRAMS: [&str; 28] = [
@@ -70,8 +70,8 @@ const FILES: [&str; 5] = [
 /// Beginnings of keys whose values are programs.
 const PROGRAM_SECTIONS: [&str; 2] = ["pager.", "sendemail."];
 
-/// Files and folders that git's configuration names, absolute and by their words, with what stands in for a
-/// missing one.
+/// Files and folders that git's configuration names, absolute and as it names them; each with what stands in
+/// for it where it is missing.
 pub(super) type Named = BTreeMap<PathBuf, Missing>;
 
 /// What a configuration means that git itself cannot read.
@@ -159,7 +159,7 @@ fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
     found
 }
 
-/// What git says of its configuration.
+/// Git's answer about its configuration, or the exit status with which it failed.
 fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     answer_of(asked, |stdout| {
         let mut answer = Vec::new();
@@ -175,8 +175,8 @@ fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
 /// A program that is not there.
 const NONE: &str = "/nonexistent/git";
 
-/// Git as it is asked in a folder of a workspace: with nothing of the daemon's environment but where the user's
-/// configuration is.
+/// Git as it is asked in a folder of a workspace. Of the daemon's environment it gets only where the
+/// user's configuration is.
 fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
     // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours.
     let mut git = Command::new(system::find_program_outside("git", &[outer]).unwrap_or_else(|| NONE.into()));
@@ -235,7 +235,7 @@ fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
     ))
 }
 
-/// Which file of a configuration git cannot read, and how a person is told the line.
+/// The file of a configuration that git cannot read, and the line as people are shown it.
 fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let git_dir = top.join(".git");
@@ -297,8 +297,8 @@ fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
     }
 }
 
-/// What a program prints, or how it ended that was no success. Empty where there is no such program: then it runs
-/// nothing either.
+/// What a program prints, or the exit status of a program that failed. Empty where there is no such program,
+/// since that runs nothing either.
 fn answer_of<T: Default + Send + 'static>(
     mut program: Command,
     read: impl FnOnce(ChildStdout) -> Result<T, String> + Send + 'static,

@@ -8,19 +8,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::unseen::Trace;
-use crate::base::TaskId;
-use crate::base::later::names::PIPE_ASIDE;
-use crate::base::limits::{
+use provost_base::TaskId;
+use provost_base::later::names::PIPE_ASIDE;
+use provost_base::limits::{
     FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX, REPOSITORY_LAYERS_MAX,
 };
-use crate::domain::{FileChange, Finding, FindingKind, Handoff};
-use crate::jail::Repositories;
+use provost_domain::{FileChange, Finding, FindingKind, Handoff};
+use provost_jail::Repositories;
 #[cfg(windows)]
-use crate::workspace::integrity_scan::Unshared;
-use crate::workspace::integrity_scan::{Entry, Ground, Survey};
-use crate::workspace::path_text::{of_path, shown};
+use provost_workspace::integrity_scan::Unshared;
+use provost_workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_workspace::path_text::{of_path, shown};
 #[cfg(not(windows))]
-use crate::workspace::unshare::Unshared;
+use provost_workspace::unshare::Unshared;
 
 /// What was there before a run. Blocking to make and to compare.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Before {
     trace: Option<Trace>,
 }
 
-/// What was different.
+/// The differences between the look before a run and the one after it.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) handoff: Handoff,
@@ -40,7 +40,7 @@ pub(super) struct Compared {
 }
 
 impl Before {
-    /// Looks around.
+    /// Scans the workspace before a run.
     pub(super) fn look(ground: Ground) -> Self {
         Self { survey: ground.look(), ground, repositories: None, trace: None }
     }
@@ -79,8 +79,8 @@ impl Before {
         sockets.map(|(path, _)| path.as_slice())
     }
 
-    /// Settings that a worker is to leave as they are, from the workspace. What is not text cannot be held by a mount,
-    /// and is reported.
+    /// Settings that a worker is to leave as they are, as paths from the workspace. A path that is no text
+    /// cannot be held by a mount, and its change is reported instead.
     pub(super) fn held(&self) -> impl Iterator<Item = &str> {
         self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
@@ -202,7 +202,7 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
         if entry.closed && old.is_none_or(|old| old.stamp != entry.stamp) {
             unknown.get_or_insert_with(|| format!("{} cannot be looked into", shown(path)));
         } else if let Some((kind, change)) = judged(old, entry) {
-            // One that was put aside is told by the name that the worker gave it.
+            // A pipe that was put aside is reported under the name that the worker gave it.
             let of_a_pipe = path.strip_suffix(PIPE_ASIDE.as_bytes()).filter(|_| entry.pipe);
             findings.push(Finding { path: shown(of_a_pipe.unwrap_or(path)).into(), kind, change });
         }
@@ -216,7 +216,7 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
             Some(Finding { path: shown(path).into(), kind, change: FileChange::Removed })
         }));
     }
-    // Somebody has given a file from elsewhere a name in here while the worker ran.
+    // A program has given a file from elsewhere a name in here while the worker ran.
     let shared =
         after.shared.iter().filter(|(inode, file)| file.is_elsewhere() && !before.shared.contains_key(inode));
     findings.extend(shared.flat_map(|(_, file)| &file.paths).map(|(path, _)| Finding {

@@ -1,12 +1,12 @@
-//! What makes a directory too large for a copy, for the sentence that says so. Blocking.
+//! Finds what makes a directory too large for a copy, for the sentence that says so. Blocking.
 
 use std::path::{Path, PathBuf};
 
 use super::git::has_in_its_index;
 use super::prepare::jail_refused;
-use crate::base::limits::{COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HEAVY_FOLDERS_MAX, HEAVY_NAMED_MAX};
-use crate::domain::Failure;
-use crate::workspace::copy::NoCopy;
+use provost_base::limits::{COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HEAVY_FOLDERS_MAX, HEAVY_NAMED_MAX};
+use provost_domain::Failure;
+use provost_workspace::copy::NoCopy;
 
 /// The largest files of a directory, and the folder that has most in it.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) fn no_copy(why: &NoCopy, root: &Path, directory: &Path) -> Failure {
     }
     let mut heavy = Heavy { left: 2 * COPY_ENTRIES_MAX, ..Heavy::default() };
     heavy.look(directory);
-    let shown = |path: &Path| crate::workspace::path_text::of_path(path.strip_prefix(root).unwrap_or(path));
+    let shown = |path: &Path| provost_workspace::path_text::of_path(path.strip_prefix(root).unwrap_or(path));
     let (named, all) = if is_large {
         let named: Vec<String> =
             heavy.files.iter().map(|(size, path)| format!("{} ({size} bytes)", shown(path))).collect();

@@ -27,13 +27,13 @@ use tracing::Instrument as _;
 use super::ack::{Endpoint, sweep};
 use super::desk::Desk;
 use super::keeper;
-use crate::base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
-use crate::base::{EffectId, Json, TaskId, Timestamp};
-use crate::domain::command::Record;
-use crate::domain::view::View;
-use crate::domain::{Notice, State};
+use provost_base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
+use provost_base::{EffectId, Json, TaskId, Timestamp};
+use provost_domain::command::Record;
+use provost_domain::view::View;
+use provost_domain::{Notice, State};
 
-/// What is run for every notification.
+/// The command that runs for every notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HookCommand {
     /// For a login shell.
@@ -44,10 +44,10 @@ pub struct HookCommand {
     pub env: BTreeMap<String, String>,
 }
 
-/// What a hook is told: variables, and the whole of it for a file.
+/// The message for a hook: variables, and the whole of it as the content of a file.
 pub type Told = (Vec<(&'static str, String)>, String);
 
-/// What running hooks takes.
+/// The parts of the daemon that hooks need.
 pub struct HookParts {
     /// The command, as the configuration has it now.
     pub command: watch::Receiver<Option<Arc<HookCommand>>>,
@@ -55,7 +55,7 @@ pub struct HookParts {
     pub words: Box<dyn Fn(&Notice) -> Told + Send + Sync>,
     /// Folder for the private folders of notifications; ours alone, emptied at start.
     pub folder: PathBuf,
-    /// Where hooks begin.
+    /// The directory in which hooks begin: the workspace.
     pub root: PathBuf,
     /// The executable that calls [`keep_if_asked`](super::keep_if_asked) first.
     pub executable: PathBuf,
@@ -100,7 +100,7 @@ struct Known {
     over: CancellationToken,
 }
 
-/// What every hook shares.
+/// State that all hooks share.
 pub(super) struct Hooks {
     desk: Desk,
     parts: HookParts,
@@ -237,7 +237,7 @@ impl Hooks {
         process.arg(keeper::ARGUMENT).args(keeper::shell(&command.line)).current_dir(&self.parts.root);
         process.env_clear().env("PATH", keeper::USUAL_PATH).envs(taken_over(std::env::vars_os()));
         // A worker may have made what lies in the workspace; what is to be run there is named by its path.
-        if let Ok(path) = std::env::join_paths(crate::system::path_outside(&[&self.parts.root]))
+        if let Ok(path) = std::env::join_paths(provost_system::path_outside(&[&self.parts.root]))
             && !path.is_empty()
         {
             process.env("PATH", path);
@@ -306,7 +306,7 @@ impl Hooks {
 }
 
 impl End {
-    /// What there is to complain about.
+    /// The trouble that is logged; `None` for a run without any.
     fn trouble(&self) -> Option<String> {
         match self {
             End::Code(0) | End::Stopped => None,

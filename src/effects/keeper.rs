@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::process::waitpid;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, setsid, wait};
 
-use crate::base::limits::HOOK_END_MS_MAX;
+use provost_base::limits::HOOK_END_MS_MAX;
 
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";
@@ -78,7 +78,7 @@ fn keep(line: &[OsString]) -> i32 {
         std::process::exit(128 + Signal::KILL.as_raw());
     });
     if let Err(err) = minds {
-        // Nobody could order its end.
+        // Without this thread, the daemon could not order the hook's end.
         complain(&format!("{}: {err}", program.display()));
         end_all(group);
         let _ended = hook.wait();
@@ -133,8 +133,8 @@ struct Process {
 fn processes() -> impl Iterator<Item = Process> {
     let look_at = |pid: i32| {
         let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in parentheses and may contain anything; the last one closes it. State, parent, group and
-        // session follow.
+        // The name is in parentheses and may contain anything; the last one closes it. Behind it stand state,
+        // parent, group and session.
         let after = text.iter().rposition(|byte| *byte == b')')? + 1;
         let after = String::from_utf8_lossy(&text[after..]);
         let mut numbers = after.split_ascii_whitespace().skip(1).map(str::parse);
@@ -146,9 +146,9 @@ fn processes() -> impl Iterator<Item = Process> {
     pids.filter_map(look_at)
 }
 
-/// Ends what a keeper has left that was killed itself: its orphans are the daemon's then, and are known by the
-/// keeper's session, whose number nobody else gets as long as one of them lives. What they have started elsewhere
-/// comes after them. Blocks, at most [`HOOK_END_MS_MAX`].
+/// Ends what a killed keeper has left. Its orphans are the daemon's then. They are recognised by the keeper's
+/// session, whose number no other process gets as long as one of them lives. What they have started elsewhere
+/// is ended after them. Blocks, at most [`HOOK_END_MS_MAX`].
 #[cfg(target_os = "linux")]
 pub(super) fn end_orphans(keeper: u32) {
     let Ok(keeper) = i32::try_from(keeper) else { return };
@@ -175,7 +175,7 @@ pub(super) fn end_orphans(keeper: u32) {
     }
 }
 
-/// Elsewhere nobody's orphans are ours.
+/// On other systems orphans never become children of the daemon.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end_orphans(_keeper: u32) {}
 

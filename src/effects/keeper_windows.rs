@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::system::end_children_with_us;
+use provost_system::end_children_with_us;
 
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";

@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::prepare::jail_refused;
-use crate::base::limits::LINKS_FOLLOWED_MAX;
-use crate::domain::Failure;
-use crate::jail::{Missing, Place};
+use provost_base::limits::LINKS_FOLLOWED_MAX;
+use provost_domain::Failure;
+use provost_jail::{Missing, Place};
 
 /// Paths from the workspace.
 #[derive(Debug, Default)]

@@ -14,12 +14,12 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::desk::Desk;
 use super::prepare::jail_refused;
-use crate::base::JobId;
-use crate::domain::view::OneJob;
-use crate::domain::{Event, EventKind, Failure, JobEvent};
-use crate::engine::Listener;
-use crate::workspace::size_quota::Size;
-use crate::workspace::snapshot::Snapshot;
+use provost_base::JobId;
+use provost_domain::view::OneJob;
+use provost_domain::{Event, EventKind, Failure, JobEvent};
+use provost_engine::Listener;
+use provost_workspace::size_quota::Size;
+use provost_workspace::snapshot::Snapshot;
 
 /// A copy, and how large it was when it was made.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Copies {
         copies
     }
 
-    /// Waits until nobody else has the copy of a job.
+    /// Waits until no other run has the copy of a job.
     ///
     /// # Errors
     /// When that job is over.
@@ -66,7 +66,7 @@ impl Copies {
         if is_known { Ok(lent) } else { Err(over()) }
     }
 
-    /// One that nobody knows has been over for long.
+    /// A job that the core does not know has been over for long.
     async fn is_over(&self, job: &JobId) -> bool {
         let found = self.desk.look_at(OneJob(job.clone())).await;
         found.is_ok_and(|job| job.is_none_or(|job| job.state.is_over()))
@@ -102,7 +102,8 @@ impl Copies {
         }
     }
 
-    /// Without waiting for whoever has it.
+    /// Forgets the copy of a job that is over, and removes it as soon as no run has it.
+    /// Does not wait for that.
     fn forget(self: &Arc<Self>, job: &JobId) {
         if let Some(slot) = self.known().remove(job) {
             self.desk.tracker.spawn(remove(slot));
@@ -115,7 +116,7 @@ impl Copies {
     }
 }
 
-/// Once nobody has it any more.
+/// Removes a copy, once no run has it any more.
 async fn remove(slot: Slot) {
     let shared = slot.lock_owned().await.take();
     // Only a shutdown of the runtime cancels it, and the next start removes what is left.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::budget::Budget;
 use super::programs::{LOADED_FROM, OPTIONS_IN};
-use crate::base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
+use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
 
 /// What stands in a word for what is not known.
 const UNKNOWN: char = '\0';
@@ -17,7 +17,7 @@ const GO_ON: [&str; 16] = [
     "time", "until", "while",
 ];
 
-/// One word.
+/// One word of a command line, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Word {
     /// What of it is known: all of it, or its end.
@@ -35,7 +35,7 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
 }
 
-/// What is known of variables.
+/// The values of variables, as far as they are known.
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.

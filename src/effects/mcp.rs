@@ -21,12 +21,12 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 
 use super::result::{clip, requested_model};
-use crate::base::Ttl;
-use crate::base::limits::{
+use provost_base::Ttl;
+use provost_base::limits::{
     MCP_BYTES_MAX, MCP_GARBAGE_LINES_MAX, MCP_HANDSHAKE_MS_MAX, MCP_LINE_BYTES_MAX, REASON_LEN_MAX,
 };
-use crate::domain::Task;
-use crate::jail::{OurEnd, Profile, plain_text};
+use provost_domain::Task;
+use provost_jail::{OurEnd, Profile, plain_text};
 
 /// How long a server may take to close after its last answer.
 const CLOSING: Duration = Duration::from_secs(1);

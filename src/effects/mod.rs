@@ -11,8 +11,6 @@
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
-#[cfg(not(windows))]
-mod aside;
 mod budget;
 mod camera;
 mod capture;
@@ -25,7 +23,6 @@ mod errand;
 #[cfg(target_os = "linux")]
 mod gallery;
 mod git;
-mod ground;
 mod handoff;
 mod heavy;
 mod hook;

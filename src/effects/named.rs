@@ -1,6 +1,7 @@
-//! All that runs outside of every jail because something in a workspace names it: git's configuration and hooks, ours, settings
-//! that are read-only for workers, and links among them. One list, which the jail holds where a worker works in place, and which
-//! applies keep to where they bring what a worker has made elsewhere. Blocking: git is asked, and files are looked at.
+//! Lists all files that run outside of every jail because something in a workspace names them: git's
+//! configuration and hooks, ours, settings that are read-only for workers, and links among them. The jail
+//! holds the files of this list where a worker works in place; applies respect it where they bring what a
+//! worker has made elsewhere. Blocking: it asks git, and looks at files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,12 @@ use super::handoff::Before;
 use super::led::Led;
 use super::outside::{Outside, Seeker};
 use super::sockets::Surroundings;
-use crate::base::RepoPath;
-use crate::base::later::{self, Row, RunsOutside, Whose};
-use crate::base::limits::{PATH_LEN_MAX, SETTINGS_READ_MAX};
-use crate::jail::{Missing, find_place, is_repository_name};
-use crate::system;
-use crate::workspace::integrity_scan::Ground;
+use provost_base::RepoPath;
+use provost_base::later::{self, Row, RunsOutside, Whose};
+use provost_base::limits::{PATH_LEN_MAX, SETTINGS_READ_MAX};
+use provost_jail::{Missing, find_place, is_repository_name};
+use provost_system as system;
+use provost_workspace::integrity_scan::Ground;
 
 /// The user's own folder, for lines that name it.
 pub(super) fn home() -> PathBuf {
@@ -102,7 +103,7 @@ pub fn runs_outside(
     new: &[(RepoPath, String)],
 ) -> Result<RunsOutside, String> {
     let home = home();
-    // Nobody works there, so that nothing is left out.
+    // No worker works in this workspace here, so the seeker leaves nothing out.
     let mut seeker = Seeker::new(root, &home, Path::new(""));
     let own = own_repository(root);
     let named = by_git(own.as_deref(), &mut seeker)?;

@@ -1,12 +1,12 @@
 //! Makes the network access of a task from its grant: ports, and the proxy for hosts.
 
-use crate::base::Json;
-use crate::base::{Destination, TaskId};
-use crate::domain::command::Record;
-use crate::domain::{Network, Task, Tier};
-use crate::egress::{Grants, Outlets, Used, is_our_door, system_resolver};
-use crate::jail;
-use crate::vault::Credential;
+use provost_base::Json;
+use provost_base::{Destination, TaskId};
+use provost_domain::command::Record;
+use provost_domain::{Network, Task, Tier};
+use provost_egress::{Grants, Outlets, Used, is_our_door, system_resolver};
+use provost_jail as jail;
+use provost_vault::Credential;
 
 /// A way out of a jail that is being planned, and what it is called there.
 pub(super) struct Way {
@@ -14,8 +14,8 @@ pub(super) struct Way {
     pub(super) network: jail::Network,
 }
 
-/// Plans the way out of a task. `None` for one that was allowed no network. Blocking: it asks the kernel which ports
-/// are ours.
+/// Plans the way out of a task. `None` for one that was allowed no network. Blocking: it asks the kernel
+/// which ports belong to this daemon.
 ///
 /// # Errors
 /// A sentence, when what was allowed cannot be given.
@@ -69,7 +69,7 @@ const NOT_IN_LL: &str = "tier ll cannot keep a connection to the machine it is m
 /// Refuses a port at which this daemon has a door.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence for people, where the port is a door of this daemon's or that cannot be found out.
 pub fn not_ours(port: u16) -> Result<(), String> {
     match is_our_door(port) {
         Ok(false) => Ok(()),

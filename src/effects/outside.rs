@@ -1,8 +1,9 @@
-//! What command lines that run outside of every jail name in a workspace, and what scripts and settings that are named lead
-//! to in turn. Blocking: files are looked at and read, never run.
+//! Finds what command lines that run outside of every jail name in a workspace, and what the scripts and
+//! settings among those lead to in turn. Blocking: it looks at files and reads them, and never runs one.
 //!
-//! What is found is held read-only: the file that a line names, a folder that an interpreter loads modules from, and what
-//! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
+//! The jail holds what is found read-only: the file that a line names, a folder that an interpreter loads
+//! modules from, and what a script of a shell starts or reads. What a line names by something unknown
+//! (`$DIR/f`) is held by the end of its path.
 
 mod interpreters;
 
@@ -16,13 +17,14 @@ use super::lines::{Command, Variables, Word, commands, values};
 use super::programs::{
     ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
 };
-use crate::base::RepoPath;
-use crate::base::later::{Row, Whose, is_fetched, row_at};
-use crate::base::limits::{
+use provost_base::RepoPath;
+use provost_base::later::{Row, Whose, is_fetched, row_at};
+use provost_base::limits::{
     BASES_MAX, ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX, SETTINGS_READ_BYTES_MAX,
 };
-use crate::jail::Missing;
-use crate::system;
+use provost_jail::Missing;
+use provost_system as system;
+use provost_workspace::integrity_scan::Ground;
 
 /// How much of a text counts, and what becomes of what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +44,7 @@ enum Mode {
 enum Run {
     /// As a hook of git's.
     AsHook,
-    /// As a program.
+    /// As a program of its own.
     Itself,
     /// Read by a shell.
     ByShell,
@@ -50,7 +52,7 @@ enum Run {
     ByInterpreter,
 }
 
-/// What is found.
+/// All that was found, which is to be held read-only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outside {
     /// Files and folders, absolute.
@@ -63,19 +65,28 @@ pub(super) struct Outside {
     pub(super) told: BTreeSet<PathBuf>,
 }
 
+impl Outside {
+    /// Has a scan report changes of what cannot be held by its path.
+    pub(super) fn reported_by(&self, ground: &mut Ground) {
+        ground.report_files(&self.told);
+        ground.report_modules_in(&self.beside);
+        ground.report_ends(&self.ends);
+    }
+}
+
 /// What holds for the words of one command.
 #[derive(Clone, Copy)]
 struct Way<'b> {
-    /// Where it is started.
+    /// The directory in which the command starts.
     at: &'b Path,
-    /// Where its words may lie.
+    /// The directories from which its words may count.
     bases: &'b BTreeSet<PathBuf>,
     mode: Mode,
 }
 
 /// A look for what is named.
 pub(super) struct Seeker<'a> {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(super) root: &'a Path,
     home: &'a Path,
     /// Folders that a worker is to work in: neither they nor what holds them can be held.

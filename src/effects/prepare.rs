@@ -1,4 +1,5 @@
-//! From a task and its worker's profile to the plan of a jail. Blocking: it opens, hashes and copies files.
+//! Makes the plan of a jail from a task and its worker's profile. Blocking: it opens,
+//! hashes and copies files.
 //!
 //! It checks the facts of the permission again. It refuses a directory or program that has been replaced since: the
 //! permission was for the first one.
@@ -15,36 +16,36 @@ use super::network;
 use super::result::requested_model;
 use super::secrets;
 use super::shield::{Trying, shield};
-use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
-use crate::base::{Digest, Ttl};
-use crate::domain::command::Record;
-use crate::domain::{Failure, Task, Tier};
-use crate::egress::Outlets;
-use crate::jail::{
-    self, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved, Root,
-    Supervisor, find_place, resolve_program,
+use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
+use provost_base::{Digest, Ttl};
+use provost_domain::command::Record;
+use provost_domain::{Failure, Task, Tier};
+use provost_egress::Outlets;
+use provost_jail::{
+    self as jail, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved,
+    Root, Supervisor, find_place, resolve_program,
 };
-use crate::vault::Vault;
+use provost_vault::Vault;
 
 /// Names under which secrets travel; no worker gets them, whatever its profile says.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
-/// Where runs take place.
+/// The places and stores that runs use.
 pub(super) struct Place {
-    /// The workspace.
+    /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
     pub(super) grounds: Grounds,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
-    /// Where secrets for workers are kept.
+    /// The store of secrets for workers.
     pub(super) vault: Vault,
     /// Opens the way back to the daemon.
     pub(super) doors: Option<OpenDoor>,
-    /// Our own program.
+    /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
-    /// What plans are made for.
+    /// Whether plans are made for runs, or to be shown.
     pub(super) trying: Trying,
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::desk::Desk;
-use crate::domain::command::ReapLocks;
-use crate::domain::view::BoundLocks;
-use crate::domain::{Lock, ProcessMark};
-use crate::system::process_began;
+use provost_domain::command::ReapLocks;
+use provost_domain::view::BoundLocks;
+use provost_domain::{Lock, ProcessMark};
+use provost_system::process_began;
 
 /// How often processes are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -5,9 +5,9 @@
 #![forbid(unsafe_code)]
 
 use super::result::{End, Output, Run};
-use crate::base::Ttl;
-use crate::domain::Failure;
-use crate::jail::{Limits, Space, size};
+use provost_base::Ttl;
+use provost_domain::Failure;
+use provost_jail::{Limits, Space, size};
 
 /// Stands for an exit code that there is none of. DevIt 1.10.
 const CODE_UNKNOWN: i32 = -1;

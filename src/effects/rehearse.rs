@@ -10,28 +10,28 @@ use super::handoff::{Before, Compared};
 use super::prepare::{Place, Prepared, prepare_words};
 use super::reason::sentence;
 use super::shield::Trying;
-use crate::base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
-use crate::domain::{
+use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
+use provost_domain::{
     Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
     WorkerKind,
 };
-use crate::jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
-use crate::vault::Vault;
+use provost_jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+use provost_vault::Vault;
 
 /// The id that a worker sees as its task's.
 const ID: &str = "rehearsal";
 
 /// Of what the plan is to be.
 pub struct Rehearsal {
-    /// The worker.
+    /// The profile of the worker whose run is rehearsed.
     pub profile: Profile,
-    /// The workspace.
+    /// The top directory of the workspace.
     pub root: Root,
-    /// What no worker is ever shown.
+    /// The paths that no worker ever sees.
     pub grounds: Grounds,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
-    /// Where secrets for workers are kept.
+    /// The store of secrets for workers.
     pub vault: Vault,
     /// What it may reach over the network.
     pub network: Network,
@@ -47,7 +47,7 @@ pub struct Rehearsal {
 
 /// A plan, and what has to be held for as long as it is used.
 pub struct Rehearsed {
-    /// The plan.
+    /// The plan that a run would get now.
     pub plan: Plan,
     prepared: Prepared,
 }
@@ -55,7 +55,7 @@ pub struct Rehearsed {
 /// What a program has left in the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// What runs later, or leads out.
+    /// Files that run later, or links that lead out.
     pub handoff: Handoff,
     /// Repositories that it has made, and what they are called now, in words.
     pub made: Option<String>,

@@ -11,12 +11,12 @@ use super::compact;
 use super::reason::{code, limits_reached, reason, whole_seconds};
 use super::told;
 use super::usage::Usage;
-use crate::base::limits::{
+use provost_base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
-use crate::base::{Json, TaskId, Timestamp, Ttl};
-use crate::domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
-use crate::jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
+use provost_base::{Json, TaskId, Timestamp, Ttl};
+use provost_domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
+use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
 const TEXT_SUMMARY_MAX: usize = 240;
@@ -32,9 +32,9 @@ const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What was to be done.
+    /// The task, as it was when the run began.
     pub task: &'a Task,
-    /// By which worker.
+    /// The profile of the worker that ran.
     pub profile: &'a Profile,
     /// How it was confined; `None` when it never began.
     pub tier: Option<Tier>,
@@ -106,14 +106,14 @@ pub struct Output {
     pub stderr_dropped: u64,
 }
 
-/// The arguments of [`crate::domain::command::EndRun`] that a run decides.
+/// The arguments of [`provost_domain::command::EndRun`] that a run decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Completed, failed or cancelled.
     pub status: Status,
     /// What goes to those who wait for the task.
     pub report: Report,
-    /// Why it failed.
+    /// Why the task failed; `None` unless `status` says that it did.
     pub failure: Option<Failure>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,

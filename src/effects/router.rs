@@ -10,27 +10,27 @@ use super::desk::Desk;
 use super::desktop::{Desktop, DesktopParts};
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
-use crate::base::EffectId;
-use crate::domain::{Effect, Owed, Principal};
-use crate::engine::Engine;
+use provost_base::EffectId;
+use provost_domain::{Effect, Owed, Principal};
+use provost_engine::Engine;
 
-/// What carrying out effects takes.
+/// The parts of the daemon that effects need.
 pub struct Parts {
-    /// Where results go.
+    /// The engine, to which results go as commands.
     pub engine: Engine,
-    /// The daemon's own hand; it needs [`crate::domain::Scope::Host`].
+    /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
     pub host: Principal,
-    /// What running workers takes.
+    /// The parts that runs of workers need.
     pub workers: WorkerParts,
-    /// What running hooks takes.
+    /// The parts that hooks need.
     pub hooks: HookParts,
-    /// What telling the person takes.
+    /// The parts that notices need.
     pub desktop: DesktopParts,
     /// How pictures of the screen are taken, as the configuration has it now.
     pub camera: watch::Receiver<Arc<Camera>>,
 }
 
-/// Carries out effects until it is told to stop.
+/// Carries out effects until the daemon stops.
 pub struct Hands {
     desk: Desk,
 }

@@ -16,20 +16,20 @@ use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts}
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
-use crate::base::limits::HARVESTS_KEPT_DAYS;
-use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use crate::domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
-use crate::egress::{Open, Outlets};
-use crate::jail::{
+use provost_base::limits::HARVESTS_KEPT_DAYS;
+use provost_base::{EffectId, TaskId, Timestamp};
+use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
+use provost_domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
+use provost_egress::{Open, Outlets};
+use provost_jail::{
     Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
-use crate::workspace::orphaned_copies;
+use provost_workspace::orphaned_copies;
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
 
-/// One owed start.
+/// One run that is to start, and whose effect is pending.
 pub(super) struct Once {
     pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,
@@ -37,7 +37,7 @@ pub(super) struct Once {
     pub(super) order: Arc<Order>,
 }
 
-/// What a run waits for.
+/// The places that a run holds while it runs.
 struct Places<'a> {
     /// Its job's copy, if it works in that.
     copy: Option<Result<Lent, Failure>>,
@@ -68,7 +68,7 @@ struct Over {
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
-    /// What of it was kept.
+    /// The changes of it that were kept; `None` where none were to be.
     harvest: Option<Harvest>,
 }
 
@@ -83,7 +83,7 @@ impl Over {
     }
 }
 
-/// A run that an earlier daemon began and nobody saw end.
+/// Reports a run that an earlier daemon began, and whose end no daemon saw.
 pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) {
     let Ok(found) = workers.desk.look(&task).await else { return };
     let Some((found, _)) = found else { return workers.desk.settle(effect).await };
@@ -94,7 +94,8 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     let profile = profile_of(&workers, &found);
     let mut over = Over::of(End::Lost("daemon ended"), started);
     over.harvest = remains(&workers, &found, &profile).await;
-    // What was compared before the crash stays true; otherwise nobody knows what the workspace was like.
+    // A comparison from before the crash stays true; without one, it is not known what
+    // the workspace was like.
     let unseen = workers.left_unseen(&task);
     if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
         let unknown =
@@ -153,8 +154,8 @@ impl Once {
         }
     }
 
-    /// What few have first, so that one that is waited for keeps nobody else from running: its job's copy, then a
-    /// place of its worker's.
+    /// Waits for the places that the run needs, the scarcest first, so that a run that waits for one keeps no
+    /// other run from starting: its job's copy, then a place of its worker's.
     async fn places(&self) -> Places<'_> {
         let workers = &self.workers;
         let Ok(Some((task, _))) = workers.desk.look(&self.task).await else {
@@ -259,7 +260,7 @@ impl Once {
             before.into_iter().for_each(Before::finish);
         } else {
             let compare = move || {
-                // Without one, the worker had a copy that nobody gets to see.
+                // Without a look before it, the run had a copy of which nothing reaches the user.
                 let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
                 (compared, before)
             };
@@ -302,7 +303,7 @@ impl Once {
 
     /// What an agent has changed and answered is on the disk before its end is on record.
     async fn keep(&self, task: &Task, profile: &Profile, prepared: Prepared, over: Over) -> (Prepared, Over) {
-        // However it has ended: what it has done until then is whoever asked's to judge.
+        // However the run has ended: its asker judges what it has done until then.
         let has_run = !matches!(over.end, End::NotStarted(_));
         let Some(yields) = Yield::of(task, profile).filter(|_| has_run) else { return (prepared, over) };
         let keep = self.workers.keep.clone();
@@ -451,7 +452,7 @@ fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
-/// Puts on record what a run has left, before its end: whoever hears of the end hears of that too.
+/// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
 async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: Option<Watched>) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");

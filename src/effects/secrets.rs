@@ -1,12 +1,12 @@
 //! The secrets of a task: read from their store at the last moment, and only in the allowed form.
 
-use crate::base::{Json, TaskId};
-use crate::domain::command::Record;
-use crate::domain::{Credentials, Task};
-use crate::jail::{HomeFile, Profile};
-use crate::vault::{Credential, Delivery, Vault};
+use provost_base::{Json, TaskId};
+use provost_domain::command::Record;
+use provost_domain::{Credentials, Task};
+use provost_jail::{HomeFile, Profile};
+use provost_vault::{Credential, Delivery, Vault};
 
-/// What a run is given.
+/// The secrets that a run gets.
 #[derive(Default)]
 pub(super) struct Given {
     /// To be added to requests.

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::{AgentId, Ttl};
-use crate::jail::{Bounds, Copies, Git, ParseMode, Profile};
+use provost_base::{AgentId, Ttl};
+use provost_jail::{Bounds, Copies, Git, ParseMode, Profile};
 
 /// How long a command line may take when neither task nor policy says less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
 
 /// The system's shell with the goal, its output read as text; on Windows in a copy, since nothing else is offered there.
 pub fn shell_profile() -> Profile {
-    let (program, before) = crate::system::shell();
+    let (program, before) = provost_system::shell();
     let args = before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect();
     Profile {
         id: AgentId::parse("shell").expect("a constant that is a valid id"),

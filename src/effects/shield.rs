@@ -1,5 +1,5 @@
-//! What stays read-only in a task's directory besides the usual: repositories, what git's configuration names, settings
-//! that run later, and what our configuration adds. Blocking.
+//! Finds what stays read-only in a task's directory besides the usual: repositories, what git's configuration
+//! names, settings that run later, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -13,12 +13,12 @@ use super::named::{by_git, by_git_and_us, by_repository, by_settings, home, own_
 use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::sockets::{Surroundings, surroundings};
-use crate::base::RepoPath;
-use crate::base::later::{self, GitHooks};
-use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
-use crate::domain::{Failure, Tier};
-use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
-use crate::workspace::integrity_scan::Ground;
+use provost_base::RepoPath;
+use provost_base::later::{self, GitHooks};
+use provost_base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
+use provost_domain::{Failure, Tier};
+use provost_jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use provost_workspace::integrity_scan::Ground;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
@@ -41,7 +41,7 @@ impl Shield {
     }
 }
 
-/// What a plan is made for.
+/// The purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trying {
     /// For a program that is started.
@@ -87,7 +87,7 @@ pub(super) fn shield(
         Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
         Trying::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
     };
-    ground.add(&seeker.found);
+    seeker.found.reported_by(&mut ground);
     let (mut before, mut alone) = looked(&ground)?;
     let led = led(&before, &around, root, directory)?;
     let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
@@ -102,7 +102,7 @@ pub(super) fn shield(
     let mut more = ground.clone();
     more.protected.extend(found);
     more.protected.extend(led.paths());
-    more.add(&seeker.found);
+    seeker.found.reported_by(&mut more);
     if more != ground {
         // What links lead to matters as well.
         (before, alone) = looked(&more)?;
@@ -125,8 +125,8 @@ pub(super) fn shield(
     Ok(Shield { guards, sockets, repositories, hooks, before })
 }
 
-/// Has all repositories held that are there, and those places where submodules belong; answers which there are, and what
-/// holds them.
+/// Has all repositories held that are there, and those places where submodules belong. Returns the
+/// repositories, and what holds them.
 fn guard_repositories(
     before: &Before,
     root: &Place,
@@ -281,8 +281,8 @@ fn guards_of(
     Ok((guards, protected))
 }
 
-/// Whether a directory, or one that it lies in up to the workspace, is a repository's own: by its name, or by what is
-/// in it.
+/// Whether a directory, or one that it lies in up to the workspace, is a repository's own. Its name
+/// or its content tells.
 fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
     let own = directory.path().ancestors().take_while(|at| *at != root.path());
     own.into_iter().any(|at| {
@@ -310,8 +310,8 @@ fn no_link_leads_to(directory: &Path, below: &Path) -> bool {
     })
 }
 
-/// Looks around until no file of the directory is shared with anything outside, and says what is to be read-only for
-/// that.
+/// Looks around until no file of the directory is shared with anything outside. Returns what is to be
+/// read-only because of that.
 fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTreeSet<String>), Failure> {
     let mut held = BTreeSet::new();
     for _ in 0..UNSHARE_LOOKS_MAX {

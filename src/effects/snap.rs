@@ -20,9 +20,9 @@ use super::camera::{Backend, Camera};
 pub(super) use super::gallery::Taken;
 use super::prepare::worker_failed;
 use super::result::clip;
-use crate::base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
-use crate::domain::Failure;
-use crate::jail::{plain_text, resolve_program, start_penned};
+use provost_base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
+use provost_domain::Failure;
+use provost_jail::{plain_text, resolve_program, start_penned};
 
 /// Variables that such a program sees, and no others besides the folder for temporary files.
 const SEEN: [&str; 6] = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "LANG", "LANGUAGE"];
@@ -149,7 +149,7 @@ impl Camera {
         found.ok_or_else(|| format!("no screenshot backend is available; install {}", names.join(" or ")))
     }
 
-    /// On the daemon's `PATH`; nothing that everybody may write, and nothing that workers may.
+    /// Looks on the daemon's `PATH`, without folders that every user or a worker may write.
     fn find(&self, backend: Backend) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.variable("PATH")?).collect::<Vec<_>>();
         let paths = folders.into_iter().filter(|it| it.is_absolute()).map(|it| it.join(backend.name()));
@@ -202,7 +202,8 @@ fn run(name: &str, command: Command, writable: &Path, stopped: &PipeReader) -> R
     let mut said = Vec::new();
     let stderr = child.stderr.take();
     let ended = watch(&child, stderr, stopped, &mut said);
-    // Before the program is reaped: until then its number, and so its group's, is not given to anybody else.
+    // Before the program is reaped: until then its number, and so its group's, is not
+    // given to another process.
     let _gone_already = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait().map_err(|err| failed(format!("could not be waited for: {err}")))?;
     match ended.map_err(|err| failed(format!("could not be watched: {err}")))? {
@@ -219,8 +220,8 @@ enum Ended {
     Stopped,
 }
 
-/// Waits until the program ends, its time is over, or nobody wants it any more; keeps the beginning of what it
-/// says meanwhile.
+/// Waits until the program ends, its time is over, or no agent wants the picture any more. Keeps the
+/// beginning of what the program says meanwhile.
 fn watch(
     child: &Child,
     mut stderr: Option<ChildStderr>,

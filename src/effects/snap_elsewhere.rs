@@ -5,9 +5,9 @@ use std::io::PipeReader;
 
 use super::camera::Camera;
 use super::prepare::worker_failed;
-use crate::domain::{Failure, Picture};
+use provost_domain::{Failure, Picture};
 
-/// There are none.
+/// A picture that was taken; on these systems there never is one.
 #[derive(Debug)]
 pub(super) struct Taken(Infallible);
 
@@ -22,14 +22,14 @@ impl Taken {
 }
 
 impl Camera {
-    /// Refuses.
+    /// Refuses to take a picture, for want of a program.
     ///
     /// # Errors
-    /// Always.
+    /// Always: the sentence says that pictures are taken on Linux only.
     pub(super) fn snap(&self, _stopped: &PipeReader) -> Result<Taken, Failure> {
         Err(worker_failed("pictures of the screen are taken on Linux only in this version"))
     }
 
-    /// Nothing to do.
+    /// Does nothing: there are no pictures to remove.
     pub(super) fn sweep(&self) {}
 }

@@ -10,10 +10,10 @@ use rustix::fs::{Dir, FileType, Mode};
 use rustix::io::Errno;
 
 use super::named::row_of_settings;
-use crate::base::later;
-use crate::base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
-use crate::jail::{Place, is_repository_name};
-use crate::workspace::integrity_scan::{Stop, directory_flags, open_place};
+use provost_base::later;
+use provost_base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
+use provost_jail::{Place, is_repository_name};
+use provost_workspace::integrity_scan::{Stop, directory_flags, open_place};
 
 /// What was found in a workspace around a directory, from the workspace.
 #[derive(Debug, Default)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::jail::Place;
+use provost_jail::Place;
 
-/// What was found: nothing here.
+/// The findings, which are always empty here.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) sockets: Vec<Vec<u8>>,
@@ -13,7 +13,7 @@ pub(super) struct Surroundings {
     pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
-/// Finds none.
+/// Looks at nothing, and finds nothing.
 pub(super) fn surroundings(_root: &Place, _but: &Place) -> Result<Surroundings, String> {
     Ok(Surroundings::default())
 }

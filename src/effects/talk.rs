@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::mcp::Untold;
 use super::result::{End, Spoken};
-use crate::jail::Running;
+use provost_jail::Running;
 
 /// How long a worker that has answered may take to end by itself.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A conversation that is under way.
 pub(super) type Talk = Pin<Box<dyn Future<Output = Result<Value, Untold>> + Send>>;
 
-/// What has become of it.
+/// The conversation of a run, and its outcome once it is over.
 pub(super) struct Talking {
     talk: Option<Talk>,
     said: Option<Result<Value, Untold>>,

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::result::{KEPT_DEPTH_MAX, Reading, clip, depth};
-use crate::base::limits::REASON_LEN_MAX;
-use crate::domain::Failure;
-use crate::jail::plain_text;
+use provost_base::limits::REASON_LEN_MAX;
+use provost_domain::Failure;
+use provost_jail::plain_text;
 
 /// Reads a result: the most telling text in it, and all of it, cleaned.
 pub(super) fn read(result: &Value, most: usize) -> Reading {

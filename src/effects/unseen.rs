@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::handoff::put_out_of_force;
-use crate::base::TaskId;
-use crate::domain::Handoff;
-use crate::domain::artifact::shelf;
-use crate::jail::{Place, Repositories, find_place};
-use crate::system;
-use crate::workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_base::TaskId;
+use provost_domain::Handoff;
+use provost_domain::artifact::shelf;
+use provost_jail::{Place, Repositories, find_place};
+use provost_system as system;
+use provost_workspace::integrity_scan::{Entry, Ground, Survey};
 
 /// Ends the name of the folder of such files.
 const LOOKS: &str = "looks";

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::result::clip;
-use crate::jail::Used;
+use provost_jail::Used;
 
 const INPUT: [&str; 4] = ["input_tokens", "tokens_input", "prompt_tokens", "prompt_token_count"];
 const OUTPUT: [&str; 5] = [

@@ -7,7 +7,7 @@
 //! ```
 //! A burst becomes one report, scans take a small part of the time between them, and the number of reports is
 //! bounded; the last scan finds everything. Its run watches a task in the jail; a task of a collecting worker is
-//! watched for as long as that worker has it: [`Effect::WatchFiles`](crate::domain::Effect::WatchFiles).
+//! watched for as long as that worker has it: [`Effect::WatchFiles`](provost_domain::Effect::WatchFiles).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,20 +20,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::prepare::Place;
-use crate::base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
-use crate::base::{EffectId, TaskId, WatchPatterns};
-use crate::domain::command::NoteFiles;
-use crate::domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
-use crate::engine::Listener;
-use crate::jail;
-use crate::workspace::change_hints::{Hints, Queue, Wanted};
-use crate::workspace::file_watch::{Look, Watch, changes, listed};
+use provost_base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
+use provost_base::{EffectId, TaskId, WatchPatterns};
+use provost_domain::command::NoteFiles;
+use provost_domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
+use provost_engine::Listener;
+use provost_jail as jail;
+use provost_workspace::change_hints::{Hints, Queue, Wanted};
+use provost_workspace::file_watch::{Look, Watch, changes, listed};
 
 /// Between a hint and the look that follows, at first; doubled with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);
 const REST_LAST: Duration = Duration::from_secs(60);
-/// A look is followed by a rest of so many times its length, so that large directories cost a twentieth of one
-/// processor at most.
+/// The rest after a look takes so many times as long as the look, so that large directories cost a twentieth
+/// of one processor at most.
 const REST_PER_LOOK: u32 = 20;
 
 /// Everything that is watched.
@@ -198,7 +198,7 @@ impl Watchers {
 struct Session {
     desk: Desk,
     task: TaskId,
-    /// What an earlier daemon had seen.
+    /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,
     watch: Arc<Watch>,
     hints: Hints,

@@ -24,21 +24,21 @@ use super::run::{Once, lost};
 use super::shield::Trying;
 use super::unseen::{self, Unseen};
 use super::watcher::Watchers;
-use crate::base::{AgentId, EffectId, TaskId};
-use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
-use crate::vault::Vault;
-use crate::workspace::orphaned_copies;
+use provost_base::{AgentId, EffectId, TaskId};
+use provost_jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
+use provost_vault::Vault;
+use provost_workspace::orphaned_copies;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
 
-/// What running workers takes.
+/// The parts of the daemon that runs of workers need.
 pub struct WorkerParts {
     /// The workers of the configuration.
     pub profiles: Profiles,
-    /// The workspace.
+    /// The top directory of the workspace.
     pub root: Root,
-    /// What no worker is ever shown.
+    /// The paths that no worker ever sees.
     pub grounds: Grounds,
     /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
@@ -47,11 +47,11 @@ pub struct WorkerParts {
     pub doors: Option<OpenDoor>,
     /// Our own program, with which workers speak there.
     pub program: Option<PathBuf>,
-    /// Where secrets for workers are kept.
+    /// The store of secrets for workers.
     pub vault: Vault,
     /// How jails are started.
     pub supervisor: Supervisor,
-    /// Where output can be followed.
+    /// The board on which output can be followed.
     pub outputs: OutputBoard,
     /// Workers that may run at once; at least one. The others wait.
     pub concurrent: usize,
@@ -59,7 +59,7 @@ pub struct WorkerParts {
     pub keep: Keep,
 }
 
-/// What every run shares.
+/// State that all runs share.
 pub(super) struct Workers {
     pub(super) desk: Desk,
     pub(super) profiles: Profiles,

@@ -12,10 +12,10 @@ use tokio::time::timeout;
 
 use super::ledger::{Counted, Ledger};
 use super::ours::is_our_door;
-use crate::base::limits::EGRESS_MS_MAX;
-use crate::base::{Authority, Destination, Host, is_public};
+use provost_base::limits::EGRESS_MS_MAX;
+use provost_base::{Authority, Destination, Host, is_public};
 
-/// What a question about a name comes to.
+/// The answer to a question about a name, as a future.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Finds the addresses of a name.
@@ -65,7 +65,8 @@ impl Refused {
 /// Connects one run to what it may reach.
 pub(super) struct Dialer {
     granted: BTreeMap<Authority, Option<IpAddr>>,
-    /// Hosts that a secret is added for: with a key of its own a worker could make one of them somebody else's.
+    /// Hosts that a secret is added for. A worker cannot reach them in another way: with a key of its own, it
+    /// could use the host in another user's account.
     for_keys: BTreeSet<Authority>,
     resolver: Resolver,
     ledger: Ledger,
@@ -123,7 +124,8 @@ impl Dialer {
         self.connect(&to, &format!("loopback:{port}"), &addresses).await
     }
 
-    /// What may be connected to for a name. Nobody asks again after this.
+    /// The addresses to connect to for a name. The name is resolved here only, so that the checked address
+    /// is the one used.
     async fn addresses(&self, to: &Authority) -> Result<Vec<SocketAddr>, Refused> {
         let Some(pinned) = self.granted.get(to) else { return Err(Refused::NotGranted(to.to_string())) };
         let name = match (&to.host, pinned) {

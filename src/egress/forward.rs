@@ -20,7 +20,7 @@ pub(super) async fn forward(caller: Caller, port: u16) {
             if refused.is_final() {
                 way.dialer.ledger().refuse(&format!("loopback:{port}"));
             }
-            // The worker's program should see that nobody listens, as it would without a jail.
+            // The worker's program should see that no process listens, as it would without a jail.
             let _plain_end = stream.set_zero_linger();
         }
     }

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::Way;
 use super::dial::Refused;
-use crate::base::limits::{EGRESS_HEAD_BYTES_MAX, EGRESS_MS_MAX};
+use provost_base::limits::{EGRESS_HEAD_BYTES_MAX, EGRESS_MS_MAX};
 
 /// A body that passes through, or an answer of our own.
 pub(super) type Body = BoxBody<Bytes, hyper::Error>;

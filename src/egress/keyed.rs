@@ -17,8 +17,8 @@ use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
 use super::token::Token;
 use super::{Caller, TIME_MAX, Way};
-use crate::base::{Host, Secret};
-use crate::vault::{ByProxy, Credential, Upstream};
+use provost_base::{Host, Secret};
+use provost_vault::{ByProxy, Credential, Upstream};
 
 /// A secret that is added to requests, ready for use.
 pub(super) struct Keyed {

@@ -9,33 +9,33 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
+use provost_base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
 
-/// What was reached.
+/// One destination that a run has connected to, with its totals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reached {
     /// As it was granted: `host:port`, or a port of the loopback.
     pub to: Box<str>,
-    /// Connections.
+    /// How many connections were made.
     pub connections: u64,
-    /// Bytes sent there.
+    /// Bytes from the worker to the destination.
     pub sent: u64,
     /// Bytes that came back.
     pub received: u64,
 }
 
-/// What one run has used.
+/// The connections of one run, at its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Used {
-    /// What was reached, sorted.
+    /// The destinations that were reached, sorted.
     pub reached: Vec<Reached>,
     /// Attempts that were refused.
     pub refused: u64,
-    /// What they were for: the first few, cut short.
+    /// The destinations of refused attempts: the first few, cut short.
     pub refused_names: Vec<Box<str>>,
 }
 
-/// One destination's counts.
+/// The counts of one destination.
 #[derive(Default)]
 pub(super) struct Traffic {
     connections: AtomicU64,
@@ -52,7 +52,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// One more connection to a granted destination.
+    /// Counts one more connection to a granted destination.
     pub(super) fn connection(&self, to: &str) -> Arc<Traffic> {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let traffic = reached.entry(to.into()).or_default().clone();

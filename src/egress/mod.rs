@@ -36,9 +36,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
-use crate::base::{Authority, Destination};
-use crate::vault::{Credential, Delivery};
+use provost_base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
+use provost_base::{Authority, Destination};
+use provost_vault::{Credential, Delivery};
 
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};
@@ -57,7 +57,7 @@ const TIME_MAX: Duration = Duration::from_millis(EGRESS_MS_MAX);
 /// A pause after the system would not give a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What one run may reach.
+/// The destinations that one run may reach.
 #[derive(Clone, Default)]
 pub struct Grants {
     /// Ports of the host's loopback.
@@ -68,12 +68,12 @@ pub struct Grants {
     pub keyed: Vec<Credential>,
 }
 
-/// Who answers at a port inside.
+/// The service that answers at a port inside of the jail.
 #[derive(Clone)]
 enum Role {
     /// The host's own loopback, at the same port.
     Forward,
-    /// The proxy.
+    /// A proxy, which leads to the granted hosts.
     Proxy(Arc<Proxy>),
     /// One host, with a secret added.
     Keyed(Arc<Keyed>),
@@ -95,7 +95,7 @@ impl Outlets {
         let upstreams = grants.keyed.iter().filter_map(upstream_of).collect();
         let dialer = Arc::new(Dialer::new(&grants.hosts, upstreams, resolver));
         let mut roles: BTreeMap<u16, Role> = grants.ports.iter().map(|port| (*port, Role::Forward)).collect();
-        // A program that is told to leave the proxy alone for local addresses finds a granted one all the same.
+        // A program that does not use the proxy for local addresses still reaches a granted one.
         let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
         let local = local.filter(|it| !dialer.is_for_a_key(&it.authority));
         roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
@@ -111,7 +111,7 @@ impl Outlets {
         Ok(outlets)
     }
 
-    /// One more port, at which a secret is added.
+    /// Adds a port at which a secret is added to requests.
     fn add_key(&mut self, credential: &Credential) -> Result<(), String> {
         let Delivery::Proxy(by) = &credential.delivery else {
             return Err(format!("the secret `{}` is not for the proxy", credential.name));
@@ -152,7 +152,7 @@ impl Outlets {
         });
         for listener in listeners {
             let served = listener.local_addr().ok().and_then(|at| self.roles.get(&at.port()).cloned());
-            // A listener that nobody asked for is closed.
+            // A listener without a role is closed.
             if let Some(role) = served {
                 way.tasks.spawn(serve(way.clone(), listener, role));
             }
@@ -206,7 +206,7 @@ impl Drop for Open {
     }
 }
 
-/// What all connections of a run share.
+/// The parts that all connections of a run share.
 struct Way {
     dialer: Arc<Dialer>,
     places: Arc<Semaphore>,
@@ -214,7 +214,7 @@ struct Way {
     tasks: TaskTracker,
 }
 
-/// One connection of a worker.
+/// A connection of a worker, with the permit that counts it.
 struct Caller {
     stream: TcpStream,
     place: Arc<OwnedSemaphorePermit>,

@@ -16,7 +16,7 @@ use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
 use super::token::{Token, USER};
 use super::{Caller, Way};
-use crate::base::{Authority, BadAuthority};
+use provost_base::{Authority, BadAuthority};
 
 /// Where a request without a port goes.
 const HTTP_PORT: u16 = 80;
@@ -27,7 +27,7 @@ pub(super) struct Proxy {
     dialer: Arc<Dialer>,
 }
 
-/// What the requests of one connection share.
+/// The parts that the requests of one connection share.
 struct Shared {
     proxy: Arc<Proxy>,
     way: Arc<Way>,

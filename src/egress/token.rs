@@ -2,7 +2,7 @@
 
 use subtle::ConstantTimeEq as _;
 
-use crate::base::Secret;
+use provost_base::Secret;
 
 /// The user's name that goes with it where a scheme wants one.
 pub(super) const USER: &str = "run";
@@ -10,7 +10,7 @@ pub(super) const USER: &str = "run";
 /// Bytes of randomness; as text twice as many.
 const BYTES: usize = 24;
 
-/// The token.
+/// The token of one run; it has no `Debug`, so that no log can have it.
 pub(super) struct Token(Secret);
 
 impl Token {
@@ -21,7 +21,7 @@ impl Token {
         Ok(Self(Secret::new(text.into_bytes())))
     }
 
-    /// For the worker's environment.
+    /// The token as text, for the worker's environment.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(self.0.expose()).into_owned()
     }

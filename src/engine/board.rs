@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
-use crate::base::limits::AGENTS_MAX;
-use crate::base::{AgentId, Timestamp, Ttl};
+use provost_base::limits::AGENTS_MAX;
+use provost_base::{AgentId, Timestamp, Ttl};
 
 /// How long an empty queue is believed to be empty; also how often the engine hears of a sign of life.
 const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
@@ -30,7 +30,7 @@ impl Slot {
     }
 }
 
-/// All places.
+/// One place for each agent. Places that no door holds are dropped when there are too many.
 #[derive(Debug, Default)]
 pub struct Board(RwLock<HashMap<AgentId, Arc<Slot>>>);
 

@@ -10,16 +10,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::base::Timestamp;
-use crate::base::limits::CLOCK_FOLLOWS_PART;
-use crate::system;
+use provost_base::Timestamp;
+use provost_base::limits::CLOCK_FOLLOWS_PART;
+use provost_system as system;
 
 /// A source of time. The real one is a [`SteadyClock`]; tests turn theirs by hand.
 pub trait Clock: Send + Sync {
     /// The time now. The engine never lets it run backwards.
     fn now(&self) -> Timestamp;
 
-    /// What the system's clock shows, which may be another time.
+    /// The time of the system's clock, which may be another one.
     fn wall(&self) -> Timestamp {
         self.now()
     }
@@ -49,7 +49,7 @@ pub struct SteadyClock(Arc<Mutex<Steady>>);
 struct Steady {
     /// Boot time when it was looked at last.
     boot: Duration,
-    /// What this clock showed then, in nanoseconds since the epoch.
+    /// The time that this clock showed then, in nanoseconds since the epoch.
     nanos: i128,
 }
 

@@ -1,7 +1,7 @@
 //! Events as one encoder writes them: each is written once and handed to all readers of a door.
 //!
-//! A fan-out listens to the engine once, from its first reader on. Readers that fall behind find what they have missed in the store, so
-//! none of them waits for another, and none misses an event.
+//! A fan-out listens to the engine once, from its first reader on. Readers that fall behind read the events
+//! that they have missed from the store, so no reader waits for another, and none misses an event.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -12,12 +12,12 @@ use tokio::sync::broadcast::error::RecvError;
 use super::feed::stopped;
 use super::held::{Held, Large};
 use super::{Engine, Listener};
-use crate::base::EventSeq;
-use crate::base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRAMES_MAX};
-use crate::domain::Event;
-use crate::store::StoreError;
+use provost_base::EventSeq;
+use provost_base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRAMES_MAX};
+use provost_domain::Event;
+use provost_store::StoreError;
 
-/// What an encoder makes of an event.
+/// An encoder's form of an event.
 pub trait Frame: Send + Sync + 'static {
     /// How many bytes it takes.
     fn bytes(&self) -> usize;
@@ -25,20 +25,20 @@ pub trait Frame: Send + Sync + 'static {
 
 /// An event, and what an encoder has made of it.
 pub struct Encoded<F> {
-    /// The event.
+    /// The event as it was committed.
     pub event: Arc<Event>,
-    /// As it travels.
+    /// The encoder's form of it, shared by all readers.
     pub frame: F,
 }
 
-/// What readers are handed: an event as it was written, or that some were missed.
+/// An event for readers as it was encoded; `None` where some were missed.
 type Passing<F> = Option<Held<Encoded<F>>>;
 
 /// Events from now on, for one reader.
 pub struct Frames<F>(broadcast::Receiver<Passing<F>>);
 
 impl<F> Frames<F> {
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// When some were missed, which the reader finds in the store; or when the engine has stopped.

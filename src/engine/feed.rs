@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::{Engine, Listener};
-use crate::base::EventSeq;
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::domain::Event;
-use crate::store::StoreError;
+use provost_base::EventSeq;
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_domain::Event;
+use provost_store::StoreError;
 
 /// One subscriber's place in the log.
 pub struct Feed {

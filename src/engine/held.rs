@@ -1,10 +1,10 @@
-//! What is on its way to readers and may be taken back: large items, of which so many bytes are held for readers that have not had
-//! them yet.
+//! Items on their way to readers. The bytes of large ones have a bound: beyond it, the oldest are taken back
+//! from readers that have not read them yet, and those readers find them in the store.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
+use provost_base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
 
 type Slot<T> = Mutex<Option<Arc<T>>>;
 

@@ -9,11 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
-use crate::base::limits::POST_AGENTS_MAX;
-use crate::base::{PostSeq, Slug};
-use crate::domain::{PostChange, State};
+use provost_base::limits::POST_AGENTS_MAX;
+use provost_base::{PostSeq, Slug};
+use provost_domain::{PostChange, State};
 
-/// One inbox.
+/// The newest number of one inbox.
 #[derive(Debug, Default)]
 pub struct Letterbox {
     newest: AtomicU64,
@@ -30,7 +30,7 @@ impl Letterbox {
     }
 }
 
-/// All inboxes.
+/// The newest numbers of all inboxes, by slug, and the bell that wakes doors when one rises.
 #[derive(Debug, Default)]
 pub struct Letterboxes {
     boxes: RwLock<HashMap<Slug, Arc<Letterbox>>>,
@@ -62,7 +62,7 @@ impl Letterboxes {
         }
         let mut boxes = self.boxes.write().unwrap_or_else(PoisonError::into_inner);
         if boxes.len() >= 2 * POST_AGENTS_MAX {
-            // Those that are nobody's, and at which nobody waits.
+            // Those that belong to no agent, and at which no reader waits.
             boxes.retain(|_, it| it.taken.load(Ordering::Acquire) || Arc::strong_count(it) > 1);
         }
         boxes.entry(slug.clone()).or_default().clone()

@@ -1,7 +1,8 @@
-//! Events as they are committed, for those who listen now; bounded for those who do not keep up.
+//! Events as they are committed, for the listeners of this moment.
 //!
-//! A listener may be so many events behind, and large ones among them may have so many bytes together. A listener that is further
-//! behind has missed something, is told so, and finds it in the store.
+//! The number of events that a listener may be behind has a bound, and so have the bytes of the large
+//! ones among them. A listener that is further behind gets an error, and reads the events that it has
+//! missed from the store.
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::held::{Held, Large};
-use crate::base::limits::EVENTS_BUFFERED;
-use crate::domain::{Event, EventKind};
+use provost_base::limits::EVENTS_BUFFERED;
+use provost_domain::{Event, EventKind};
 
 type Passing = Held<Event>;
 
@@ -19,7 +20,8 @@ type Passing = Held<Event>;
 #[derive(Clone)]
 pub(super) struct Live {
     all: broadcast::Sender<Passing>,
-    /// The same without messages between agents. These may be thousands a second, and each wakes all who listen to it.
+    /// The same without messages between agents. These may be thousands a second, and each
+    /// wakes all its listeners.
     beside_posts: broadcast::Sender<Passing>,
 }
 
@@ -41,7 +43,7 @@ impl Live {
         Listener(self.beside_posts.subscribe())
     }
 
-    /// The one who tells, of whom there is one.
+    /// The sender of the events. The engine has the only one.
     pub(super) fn teller(&self) -> Teller {
         Teller { to: self.clone(), large: Large::default() }
     }
@@ -59,7 +61,7 @@ impl Live {
     }
 }
 
-/// What the engine tells listeners with.
+/// The engine's end, by which it sends events to listeners.
 pub(super) struct Teller {
     to: Live,
     large: Large<Event>,
@@ -83,7 +85,7 @@ impl Teller {
 pub struct Listener(broadcast::Receiver<Passing>);
 
 impl Listener {
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// When some were missed, or the engine has stopped.

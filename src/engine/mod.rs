@@ -33,16 +33,16 @@ pub use letterboxes::{Letterbox, Letterboxes};
 pub use live::Listener;
 use live::Live;
 
-use crate::base::limits::ENGINE_QUEUE_MAX;
-use crate::base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
-use crate::domain::command::{Collected, Locked};
-use crate::domain::post::{Owner, Post};
-use crate::domain::view::View;
-use crate::domain::{
+use provost_base::limits::ENGINE_QUEUE_MAX;
+use provost_base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_domain::command::{Collected, Locked};
+use provost_domain::post::{Owner, Post};
+use provost_domain::view::View;
+use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
     Settings, State, Tokens, Verb,
 };
-use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
+use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 pub use wait::Woken;
@@ -52,7 +52,7 @@ use worker::receiving::{self, Publisher};
 type Answered = Result<Answer<Reply>, Refusal>;
 type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
 
-/// What the thread is handed.
+/// A request to the engine's thread.
 enum Envelope {
     Command {
         who: Principal,
@@ -98,20 +98,20 @@ pub struct Engine {
     over: CancellationToken,
 }
 
-/// What there is to say of the store.
+/// The present problem of the store, if there is one.
 type Trouble = Arc<std::sync::Mutex<OfTheStore>>;
 
 #[derive(Default)]
 struct OfTheStore {
     /// Why it takes nothing, while it does not.
     trouble: Option<Box<str>>,
-    /// What a person should know though it takes everything.
+    /// A problem that a person should know though the store still takes every write.
     note: Option<Box<str>>,
 }
 
-/// A running engine.
+/// What the start of an engine gives to its caller.
 pub struct Started {
-    /// The handle.
+    /// The handle with which commands are submitted; clones share the one engine.
     pub engine: Engine,
     /// Effects to carry out from now on, in commit order.
     pub effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
@@ -340,7 +340,8 @@ impl Engine {
         self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble.clone()
     }
 
-    /// What a person should know of the store though it takes everything; none where all is well.
+    /// A problem of the store that a person should know though it still takes every write; `None`
+    /// where all is well.
     pub fn note(&self) -> Option<Box<str>> {
         self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note.clone()
     }
@@ -362,11 +363,11 @@ impl Engine {
     }
 
     /// Events since a cursor, then live; never skips one.
-    pub fn feed(&self, after: crate::base::EventSeq) -> Feed {
+    pub fn feed(&self, after: provost_base::EventSeq) -> Feed {
         Feed::new(self.clone(), after)
     }
 
-    /// What doors may look at without asking.
+    /// The board of empty queues, which doors read without asking the engine.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -429,7 +430,7 @@ impl Drop for Unread<'_> {
     }
 }
 
-/// What an answer gives to its caller, and what nobody else can have until that is undone.
+/// What an answer gives to its caller alone. It is given back when the caller has gone before the answer.
 enum Given {
     Mail(MailSeq),
     Lock(SymbolPath, Fence),

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::Engine;
-use crate::base::limits::STORE_READERS_MAX;
-use crate::store::{Reader, StoreError};
+use provost_base::limits::STORE_READERS_MAX;
+use provost_store::{Reader, StoreError};
 
 /// The connections that are not in use at the moment, and the turns to use one.
 pub(super) struct Readers {

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::Slug;
-use crate::base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
-use crate::domain::post::{Post, slug};
-use crate::domain::{Event, EventKind, Principal};
+use provost_base::Slug;
+use provost_base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
+use provost_domain::post::{Post, slug};
+use provost_domain::{Event, EventKind, Principal};
 
 /// A status that is on record, and who has said so.
 #[derive(PartialEq, Eq, Debug)]
@@ -29,9 +29,9 @@ pub(super) struct Said {
 /// The result of taking in a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// It is news, or there is no room.
+    /// The status is news, or there is no room.
     No,
-    /// It is.
+    /// It is the same again, and waits to be recorded.
     Yes,
     /// It is, and is the first that waits: the engine has to look within `REPEATS_TOLD_MS_MAX`.
     First,
@@ -39,7 +39,7 @@ pub(super) enum Taken {
     Many,
 }
 
-/// What agents say again.
+/// Repeats of statuses that wait to be recorded.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     inner: Mutex<Inner>,
@@ -141,7 +141,7 @@ pub(super) fn last_ones(said: &[Arc<Said>]) -> Vec<bool> {
     last
 }
 
-/// About what a status takes in memory.
+/// About how many bytes a status takes in memory.
 fn bytes(post: &Post) -> usize {
     let Post::Status { agent, status, files, message, cli, phase, detail } = post else { return usize::MAX };
     let texts = [message, cli, phase].into_iter().flatten().map(|it| it.len()).sum::<usize>();

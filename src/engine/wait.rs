@@ -4,7 +4,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Engine, Listener};
-use crate::domain::{Event, Refusal};
+use provost_domain::{Event, Refusal};
 
 /// Why a wait for an event has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

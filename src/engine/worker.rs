@@ -21,15 +21,15 @@ use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
 use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
-use crate::base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
-use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{Publish, ReleaseLock, Republish, SettleMail};
-use crate::domain::post::{Post, Source};
-use crate::domain::{
+use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
+use provost_base::{EffectId, TaskId, Timestamp};
+use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
+use provost_domain::post::{Post, Source};
+use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
     Tokens,
 };
-use crate::store::{Retention, Store, StoreError};
+use provost_store::{Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -38,19 +38,19 @@ const PRUNE_FIRST: Duration = Duration::from_secs(1);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// Between two bites, when nothing else happens.
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
-/// Rows pruned at a time, so that nobody waits for housekeeping.
+/// Rows pruned at a time, so that no command waits long for housekeeping.
 const PRUNE_BITE: u32 = 200;
 /// How long repeated statuses wait for more.
 const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
 
-/// What is owed to one caller once the batch is committed.
+/// An answer that one caller gets once the batch is committed.
 struct Waiting {
     who: Principal,
     reply: oneshot::Sender<Answered>,
     answer: Answered,
 }
 
-/// What doors may look at beside the thread.
+/// Facts that doors read without asking the thread.
 pub(super) type Boards =
     (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
 
@@ -67,7 +67,7 @@ pub(super) struct Worker {
     repeats: Arc<Repeats>,
     /// When those that wait have to be put on record.
     repeats_due: Option<Instant>,
-    /// Those that this batch puts on record.
+    /// Repeated statuses that this batch puts on record.
     repeated: Vec<Arc<Said>>,
     /// Messages that are answered before their commit.
     receiving: Receiving,
@@ -167,7 +167,8 @@ impl Worker {
             self.receiving.answer();
             let mut gave_back = false;
             for Waiting { who, reply, answer } in waiting.drain(..) {
-                // The peer may have hung up; its command stands all the same, but for what it was given.
+                // The peer may have hung up. Its command stands nevertheless; only what it was
+                // given is taken back.
                 if let Err(answer) = reply.send(answer)
                     && let Some(given) = Given::by(&answer)
                 {
@@ -231,7 +232,7 @@ impl Worker {
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated => {}
-            // Views wait for the commit, so that nobody sees what may still be rolled back.
+            // Views wait for the commit, so that no reader sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
                 let _ = reply.send(self.store.reader());
@@ -314,7 +315,8 @@ impl Worker {
         self.repeated.extend(taken);
     }
 
-    /// A message that nobody received waits for the next collection, and a lock of which nobody knows is free.
+    /// Handles answers whose callers have gone: the message waits for the next collection, and
+    /// the lock becomes free.
     fn take_back(&mut self, who: &Principal, given: Given) {
         match given {
             Given::Mail(seq) => {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::Gap;
 use super::{Edge, File, Graph, Target};
-use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use crate::base::{RepoPath, SymbolPath};
+use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use provost_base::{RepoPath, SymbolPath};
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
-    /// Files.
+    /// Files that the graph holds.
     pub files: usize,
     /// Symbols, each path of a file once.
     pub symbols: usize,
@@ -18,11 +18,11 @@ pub struct Size {
     pub edges: usize,
     /// Files that could not be read whole.
     pub broken: usize,
-    /// About how many bytes all of it takes.
+    /// About how many bytes the whole graph takes.
     pub bytes: usize,
 }
 
-/// What a name that somebody asked for is.
+/// The answer to a request for a symbol by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// These symbols, by their full paths.
@@ -57,7 +57,7 @@ impl Graph {
             let Some(file) = self.files.get(*number).filter(|it| it.outline.unread != Gap::Nothing) else {
                 return false;
             };
-            // Of what is imported, a call may go by another name.
+            // A call may use another name for an imported symbol.
             let imports = || file.links.iter().flatten().any(|it| asked.contains(it));
             asked.contains(number) || file.outline.may_lack(names) || imports()
         };
@@ -76,9 +76,9 @@ impl Graph {
         self.files.by_path.keys()
     }
 
-    /// Who calls a symbol, or something inside of it, from outside of it; of a constructor, who makes instances. The
-    /// file `?` stands for what was not found: who calls something of that name. One more than [`CALLERS_MAX`] at most, which
-    /// shows that there are more.
+    /// The callers of a symbol, or of a symbol inside of it, from outside of it; for a constructor, those
+    /// that make instances. The file `?` stands for what was not found: who calls something of that name. One
+    /// more than [`CALLERS_MAX`] at most, which shows that there are more.
     pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         if of.file().as_str() == UNKNOWN {
             return self.unresolved_callers(of.symbol());
@@ -87,8 +87,8 @@ impl Graph {
         let (asked, mut inside) = self.meant(file, of.symbol());
         for node in &asked {
             let it = &file.outline.nodes[*node as usize];
-            // Whoever makes an instance runs the constructor.
-            if it.kind == crate::syntax::Kind::Constructor {
+            // A caller that makes an instance runs the constructor.
+            if it.kind == provost_syntax::Kind::Constructor {
                 inside.extend(it.parent);
             }
         }
@@ -109,8 +109,8 @@ impl Graph {
         found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
-    /// What a symbol calls, and what is inside of it, in the order in which it is called first. What was not found is
-    /// `?:name`.
+    /// The symbols that a symbol, or one inside of it, calls, in the order of first calls. What was
+    /// not found is `?:name`.
     pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         let Some((_, file)) = self.file(of.file()) else { return Vec::new() };
         let (asked, inside) = self.meant(file, of.symbol());
@@ -121,8 +121,8 @@ impl Graph {
         called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX + 1).collect()
     }
 
-    /// What some symbols of a file call, and what is inside of them, in the order of first calls. Each is asked for by
-    /// its full path, with a number by which the answer names it.
+    /// The symbols that some symbols of a file, or ones inside of them, call, in the order of first calls.
+    /// Each is asked for by its full path, with a number by which the answer names it.
     pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
         let Some((_, file)) = self.file(path) else { return Vec::new() };
         let mut asked: BTreeMap<u32, u32> = BTreeMap::new();
@@ -145,7 +145,7 @@ impl Graph {
         calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX + 1).collect()
     }
 
-    /// Who calls something of this name that was not found.
+    /// The callers of a symbol of this name that was not found.
     pub fn unresolved_callers(&self, callee: &str) -> Vec<SymbolPath> {
         let mut found = BTreeSet::new();
         for file in self.files.slots.iter().flatten() {
@@ -158,7 +158,7 @@ impl Graph {
         found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
-    /// Which symbols of a file somebody means.
+    /// The symbols of a file that a request means.
     pub fn asked(&self, of: &SymbolPath) -> Asked {
         if of.file().as_str() == UNKNOWN {
             return Asked::Found(vec![of.clone()]);
@@ -246,7 +246,7 @@ impl Graph {
 fn are_near(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let most = 2.min(a.len().max(b.len()) / 3);
-    // The classic table, of which one row is kept.
+    // The classic table of edit distances; only its current row is kept.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
@@ -259,7 +259,7 @@ fn are_near(a: &str, b: &str) -> bool {
     row[b.len()] <= most
 }
 
-/// A symbol as others name it; none for names with control characters, which nobody can ask for.
+/// A symbol as others name it; none for names with control characters, which no request can have.
 fn name(file: &File, node: u32) -> Option<SymbolPath> {
     SymbolPath::of(file.path.clone(), file.outline.path(node)).ok()
 }

@@ -18,13 +18,13 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::base::RepoPath;
-use crate::base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use ask::{Asked, Size};
 pub use lang::is_settings;
 use lang::{Settings, rules_at};
 use modules::keys_of;
 pub use outline::Outline;
+use provost_base::RepoPath;
+use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 use resolve::Resolver;
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 
@@ -37,16 +37,17 @@ pub struct Graph {
     waiting: BTreeMap<Arc<str>, BTreeSet<u32>>,
     /// Files whose edges depend on what another file shows.
     dependants: BTreeMap<u32, BTreeSet<u32>>,
-    /// Files whose imports are to be followed anew, and those whose calls are.
+    /// Files whose imports have to be followed again, and those whose calls have to be.
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
-    /// Edges that somebody else has found out, by the file of the caller: callers, and what they call.
+    /// Edges that a caller of the graph has found out by other means, by the file of the calling symbol.
     told: BTreeMap<RepoPath, Vec<Told>>,
     edges: usize,
     bytes: usize,
 }
 
-/// A symbol of a file that somebody has found to call another: its path, and the file and path of the other.
+/// An edge that was found out by other means: the path of the calling symbol, and the file and path
+/// of the called one.
 pub type Told = (Box<str>, RepoPath, Box<str>);
 
 /// Files by number and by path.
@@ -68,12 +69,12 @@ struct File {
     deps: Vec<u32>,
 }
 
-/// That a symbol calls something.
+/// A call of one symbol by another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Edge {
     caller: u32,
     target: Target,
-    /// By its name alone.
+    /// Whether the target was found by its name alone.
     guess: bool,
 }
 
@@ -93,7 +94,7 @@ pub enum Full {
     /// There are [`GRAPH_FILES_MAX`] already.
     #[error("more than {GRAPH_FILES_MAX} source files")]
     Files,
-    /// They take [`GRAPH_BYTES_MAX`] already.
+    /// The files take [`GRAPH_BYTES_MAX`] already.
     #[error("more than {} MiB of names and calls", GRAPH_BYTES_MAX >> 20)]
     Bytes,
 }
@@ -195,7 +196,7 @@ impl Graph {
         }
     }
 
-    /// Forgets a file.
+    /// Forgets a file, and looks again at the files that depend on it.
     pub fn remove(&mut self, path: &RepoPath) {
         let Some(number) = self.files.by_path.remove(path) else { return };
         self.forget_edges_into(number);
@@ -223,8 +224,8 @@ impl Graph {
         }
     }
 
-    /// Takes in edges from one file that somebody else has found out: symbols, and the files and symbols that they
-    /// call. None to forget them.
+    /// Takes in edges from one file that were found out by other means: symbols, and the files and symbols
+    /// that they call. `None` forgets them.
     pub fn tell(&mut self, path: &RepoPath, edges: Option<Vec<Told>>) {
         let before = match edges {
             Some(edges) => self.told.insert(path.clone(), edges),
@@ -235,19 +236,19 @@ impl Graph {
         }
     }
 
-    /// Files about which somebody has told edges.
+    /// How many files have edges that were found out by other means.
     pub fn files_told(&self) -> usize {
         self.told.len()
     }
 
-    /// Forgets all edges that somebody has told.
+    /// Forgets all edges that were found out by other means.
     pub fn forget_told(&mut self) {
         for path in std::mem::take(&mut self.told).into_keys() {
             self.unresolved.extend(self.files.at(path.as_str()));
         }
     }
 
-    /// Edges that lead into a file point to symbols by number; whoever has such edges is looked at again.
+    /// Edges that lead into a file point to symbols by number, so files with such edges are looked at again.
     fn forget_edges_into(&mut self, number: u32) {
         for dependant in self.dependants.get(&number).cloned().unwrap_or_default() {
             if let Some(file) = self.files.get_mut(dependant) {
@@ -363,7 +364,7 @@ impl Graph {
         }
     }
 
-    /// What others have found out goes before guesses, and before what was not found.
+    /// Edges that were found out by other means go before guesses, and before calls without a known target.
     fn add_told(&self, number: u32, told: &[Told], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
         let Some(outline) = self.files.outline(number) else { return };
         for (caller, path, callee) in told {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lang::{Rules, rules};
 use super::words::{Word, Words, Writer};
-use crate::syntax::{
+use provost_syntax::{
     Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
 };
 
@@ -19,7 +19,7 @@ pub struct Outline {
     pub(super) nodes: Box<[Node]>,
     /// Modules that are named, each once.
     pub(super) specs: Box<[Word]>,
-    /// What is known by a name because it is imported, in the order of names.
+    /// Imported names with their meaning, in the order of names.
     pub(super) bindings: Box<[Binding]>,
     /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
     pub(super) stars: Box<[(u32, u32)]>,
@@ -30,16 +30,16 @@ pub struct Outline {
     pub(super) unread: Gap,
 }
 
-/// What of a file may be missing.
+/// The parts of a file that may be missing.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Gap {
     Nothing,
-    /// What has to do with these names.
+    /// Facts about these names may be missing.
     Beside(Box<[Word]>),
     Anything,
 }
 
-/// A symbol.
+/// A symbol, without its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
     pub(super) path: Word,
@@ -52,7 +52,7 @@ pub(super) struct Node {
     pub(super) instance: Option<Word>,
 }
 
-/// What of a module is meant.
+/// The part of a module that is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
     Name(Word),
@@ -71,7 +71,7 @@ pub(super) struct Binding {
     pub(super) within: Option<u32>,
     /// Whether another one of the same name may be the one that counts.
     pub(super) either: bool,
-    /// Its place among the imports of the file.
+    /// The place of the import among those of the file.
     pub(super) at: u32,
 }
 
@@ -99,11 +99,11 @@ pub(super) struct Use {
 /// How to find what is called. A guess is the only member of this file that has the name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Way {
-    /// It is this one.
+    /// The symbol of this number in the file.
     Here(u32),
     /// A bare name that this file does not define.
     Bare,
-    /// A name behind others of which the first is not defined here.
+    /// A name behind others, the first of which is not defined here.
     Path { path: Word, guess: Option<u32> },
     /// A member of a class of this file, which has it from a class elsewhere if at all.
     Member { of: u32, guess: Option<u32> },
@@ -118,7 +118,7 @@ pub(super) enum Way {
 }
 
 impl Outline {
-    /// What is worth keeping of a reading.
+    /// The parts of a reading that the graph keeps.
     pub fn of(reading: &Reading) -> Self {
         let mut maker = Maker::new(reading);
         reading.imports.iter().enumerate().for_each(|(at, import)| maker.import(at, import));
@@ -243,7 +243,7 @@ impl Outline {
             && self.words.agree(&other.words, self.shown_words)
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes the outline takes.
     pub fn weight(&self) -> usize {
         let bases: usize = self.nodes.iter().map(|node| size_of_val(&*node.bases)).sum();
         size_of::<Self>()
@@ -265,16 +265,16 @@ struct Maker<'a> {
     reading: &'a Reading,
     words: Writer,
     nodes: Vec<Node>,
-    /// Of the nodes, in order.
+    /// The paths of the nodes, in their order.
     paths: Vec<&'a str>,
-    /// From the reading's symbols to nodes.
+    /// The node of each of the reading's symbols.
     node_of: Vec<u32>,
     specs: Vec<Word>,
     spec_of: BTreeMap<Box<str>, u32>,
     bindings: Vec<(Box<str>, Binding)>,
     stars: Vec<(u32, u32)>,
     exports: Vec<Offer>,
-    /// By import of the reading: its module.
+    /// The module of each import of the reading.
     modules: Vec<u32>,
 }
 
@@ -346,7 +346,7 @@ impl<'a> Maker<'a> {
         self.modules.push(module);
         let or_module = rules(self.reading.language).or_module;
         let within = import.within.map(|symbol| self.node_of[symbol as usize]);
-        let passed_on = import.form == crate::syntax::ImportForm::ReExport;
+        let passed_on = import.form == provost_syntax::ImportForm::ReExport;
         for name in &import.names {
             let take = match &name.imported {
                 Imported::Name(name) => Take::Name(self.words.word(name)),

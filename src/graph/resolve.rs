@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{Binding, Offered, Outline, Take, Use, Way};
 use super::{Edge, Files, Target};
-use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use crate::syntax::Kind;
+use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
+use provost_syntax::Kind;
 
-/// Imports of one name of which each may be the one that counts, which are looked at.
+/// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
 
-/// What a name stands for.
+/// The thing that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Value {
     Symbol { file: u32, node: u32 },
     Module(u32),
 }
 
-/// What is found along a path of names.
+/// The result of following a path of names.
 enum Along {
     Found(Value),
     /// The first name is imported from outside the repository, or from where nothing is.
@@ -36,7 +36,8 @@ pub(super) struct Resolver<'g> {
     /// Other files that were looked at.
     deps: BTreeSet<u32>,
     steps_left: u32,
-    /// Of imports of which each may be the one that counts, which is taken, and how many there were.
+    /// Where several imports of a name may be the one that counts: the number of the one that is tried, and
+    /// how many there are.
     which: usize,
     alternatives: usize,
     /// Modules whose stars were gone through for one name, with the names that were looked for in each.
@@ -66,7 +67,7 @@ impl<'g> Resolver<'g> {
         (edges, self.deps.into_iter().collect())
     }
 
-    /// What is called; where one of several imports counts, what each of them leads to, as guesses.
+    /// The targets of a call; where one of several imports counts, the target by each of them, as guesses.
     fn targets(&mut self, one: &Use) -> Vec<(Target, bool)> {
         (self.which, self.alternatives, self.steps_left) = (0, 1, RESOLVE_STEPS_MAX);
         let first = self.target(one);
@@ -156,7 +157,7 @@ impl<'g> Resolver<'g> {
         }
     }
 
-    /// What runs when a value is called.
+    /// The function that runs when a value is called.
     fn called(&mut self, value: Value) -> Option<Target> {
         match value {
             Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
@@ -231,7 +232,7 @@ impl<'g> Resolver<'g> {
         Along::Found(value)
     }
 
-    /// What an import of a file stands for, unless a star behind it takes the same name in.
+    /// The thing that an import of a file stands for, unless a star behind it takes the same name in.
     fn last_bound(&mut self, file: u32, binding: &Binding, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
         if outline.rules().stars_bind && binding.within.is_none() {
@@ -245,7 +246,7 @@ impl<'g> Resolver<'g> {
         self.bound(file, binding, depth)
     }
 
-    /// What an import of a file stands for.
+    /// The thing that an import of a file stands for.
     fn bound(&mut self, file: u32, binding: &Binding, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         let outline = self.files.outline(file)?;
@@ -260,14 +261,14 @@ impl<'g> Resolver<'g> {
         })
     }
 
-    /// What a module offers under a name.
+    /// The thing that a module offers under a name.
     fn export(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         let outline = self.outline_of(file)?;
         (outline.rules().export)(self, file, outline, name, depth)
     }
 
-    /// What stands behind an export of a file.
+    /// The thing that stands behind an export of a file.
     pub(super) fn offered(
         &mut self,
         file: u32,
@@ -285,7 +286,7 @@ impl<'g> Resolver<'g> {
         }
     }
 
-    /// What a name stands for at the top of a file: what an import has put there, or a symbol.
+    /// The thing that a name stands for at the top of a file: an import, or a symbol.
     pub(super) fn at_top(
         &mut self,
         file: u32,
@@ -308,7 +309,7 @@ impl<'g> Resolver<'g> {
         (outline.rules().through_stars)(self, file, outline, name, depth)
     }
 
-    /// What a module offers under a name to a star of another one.
+    /// The thing that a module offers under a name to a star of another one.
     pub(super) fn through_star(&mut self, file: u32, spec: u32, name: &str, depth: u32) -> Option<Value> {
         let module = self.files.link(file, spec)?;
         let outline = self.outline_of(module)?;
@@ -318,7 +319,7 @@ impl<'g> Resolver<'g> {
         self.export(module, name, depth)
     }
 
-    /// What a module or a symbol has under a name.
+    /// The member of a module or a symbol that has this name.
     pub(super) fn member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         match of {

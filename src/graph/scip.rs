@@ -3,23 +3,23 @@
 //!
 //! <https://github.com/sourcegraph/scip/blob/main/scip.proto>
 
-use crate::base::limits::SCIP_OCCURRENCES_MAX;
+use provost_base::limits::SCIP_OCCURRENCES_MAX;
 
-/// An index.
+/// An index, as far as the graph uses it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Index<'a> {
     /// The program that made it, and its version.
     pub tool: String,
-    /// Its files.
+    /// The files that the index is about.
     pub documents: Vec<Document<'a>>,
 }
 
-/// One file.
+/// One file of an index, with the names in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Document<'a> {
-    /// From the root of what was indexed.
+    /// The path, from the root of the indexed project.
     pub path: &'a str,
-    /// In what characters are counted.
+    /// The unit in which characters are counted.
     pub unit: Unit,
     /// The names in it.
     pub occurrences: Vec<Occurrence<'a>>,
@@ -33,20 +33,20 @@ pub enum Unit {
     /// Code units of UTF-16. Indexes that do not say it mean this.
     #[default]
     Utf16,
-    /// Code points.
+    /// Code points of Unicode, whatever their encoding.
     Points,
 }
 
 /// A name in a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Occurrence<'a> {
-    /// Its line, from 0.
+    /// The line of the name, from 0.
     pub line: u32,
     /// Where it begins in its line.
     pub start: u32,
     /// Where it ends; in another line if that is not known here.
     pub end: Option<u32>,
-    /// What it stands for.
+    /// The symbol that the name stands for, as the index names it.
     pub symbol: &'a str,
     /// Whether it is defined here.
     pub defines: bool,
@@ -55,7 +55,7 @@ pub struct Occurrence<'a> {
 /// Why bytes are no index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoIndex {
-    /// They end, or go on, where they must not.
+    /// A field ends, or goes on, where it must not.
     #[error("it is not a SCIP index, or cut off")]
     Malformed,
     /// More than [`SCIP_OCCURRENCES_MAX`] names.
@@ -63,7 +63,7 @@ pub enum NoIndex {
     TooMany,
 }
 
-/// Reads an index.
+/// Reads the fields that the graph uses, and skips all others.
 ///
 /// # Errors
 /// [`NoIndex`].
@@ -138,7 +138,7 @@ fn occurrence(bytes: &[u8]) -> Result<Option<Occurrence<'_>>, NoIndex> {
     Ok((!found.symbol.starts_with("local ") && !found.symbol.is_empty()).then_some(found))
 }
 
-/// What is no text names nothing.
+/// Reads a text; bytes that are none give an empty one.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ pub(super) struct Word(u32);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Words {
     text: Box<str>,
-    /// Where each ends.
+    /// The byte at which each word ends; the next one begins there.
     ends: Box<[u32]>,
 }
 
@@ -34,7 +34,7 @@ impl Words {
     }
 }
 
-/// Collects words.
+/// Collects the words of one file, each once.
 #[derive(Default)]
 pub(super) struct Writer {
     text: String,

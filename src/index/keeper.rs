@@ -11,14 +11,14 @@ use super::known::Known;
 use super::read::Stamp;
 use super::walk::{Depth, Listing, Walk};
 use super::watch::{News, Watch};
-use crate::base::RepoPath;
-use crate::base::limits::{
+use provost_base::RepoPath;
+use provost_base::limits::{
     INDEX_ALONE_MAX, INDEX_LOOK_EVERY_MS, INDEX_SETTLE_STEP, WATCH_QUIET_MS, WATCH_WAIT_MS_MAX,
 };
-use crate::graph::is_settings;
-use crate::system;
+use provost_graph::is_settings;
+use provost_system as system;
 
-/// What a look around has found.
+/// The findings of a look around.
 #[derive(Default)]
 struct Found {
     /// Files that are there, and not as they were.
@@ -42,7 +42,7 @@ impl Keeper {
         Self { index, root, files_max, watch: None, scip: None }
     }
 
-    /// Until the index is stopped.
+    /// Reads until the index is stopped.
     pub(super) fn run(mut self, woken: &Receiver<()>) {
         system::lower_priority();
         match Watch::begin(&self.root, &self.index.0.bell) {
@@ -166,8 +166,8 @@ impl Keeper {
             self.forget_folder(gone);
         }
         if !gone.is_empty() {
-            // One that was renamed is watched under both names at first, and with the old one the new one is let go.
-            // Looking at everything watches everything anew.
+            // One that was renamed is watched under both names at first, and with the old one the new one is
+            // let go. A look at everything sets every watch again.
             self.index.0.bell.ring(|news| news.everything = true);
         }
         let missing = found.missing;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use super::Index;
 use super::read::{Content, Stamp, content, stamp};
 use super::walk::{is_hidden, is_ignored, is_of_interest};
-use crate::base::RepoPath;
-use crate::base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
-use crate::graph::{Full, Outline, is_settings};
-use crate::syntax::{Patience, Reading, language_of};
+use provost_base::RepoPath;
+use provost_base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Full, Outline, is_settings};
+use provost_syntax::{Patience, Reading, language_of};
 
 /// The files that the index has.
 #[derive(Default)]
@@ -19,25 +19,25 @@ pub(super) struct Known {
     /// Folders that are looked at.
     pub(super) folders: BTreeSet<RepoPath>,
     tickets: u64,
-    /// Who has last found a file gone.
+    /// The ticket of the thread that has last found a file gone.
     last_gone: u64,
     /// Why the last file did not fit.
     pub(super) full: Option<Full>,
 }
 
-/// Which content of a file it has.
+/// The content of a file that the index has.
 #[derive(Clone, Debug)]
 struct Version {
-    /// None if somebody else has read it, or if it was too young to tell.
+    /// `None` if the thread of a request has read the file, or if it was too young to tell.
     stamp: Option<Stamp>,
-    /// Of the one who has read it.
+    /// The ticket of the thread that has read it.
     ticket: u64,
-    /// What was read, to be recognised by.
+    /// The reading that was taken in, to recognise it.
     reading: Weak<Reading>,
 }
 
 impl Known {
-    /// A number for somebody who begins to read. Whoever has begun later sees what is at least as new.
+    /// A number for a thread that begins to read. A thread with a higher number sees what is at least as new.
     pub(super) fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
@@ -99,7 +99,7 @@ pub(super) fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
 }
 
 impl Index {
-    /// Reads a file anew if it is not as it was; whether it was not.
+    /// Reads a file again if it is not as it was; whether it was not.
     pub(super) fn catch_up(&self, path: &RepoPath) -> bool {
         if !is_of_interest(path.as_str()) {
             return false;
@@ -111,7 +111,7 @@ impl Index {
             return false;
         }
         let listed = !self.0.on || self.known(|known| known.is_listed(path));
-        // Somebody asks about a new file before the system has told of it.
+        // A request may ask about a new file before the system has told of it.
         if !listed && (!self.known(|known| known.looks_at(path)) || is_ignored(&self.0.root, path)) {
             return false;
         }
@@ -127,7 +127,7 @@ impl Index {
         match self.read_source(path, ticket) {
             Put::Changed => true,
             Put::Same => false,
-            // Found gone by somebody else, meanwhile; if it is back, they will hear of it.
+            // Another thread has found it gone meanwhile. Should the file be back, the system tells of that.
             Put::TooLate => self.read_source(path, self.known(Known::ticket)) == Put::Changed,
         }
     }
@@ -142,7 +142,7 @@ impl Index {
             }
             // It is known, and nothing of it.
             Ok(Content::TooLarge(stamp)) => {
-                let reading = crate::syntax::read(language, &[], &Patience::endless());
+                let reading = provost_syntax::read(language, &[], &Patience::endless());
                 self.put(
                     path,
                     ticket,
@@ -217,7 +217,7 @@ impl Index {
                 if graph.holds(path, &outline) {
                     return Put::Same;
                 }
-                // What somebody else has found out was about what it contained before.
+                // Edges that were found out by other means were about what the file contained before.
                 graph.tell(path, None);
                 known.full = graph.put(path, outline).err().or(known.full);
                 Put::Changed
@@ -226,7 +226,7 @@ impl Index {
     }
 }
 
-/// What a file was found to say.
+/// The facts of a file that the index takes in.
 pub(super) struct Found {
     outline: Arc<Outline>,
     reading: Weak<Reading>,
@@ -238,13 +238,13 @@ impl Found {
     }
 }
 
-/// What became of something that was handed in.
+/// The result of taking in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Put {
     /// The graph is another one now.
     Changed,
     /// The graph had it already, or something newer.
     Same,
-    /// Some file was found gone since, maybe this one.
+    /// A file was found gone since, maybe this one.
     TooLate,
 }

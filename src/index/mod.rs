@@ -24,12 +24,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::broadcast;
 
-use crate::base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
-use crate::base::{RepoPath, SymbolPath};
-use crate::graph::{Asked, Graph, Size};
-use crate::syntax::{Cache, Reading};
 use keeper::Keeper;
 use known::{Found, Known, Put};
+use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
+use provost_base::{RepoPath, SymbolPath};
+use provost_graph::{Asked, Graph, Size};
+use provost_syntax::{Cache, Reading};
 use seen::Files;
 pub use seen::{Moved, Sight, Way};
 use watch::Bell;
@@ -63,7 +63,7 @@ struct Progress {
     /// How often everything was looked at.
     looks: u64,
     busy: bool,
-    /// What the first look took, in milliseconds.
+    /// Duration of the first look, in milliseconds.
     took_ms: Option<u64>,
     watching: bool,
     missing: Vec<String>,
@@ -73,7 +73,7 @@ struct Progress {
 /// A `.scip` index that is used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scip {
-    /// What made it.
+    /// The program that made it, and its version.
     pub tool: String,
     /// Files for which it is used.
     pub files: usize,
@@ -83,10 +83,10 @@ pub struct Scip {
     pub edges: usize,
 }
 
-/// What there is, and how good it is.
+/// The size of the graph, and how complete it is.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct State {
-    /// How much.
+    /// How much the graph holds.
     pub size: Size,
     /// Whether everything that is to be read has been.
     pub complete: bool,
@@ -94,16 +94,16 @@ pub struct State {
     pub missing: Vec<String>,
     /// Whether changes are told by the system. Otherwise files are looked at now and then.
     pub watching: bool,
-    /// What reading everything for the first time took, in milliseconds; none while it goes on.
+    /// Duration of the first reading of all files, in milliseconds; `None` while it goes on.
     pub took_ms: Option<u64>,
-    /// The index that somebody else has made, if there is one.
+    /// The index of another program that is used, if there is one.
     pub scip: Option<Scip>,
 }
 
 /// How the repository is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether at all. If not, only files that somebody asks about are known.
+    /// Whether the repository is read at all. If not, only files that requests ask about are known.
     pub on: bool,
     /// Source files that are read at most.
     pub files_max: usize,
@@ -178,7 +178,7 @@ impl Index {
         self.ask(|graph| graph.callees_of(path, symbols))
     }
 
-    /// Which symbols somebody means.
+    /// The symbols of a file that a request means.
     pub fn asked(&self, of: &SymbolPath) -> Asked {
         self.ask(|graph| graph.asked(of))
     }
@@ -198,7 +198,7 @@ impl Index {
         self.0.on && self.lock_progress().busy
     }
 
-    /// What there is by now.
+    /// The size and completeness at this moment.
     pub fn state(&self) -> State {
         let Progress { busy, took_ms, watching, mut missing, scip, .. } = self.lock_progress().clone();
         if !self.0.on {
@@ -227,8 +227,8 @@ impl Index {
         }
     }
 
-    /// Takes in what somebody has just read of a file; whether the file is one that the index has. Quick. If it is not
-    /// known yet, the thread looks whether it is to be.
+    /// Takes in a reading that a request has just made of a file; whether the file is one that the index has.
+    /// Quick. If it is not known yet, the thread looks whether it is to be.
     pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         let (ticket, listed, same) =
             self.known(|known| (known.ticket(), known.is_listed(path), known.is_of(path, reading)));
@@ -248,8 +248,8 @@ impl Index {
         true
     }
 
-    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first, and nobody is
-    /// at work on it.
+    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first,
+    /// and no thread is at work on it.
     pub fn is_ready(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         self.0.known.try_lock().is_ok_and(|known| known.is_of(path, reading))
             && self.0.graph.try_read().is_ok_and(|graph| graph.is_settled())
@@ -285,7 +285,7 @@ impl Index {
     }
 
     fn tell(&self, paths: Vec<RepoPath>) {
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = self.0.changed.send(paths.into());
     }
 }

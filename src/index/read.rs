@@ -4,17 +4,18 @@ use std::io::{self, Read as _};
 
 use cap_std::fs::{Dir, Metadata};
 
-use crate::base::RepoPath;
-use crate::base::limits::SOURCE_BYTES_MAX;
-use crate::system::reading_without_waiting;
+use provost_base::RepoPath;
+use provost_base::limits::SOURCE_BYTES_MAX;
+use provost_system::reading_without_waiting;
 
-/// What tells one content of a file from the next, without reading it.
+/// Metadata that tell one content of a file from the next, without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     len: u64,
     /// When it was written, in nanoseconds.
     pub(super) written: i128,
-    /// Inode, and second and nanosecond of the last change, where systems have them; nobody can set the latter.
+    /// Inode, and second and nanosecond of the last change, where systems have them; no program
+    /// can set the latter.
     id: (u64, i64, i64),
 }
 
@@ -70,7 +71,7 @@ pub(super) fn stamp(root: &Dir, path: &RepoPath) -> io::Result<Option<Stamp>> {
     Ok(meta.is_file().then(|| Stamp::of(&meta)))
 }
 
-/// What a file contains.
+/// The content of a file, or why it was not read.
 pub(super) enum Content {
     /// Everything, and the stamp that it had.
     Bytes(Vec<u8>, Stamp),
@@ -82,7 +83,7 @@ pub(super) enum Content {
 
 /// Reads a file of at most `most` bytes. A pipe's other end is not waited for.
 pub(super) fn content(root: &Dir, path: &RepoPath, most: usize) -> io::Result<Content> {
-    // A link that somebody has put there instead is followed beneath the root alone.
+    // A link that another program has put there instead is followed beneath the root alone.
     let file = match root.open_with(path.as_str(), &reading_without_waiting()) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Content::Nothing),

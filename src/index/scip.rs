@@ -10,24 +10,24 @@ use std::sync::atomic::Ordering;
 
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
-use crate::base::RepoPath;
-use crate::base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
-use crate::graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
-use crate::syntax::{Patience, Reading, language_of};
+use provost_base::RepoPath;
+use provost_base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
+use provost_syntax::{Patience, Reading, language_of};
 
-/// Its name.
+/// The name of the file at the root.
 pub(super) const NAME: &str = "index.scip";
 
 /// Where things are defined, by their names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
 
-/// A file of which the index can be believed.
+/// A file that has not changed since the index was made, so that the index is right about it.
 struct Believed<'a> {
     path: RepoPath,
     bytes: Vec<u8>,
     reading: Arc<Reading>,
     document: &'a Document<'a>,
-    /// Where lines begin.
+    /// The byte at which each line begins.
     lines: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Index {
             return;
         }
         *seen = found;
-        self.graph(crate::graph::Graph::forget_told);
+        self.graph(provost_graph::Graph::forget_told);
         self.progress(|it| {
             it.scip = None;
             it.missing.retain(|why| !why.starts_with(NAME));

@@ -9,35 +9,35 @@ use std::sync::PoisonError;
 use super::Index;
 use super::known::{bounds, is_directly_in};
 use super::read::Stamp;
-use crate::base::RepoPath;
-use crate::base::limits::SEEN_FILES_MAX;
+use provost_base::RepoPath;
+use provost_base::limits::SEEN_FILES_MAX;
 
-/// What has become of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// It was not there before.
     Created,
-    /// It was written.
+    /// It was written, or replaced by another file.
     Changed,
     /// It is not there any more.
     Deleted,
 }
 
-/// A file of which something has become.
+/// A file that was made, changed or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sight {
-    /// Which.
+    /// The file, relative to the root.
     pub path: RepoPath,
-    /// What.
+    /// The kind of change.
     pub way: Way,
 }
 
 /// A file that was renamed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// What it was called.
+    /// The path that it had.
     pub from: RepoPath,
-    /// What it is called now.
+    /// The path that it has now.
     pub to: RepoPath,
 }
 
@@ -93,7 +93,7 @@ impl Files {
     ) -> Vec<Sight> {
         let mut sights = Vec::new();
         let mut lost: Vec<RepoPath> = gone.iter().flat_map(|it| self.in_folder(it, true)).collect();
-        // Of a look that was cut short, nobody knows what is missing.
+        // After a look that was cut short, it is not known which files are missing.
         if whole {
             lost.extend(self.in_folder(folder, all));
         }
@@ -135,7 +135,7 @@ impl Index {
         let sights = files.take_over(folder, all, gone, found, whole);
         drop(files);
         if !is_first && !sights.is_empty() {
-            // Nobody may be looking.
+            // There may be no receiver.
             let _ = self.0.seen.send(sights.into());
         }
     }

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cap_std::fs::Dir;
 
 use super::read::{Stamp, text};
-use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
-use crate::base::{IgnoreRules, RepoPath};
-use crate::graph::is_settings;
-use crate::syntax::language_of;
+use provost_base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
+use provost_base::{IgnoreRules, RepoPath};
+use provost_graph::is_settings;
+use provost_syntax::language_of;
 
-/// Never of interest, also where nobody ignores them.
+/// Folders that are never of interest, even where no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 
-/// What there is, at or below a folder.
+/// The files and folders at or below a folder.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) files: BTreeMap<RepoPath, Stamp>,
@@ -35,13 +35,13 @@ pub(super) fn is_of_interest(path: &str) -> bool {
 /// How far to look.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What is directly in a folder, and all of folders that are new.
+    /// The entries of a folder, and everything below folders that are new.
     One,
-    /// Everything below it.
+    /// Everything below the folder.
     All,
 }
 
-/// A look around.
+/// A look around, from one folder down.
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Dir,
     /// How many files may be found.
@@ -51,7 +51,7 @@ pub(super) struct Walk<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What `.gitignore` files say, from the root down.
+/// The patterns of `.gitignore` files, from the root down.
 #[derive(Clone, Default)]
 struct Rules(IgnoreRules);
 

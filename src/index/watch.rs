@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::base::RepoPath;
-use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::RepoPath;
+use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
-/// What has happened since it was last asked for.
+/// The changes since the last request for them.
 #[derive(Default, Debug)]
 pub(super) struct News {
     /// Folders with something in them that has changed.
@@ -150,6 +150,6 @@ fn note(news: &mut News, root: &Path, path: &Path) {
         news.rules.insert(folder.clone());
     }
     news.folders.insert(folder);
-    // It may be a folder itself, of which something was told that does not concern the one around it.
+    // It may be a folder itself, with a change that does not concern the folder around it.
     news.folders.insert(path);
 }

@@ -1,4 +1,4 @@
-//! How much one worker may use of everything, and which part of the system holds it to that.
+//! Limits of what one worker may use, and the part of the system that enforces each.
 //!
 //! There is no unset limit: each has a number, and zero is refused. Some are walls, which the kernel keeps at
 //! every moment (resource limits of a process, the size of a temporary file system). Others are watched: the
@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Tier;
-use crate::base::Ttl;
-use crate::base::limits::OUTPUT_BYTES_MAX;
+use provost_base::Ttl;
+use provost_base::limits::OUTPUT_BYTES_MAX;
 
 /// Bounds of one worker. Each is always set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ pub enum Space {
     Entries,
     /// Directories in directories, deeper than can be watched.
     Depth,
-    /// Temporary files.
+    /// Bytes in the worker's private folder for temporary files.
     Temporary,
 }
 

@@ -83,9 +83,9 @@ pub enum Step {
     Program,
     /// What the supervisor looks after while the worker runs.
     Watch,
-    /// Standard input.
+    /// Giving the worker its standard input.
     Input,
-    /// Resource limits.
+    /// Setting the limits of resources.
     Limits,
     /// No setuid program gives privileges.
     NoNewPrivileges,
@@ -101,7 +101,7 @@ pub enum Step {
     Token,
     /// The job object that holds the worker's processes (`job`).
     Job,
-    /// Executing the program.
+    /// Executing the worker's program, the last step.
     Execute,
 }
 
@@ -313,7 +313,7 @@ pub(super) enum Said {
     /// The worker runs. `layers` is what holds it. If the supervisor cannot do it any more, `first`, the process
     /// with which all others end, is to be waited for, and the folder `scratch` is to be removed.
     Ready { layers: Vec<String>, first: i32, scratch: Option<std::path::PathBuf> },
-    /// Nothing runs.
+    /// A step of building the jail has failed; nothing runs, and nothing ran.
     Refused(SetupError),
     /// Nothing runs any more.
     Ended(Ended),

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::PATH_LEN_MAX;
-use crate::system;
+use provost_base::limits::PATH_LEN_MAX;
+use provost_system as system;
 
 /// Names taken over from the daemon's own environment when they are set there.
 const TAKEN_OVER: [&str; 12] = [

@@ -1,7 +1,7 @@
-//! What systems say differently about open files.
+//! Differences between systems about open files, under one name for each function.
 #![forbid(unsafe_code)]
 
-pub(super) use crate::system::identity;
+pub(super) use provost_system::identity;
 pub(super) use system::{may_be_executed, may_be_written_by_all, open, path_of, stamp};
 
 #[cfg(unix)]
@@ -11,28 +11,28 @@ mod system {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::{Path, PathBuf};
 
-    /// Opens a file or directory for reading, without waiting for a pipe's other end and without taking a
-    /// terminal over.
+    /// Opens a file or directory for reading. It does not wait for a pipe's other end, and
+    /// takes no terminal over.
     pub(in super::super) fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
     }
 
-    /// When the file last changed, by the kernel's own account, which nobody can set back.
+    /// When the file last changed, by the kernel's own account, which no program can set back.
     pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
         (meta.ctime(), meta.ctime_nsec())
     }
 
-    /// Whether anybody may execute it.
+    /// Whether any user may execute it.
     pub(in super::super) fn may_be_executed(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o111 != 0
     }
 
-    /// Whether everybody may write it.
+    /// Whether every user may write it.
     pub(in super::super) fn may_be_written_by_all(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o002 != 0
     }
 
-    /// Where an open file is now.
+    /// The path at which an open file is now.
     #[cfg(target_os = "linux")]
     pub(in super::super) fn path_of(file: &File, _asked: &Path) -> io::Result<PathBuf> {
         use std::os::fd::AsRawFd;
@@ -43,7 +43,7 @@ mod system {
         Ok(path)
     }
 
-    /// Where an open file was found.
+    /// The path at which an open file was found.
     #[cfg(not(target_os = "linux"))]
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
         asked.canonicalize()
@@ -80,8 +80,8 @@ mod system {
         false
     }
 
-    /// Where an open file was found.
+    /// The path at which an open file was found.
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
-        crate::system::real_path(asked)
+        provost_system::real_path(asked)
     }
 }

@@ -1,14 +1,14 @@
 //! What stays read-only inside of a workspace that a worker may change, and what stands in for it where missing.
 //!
-//! Listed here is git's; what else runs on the host without anybody meaning to run it (by opening the folder in an
-//! editor, by entering it with a shell, by using an agent there) is in the table of [`later`](crate::base::later). A
-//! missing file of that table is stood in for by a directory: git does not see an empty one, and would commit an empty
-//! file.
+//! This file lists what is git's. The table of [`later`](provost_base::later) has what else runs on the host
+//! although no person means to run it: when a folder is opened in an editor, entered with a shell, or used by
+//! an agent. A missing file of that table is stood in for by a directory: git does not see an empty one, and
+//! would commit an empty file.
 #![forbid(unsafe_code)]
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::RepoPath;
+use provost_base::RepoPath;
 
 /// Seconds of the time of modification of a placeholder: "provost" on the keys of a telephone.
 pub const PLACEHOLDER_MTIME: i64 = 7_768_678;
@@ -49,7 +49,7 @@ pub enum Git {
 }
 
 impl Git {
-    /// What stays read-only of a repository.
+    /// The paths of a repository that stay read-only.
     pub(super) fn guards(self) -> &'static [(&'static str, Missing)] {
         match self {
             Git::Read => &[(".git", Missing::Directory)],

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize as _;
 
-use crate::base::RepoPath;
+use provost_base::RepoPath;
 
 /// One file. What is in it is secret: it is never shown, and wiped when this is dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

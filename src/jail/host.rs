@@ -10,7 +10,7 @@ use super::plan::Tier;
 /// One thing that a jail needs or could use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What it is.
+    /// A short name, such as the kernel's or a layer's, for a list.
     pub name: &'static str,
     /// Whether it is there.
     pub works: bool,
@@ -18,7 +18,7 @@ pub struct Finding {
     pub note: String,
 }
 
-/// What this host offers.
+/// The means of this host for confining workers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSupport {
     /// User namespaces, Landlock, system call filter, control groups, kernel.
@@ -32,7 +32,7 @@ pub struct HostSupport {
 pub struct KnownOpen {
     /// Its name in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
     pub attempt: &'static str,
-    /// What a worker can do there.
+    /// The action that a worker can take there.
     pub what: &'static str,
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::bounds::Limits;
 use super::host::KnownOpen;
 use super::plan::Plan;
-use crate::base::Digest;
+use provost_base::Digest;
 
 const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
     KnownOpen { attempt, what }
@@ -36,7 +36,7 @@ pub const OPEN_IN_JOB: [KnownOpen; 7] = [
 /// What a job object holds a worker to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobLimits {
-    /// Processes at once.
+    /// How many processes may run at the same time.
     pub processes: u32,
     /// Memory committed by one process, in bytes.
     pub process_bytes: usize,
@@ -60,8 +60,8 @@ pub fn job_limits(limits: &Limits) -> JobLimits {
     }
 }
 
-/// The identity that may write in a worker's folder and is nobody's. The folder's own name, which is not used
-/// twice, makes it.
+/// The identity that may write in a worker's folder, and that no account has. It is made from the folder's
+/// own name, which is not used twice.
 pub fn folder_identity(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     let digest =

@@ -29,7 +29,7 @@ use super::launch::{Exit, ExitReason, GROUPS_VARIABLE, Groups, Handle, Running, 
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
-use crate::base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
+use provost_base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
 
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(
@@ -99,7 +99,7 @@ fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)
     Ok((child, UnixStream::from_std(ours)?))
 }
 
-/// Reads one stream to its end, faster than anyone can write it and into bounded memory.
+/// Reads one stream to its end, faster than any worker can write it and into bounded memory.
 fn reader(
     from: Option<impl AsyncRead + Unpin + Send + 'static>,
     stream: Stream,
@@ -268,7 +268,8 @@ impl Keeper {
             kill_supervisor(&mut self.child).await;
         }
         for reader in &mut self.readers {
-            // Nobody holds the other end any more, so what is left to read is short; but who reads it may be slow.
+            // No process holds the other end any more, so what is left to read is short; but
+            // its reader may be slow.
             if self.output.is_paced() {
                 let _read = (&mut *reader).await;
             } else if timeout(Duration::from_millis(JAIL_END_MS_MAX), &mut *reader).await.is_err() {

@@ -15,7 +15,7 @@ use super::control::{HandedOver, Request, SetupError, Step, frame};
 use super::keeper::start;
 use super::output::LiveOutput;
 use super::plan::{Entrance, Plan};
-use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
+use provost_base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
 
 /// How the supervisor is started: which executable has it.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self::at(crate::system::this_program())
+        Self::at(provost_system::this_program())
     }
 }
 
@@ -107,7 +107,7 @@ impl Supervisor {
         self.user
     }
 
-    /// The executable.
+    /// The program that runs as the supervisor.
     pub fn executable(&self) -> &Path {
         &self.executable
     }
@@ -141,7 +141,7 @@ pub enum ExitReason {
 /// How a worker ended. When one has this, no process of the worker is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exit {
-    /// Why.
+    /// What has ended the worker.
     pub reason: ExitReason,
     /// Processes that outlived the worker's first one and had to be killed. Counted in tier `ll`; in `ns` the
     /// kernel ends them with the namespace, uncounted.
@@ -177,12 +177,13 @@ impl Running {
         &self.output
     }
 
-    /// The listeners of the jail's own network, for whoever answers there. The worker waits until somebody does.
+    /// The listeners of the jail's own network, for the part of the daemon that answers there. A worker that
+    /// connects waits until that part accepts.
     pub fn take_outlets(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.outlets)
     }
 
-    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](crate::base::limits::JAIL_GRACE_MS); where
+    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); where
     /// that cannot be told, at once. Returns at once; [`Running::wait`] tells when it has come.
     pub fn ask_to_end(&mut self) {
         // It may have ended already.

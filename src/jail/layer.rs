@@ -30,11 +30,11 @@ pub enum Layer {
     NoNewPrivileges,
     /// Every capability dropped for good.
     Capabilities,
-    /// Resource limits.
+    /// The limits of resources that the plan names.
     Limits,
     /// Descriptors that the daemon left open are closed.
     Descriptors,
-    /// The environment is made anew.
+    /// The worker's environment has the plan's variables, and none of the daemon's.
     Environment,
     /// A session without a terminal.
     Session,

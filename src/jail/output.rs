@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::base::TaskId;
-use crate::base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
+use provost_base::TaskId;
+use provost_base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
 
 /// A chunk grows up to this many bytes before the next one begins.
 const CHUNK_BYTES: usize = 16 << 10;
@@ -22,9 +22,9 @@ const CHUNK_COST: usize = 64;
 /// Which of the two streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stream {
-    /// Standard output.
+    /// The worker's standard output.
     Out,
-    /// Standard error.
+    /// The worker's standard error.
     Err,
 }
 
@@ -33,7 +33,7 @@ pub enum Stream {
 pub struct Chunk {
     /// How many bytes, of both streams, came before.
     pub at: u64,
-    /// Where they were written.
+    /// The stream to which the worker wrote them.
     pub stream: Stream,
     /// As they came; not necessarily text, and not safe to show as they are.
     pub bytes: Vec<u8>,
@@ -48,7 +48,7 @@ impl Chunk {
         self.bytes.len() + CHUNK_COST
     }
 
-    /// What lies at `from` and after.
+    /// The part at `from` and behind it.
     fn since(&self, from: u64) -> Chunk {
         let skipped =
             usize::try_from(from.saturating_sub(self.at)).unwrap_or(usize::MAX).min(self.bytes.len());
@@ -205,7 +205,7 @@ impl Capture {
         let kept = streams.iter().flat_map(|kept| kept.head.iter().chain(&kept.tail));
         let mut later: Vec<&Chunk> = kept.filter(|chunk| chunk.end() > offset).collect();
         later.sort_by_key(|chunk| chunk.at);
-        // A cursor behind the end was never given: the end is told.
+        // A cursor behind the end was never given out: the page says where the end is.
         let (mut chunks, mut next, mut size) = (Vec::new(), offset.min(self.total), 0);
         for chunk in later {
             if size >= OUTPUT_PAGE_BYTES_MAX {
@@ -226,7 +226,7 @@ pub struct Page {
     pub chunks: Vec<Chunk>,
     /// The cursor for the next question.
     pub next: u64,
-    /// Nothing will follow.
+    /// Whether no output will follow.
     pub finished: bool,
 }
 
@@ -284,7 +284,7 @@ impl LiveOutput {
         }
     }
 
-    /// Nobody reads any more; nothing waits for it from now on.
+    /// Has the worker go on although its reader has stopped reading.
     pub fn let_go(&self) {
         self.has_been_read(u64::MAX);
     }
@@ -314,7 +314,7 @@ impl LiveOutput {
         self.changed.notify_waiters();
     }
 
-    /// Nothing will follow.
+    /// Marks the output as complete, and wakes those who follow it.
     pub fn finish(&self) {
         self.lock().finished = true;
         self.changed.notify_waiters();

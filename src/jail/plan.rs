@@ -17,8 +17,8 @@ use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
 use super::root::{Place, Program};
-use crate::base::later::{self, GitHooks};
-use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
+use provost_base::later::{self, GitHooks};
+use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
 /// How a worker is confined. Policy names the least that it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -85,11 +85,11 @@ pub enum Entrance {
 /// What a caller asks for. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What is executed.
+    /// The program that is executed, recognised by device, inode and digest.
     pub program: Program,
     /// Its arguments, without its own name.
     pub args: Vec<String>,
-    /// Its environment.
+    /// All variables that it sees; it inherits none.
     pub environment: Environment,
     /// Where it starts: one of `writable`, or a directory beneath one.
     pub cwd: Place,
@@ -109,7 +109,7 @@ pub struct Draft {
     pub hidden: Vec<PathBuf>,
     /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty files.
     pub sockets: Vec<PathBuf>,
-    /// What it may reach.
+    /// The network that it may reach.
     pub network: Network,
     /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
     /// which answers; nothing else leads out of the jail's network.
@@ -118,7 +118,7 @@ pub struct Draft {
     pub home_files: Vec<HomeFile>,
     /// How it is confined.
     pub tier: Tier,
-    /// Its bounds.
+    /// The bounds of what it may use.
     pub limits: Limits,
     /// Its way to the daemon; without one there is none.
     pub entrance: Option<Entrance>,
@@ -278,8 +278,8 @@ impl Draft {
         }
         guards.sort();
         guards.dedup_by(|a, b| a.0 == b.0);
-        // Sorted, so that what holds another one comes before it. A mount of its own would be lost when somebody
-        // outside replaces that file.
+        // Sorted, so that a folder comes before the paths in it. A path in a guarded folder gets no mount of
+        // its own: that would be lost when a program outside replaces the file.
         let mut outermost: Vec<(PathBuf, Missing)> = Vec::new();
         for (path, missing) in guards {
             let is_held =
@@ -302,13 +302,13 @@ fn is_home(path: &Path, home: &Path) -> bool {
     home.starts_with(path) || path == Path::new("/root") || (path.starts_with("/home") && parts <= 3)
 }
 
-/// What a plan is checked against.
+/// The paths against which a plan is checked.
 #[derive(Clone, Debug)]
 pub struct Grounds {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
     pub home: PathBuf,
-    /// The daemon's own state, configuration and runtime directories, without symbolic links: no part of them is
-    /// ever shown.
+    /// The daemon's own state, configuration and runtime directories, without symbolic links. A worker never
+    /// sees any part of them.
     pub forbidden: Vec<PathBuf>,
 }
 
@@ -324,9 +324,9 @@ pub enum PlanRefused {
     /// State, configuration or sockets of the daemon.
     #[error("{path}: overlaps {own}, which belongs to provost itself")]
     OurOwn {
-        /// What was asked for.
+        /// The path that the draft asked for.
         path: PathBuf,
-        /// What it overlaps.
+        /// The directory of the daemon's that it overlaps.
         own: PathBuf,
     },
     /// The worker could replace its own program.
@@ -338,7 +338,7 @@ pub enum PlanRefused {
     /// Not text, or relative.
     #[error("{0:?}: is not a path that a jail can hold")]
     Spelling(PathBuf),
-    /// A zero byte.
+    /// An argument that contains a zero byte.
     #[error("an argument of the worker contains a zero byte")]
     Argument,
     /// A socket cannot be put into a root directory that is not the worker's own.
@@ -401,31 +401,31 @@ pub struct Plan {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
-    /// What is executed, and its digest.
+    /// The program that is executed, and its digest.
     Program,
-    /// Where it starts.
+    /// The directory in which it starts.
     Directory,
-    /// What it may change.
+    /// The directories that it may change.
     Write,
     /// What it may read besides the system's directories.
     Read,
     /// What stays read-only inside of what it may change.
     Protected,
-    /// What becomes of repositories.
+    /// Its rights in repositories.
     Git,
-    /// What it sees empty.
+    /// The paths that it sees empty.
     Masked,
-    /// Its home directory.
+    /// Its home directory, and the files that it finds there.
     Home,
     /// The names (never the values) of its variables.
     Environment,
-    /// What it may reach.
+    /// The network that it may reach.
     Network,
     /// Its way to the daemon.
     Door,
     /// How it is confined.
     Tier,
-    /// Its bounds.
+    /// The bounds of what it may use.
     Limits,
 }
 
@@ -440,7 +440,7 @@ impl Plan {
         &self.writable
     }
 
-    /// What is executed.
+    /// The program that is executed, with the digest that it had when it was found.
     pub fn program(&self) -> &Program {
         &self.program
     }

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use super::guards::Git;
 use super::transcript::Reader;
-use crate::base::{AgentId, Digest, Json, RepoPath, Ttl};
+use provost_base::{AgentId, Digest, Json, RepoPath, Ttl};
 
 /// How a worker's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseMode {
     /// All of it is one JSON value, or else its last line that is one.
     Json,
-    /// Text.
+    /// All of it is text.
     Text,
 }
 
@@ -53,7 +53,7 @@ pub struct Profile {
     pub run_outside: Vec<String>,
     /// What it may do with the repository that it works in; with that of a copy it does what it likes.
     pub git: Git,
-    /// Where it works.
+    /// Whether its tasks work in the workspace or in a copy.
     pub copies: Copies,
     /// What it may use, other than the usual.
     pub bounds: Bounds,
@@ -89,7 +89,7 @@ pub struct AsAgent {
 /// How a worker that speaks MCP is called. DevIt 1.10, "mcp worker".
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct McpCall {
-    /// The tool.
+    /// The name of the tool that is called.
     pub tool: String,
     /// Arguments that win over those of the task.
     pub arguments: Json,
@@ -137,17 +137,17 @@ pub enum BadRun {
     /// `{model}` is used and neither task, context nor profile names one.
     #[error("worker {worker} needs a model: name one in the task or set default_model")]
     NoModel {
-        /// The worker.
+        /// The worker's name in the configuration.
         worker: AgentId,
     },
     /// The task names a model that the profile does not allow.
     #[error("model '{model}' is not allowed for worker '{worker}'; allowed: {allowed}")]
     ModelNotAllowed {
-        /// The worker.
+        /// The worker's name in the configuration.
         worker: AgentId,
-        /// What was asked for.
+        /// The model that the task names.
         model: String,
-        /// What would be accepted.
+        /// The models that would be accepted, in words.
         allowed: String,
     },
 }

@@ -1,9 +1,9 @@
 //! Which repositories lie in what a worker may change, and how one more is recognised.
 //!
-//! Git runs what a repository's own files name, wherever it meets one: in a folder that a prompt or an editor looks
-//! into, or behind a link in an index. So a worker makes none in a workspace, and whoever watches it ends the run
-//! when there is one more. A work tree that a person has added meanwhile is told by its entry in the repository that
-//! it belongs to, which no worker can write.
+//! Git runs what a repository's own files name, wherever it meets one: in a folder that a prompt or an editor
+//! looks into, or behind a link in an index. So a worker may make none in a workspace, and the supervisor
+//! that watches it ends the run when there is one more. A work tree that a person has added meanwhile is
+//! recognised by its entry in the repository that it belongs to, which no worker can write.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 #[cfg(unix)]
-use crate::base::{limits::PATH_LEN_MAX, plain_path};
+use provost_base::{limits::PATH_LEN_MAX, plain_path};
 
 /// The repositories that are there before a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

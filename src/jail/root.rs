@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::file;
-use crate::base::{Digest, RepoPath};
+use provost_base::{Digest, RepoPath};
 
-/// Why a directory or a program was turned down. Safe to show to whoever named it.
+/// Why a directory or a program was turned down. Safe to show to the caller that named it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RootRefused {
     /// Nothing there, or not for us.
@@ -35,12 +35,12 @@ pub enum RootRefused {
     /// A file, pipe, socket or device where a directory is needed.
     #[error("{0}: is not a directory")]
     NotADirectory(String),
-    /// A worker's program is a regular file that may be executed and that not everybody may write.
+    /// A worker's program is a regular file that may be executed, and that not every user may write.
     #[error("{path}: {why}")]
     NotAProgram {
         /// As it was asked for.
         path: String,
-        /// What is wrong with it.
+        /// The fault, as a part of a sentence.
         why: &'static str,
     },
 }
@@ -128,7 +128,7 @@ impl Root {
         Ok(Self { dir, place })
     }
 
-    /// Where the root is.
+    /// The place of the root directory.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -196,7 +196,7 @@ impl Program {
         &self.asked
     }
 
-    /// Where it really is.
+    /// The place of the program, behind all links.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -224,8 +224,8 @@ impl Program {
 /// Opens, checks and fingerprints a worker's program.
 ///
 /// # Errors
-/// [`RootRefused`] for a relative path, for what is no executable regular file, and for one that everybody may
-/// write.
+/// `RootRefused` for a relative path, for what is no executable regular file, and for a program that
+/// every user may write.
 pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
     let refuse = |why| RootRefused::NotAProgram { path: path.display().to_string(), why };
     if !path.is_absolute() {

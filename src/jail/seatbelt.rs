@@ -7,7 +7,7 @@
 //! Of two rules that fit, the later one counts. The names of protected paths fit in any spelling of upper and lower
 //! case, since the file system of a Mac takes `.GIT` for `.git`.
 //!
-//! What it cannot do is refused by whoever starts it, or named in [`SEATBELT_LACKS`].
+//! The callers refuse what a profile cannot do, or it is named in [`SEATBELT_LACKS`].
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -91,7 +91,7 @@ fn reading(text: &mut String, plan: &Plan, scratch: &Path) {
     line(text, &format!("(allow file-read* {})", alone.join(" ")));
     let places = plan.read_only.iter().chain(&plan.writable).map(|place| place.path());
     for path in places.clone().chain([scratch, plan.program().place().path()]) {
-        // Whoever resolves a path looks at each directory above it, and at nothing else in there.
+        // A process that resolves a path looks at each directory above it, and at nothing else in there.
         for above in path.ancestors().skip(1) {
             line(text, &format!("(allow file-read-metadata (literal {}))", quoted(above.to_string_lossy())));
         }

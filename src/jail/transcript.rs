@@ -14,14 +14,14 @@ pub use claude::why_in_words;
 use serde_json::Value;
 
 use super::output::{Page, Stream, plain_text};
-use crate::base::limits::{
+use provost_base::limits::{
     ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX, STREAM_LOG_BYTES_MAX, STREAM_LOG_LINE_MAX,
 };
 
 /// How an agent's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
-    /// As text.
+    /// Each line is text for people.
     Lines,
     /// As `claude --output-format stream-json` writes it.
     Claude,
@@ -32,17 +32,17 @@ pub enum Reader {
 /// What an agent says that it has used. Claims, shown and never counted on.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Used {
-    /// Tokens read.
+    /// Tokens that the model has read.
     pub input: Option<u64>,
-    /// Tokens written.
+    /// Tokens that the model has written.
     pub output: Option<u64>,
-    /// Tokens of thinking.
+    /// Tokens that the model has spent on reasoning.
     pub reasoning: Option<u64>,
     /// Tokens that came out of the service's cache.
     pub cache_read: Option<u64>,
     /// Tokens that were put into it.
     pub cache_write: Option<u64>,
-    /// Money.
+    /// The price in US dollars.
     pub cost_usd: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ struct Line {
     skipping: bool,
 }
 
-/// What is known so far.
+/// All that the run has said so far, as it was understood.
 #[derive(Debug, Default)]
 struct Said {
     /// Text that is no message: all there is of an agent that writes text.
@@ -134,7 +134,7 @@ impl Transcript {
         }
     }
 
-    /// Nothing will follow.
+    /// Takes in the last line of each stream, also without its end; nothing will follow.
     pub fn finish(&mut self) {
         self.line_ended(Stream::Out);
         self.line_ended(Stream::Err);
@@ -230,7 +230,7 @@ impl Transcript {
 }
 
 impl Said {
-    /// What is no message.
+    /// Takes in a line that is no message.
     fn plain(&mut self, line: &[u8]) {
         let text = plain_text(&String::from_utf8_lossy(line));
         append(&mut self.text, &text);

@@ -1,7 +1,7 @@
-//! What a model can do about a refusal. The daemon advises people, who type commands; a model calls tools, and a shell of
-//! its own may not reach the daemon.
+//! Tells a model what it can do about a refusal. The daemon advises people, who type commands; a model calls
+//! tools, and its shell may not reach the daemon.
 
-use crate::api::wire;
+use provost_api::wire;
 
 /// Commands in the daemon's sentences, and the tools that do the same.
 const TOOLS: [(&str, &str); 6] = [
@@ -18,7 +18,7 @@ pub(super) fn for_models(sentence: &str) -> String {
     TOOLS.iter().fold(sentence.to_owned(), |text, (command, tool)| text.replace(command, tool))
 }
 
-/// The next step where a name is not good for what was asked. Nobody was asked about it, so nothing waits.
+/// The next step after a refusal for lack of a right. The daemon has asked no approver, so nothing waits.
 fn beyond_scope(fault: &wire::Fault) -> &'static str {
     let needs = fault.data.as_ref().and_then(|it| it["needs"].as_str());
     match needs {
@@ -29,8 +29,8 @@ fn beyond_scope(fault: &wire::Fault) -> &'static str {
             "only the user does that, at a terminal of their own; nothing waits for it, so go on with something else"
         }
         _ => {
-            "nobody was asked, and nothing waits for an answer: tell the person that this server's token is not good for it; \
-             one that is has to be made by them, with this right among its scopes"
+            "no person was asked, and nothing waits for an answer: tell the person that this server's token lacks the right; \
+             they have to make one that has it among its scopes"
         }
     }
 }

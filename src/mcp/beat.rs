@@ -1,4 +1,4 @@
-//! Signs of life for a host whose call waits: some give up on calls of which they hear nothing.
+//! Sends signs of life to a host whose call waits: some hosts give up a call of which they hear nothing.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
 use super::tools::tasks::short;
-use crate::api::wire;
-use crate::base::limits::{MCP_BEAT_MS, MCP_CATCH_UP_PAGES};
-use crate::client::Client;
-use crate::jail::plain_text;
+use provost_api::wire;
+use provost_base::limits::{MCP_BEAT_MS, MCP_CATCH_UP_PAGES};
+use provost_client::Client;
+use provost_jail::plain_text;
 
 /// The notices of one call, numbered upwards. A host that has not asked for any gets none.
 pub(super) struct Beat {

@@ -6,9 +6,9 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::beat::Beat;
 use super::places::Files;
 use super::{Mcp, eras};
-use crate::client::Client;
+use provost_client::Client;
 
-/// A call.
+/// One call of a tool, with all that its handler needs. Clones are the same call.
 #[derive(Clone)]
 pub(super) struct Call {
     client: Client,
@@ -26,7 +26,7 @@ impl Call {
         Self { client: mcp.client(&context), request, context, worktree: mcp.worktree.clone() }
     }
 
-    /// The way to the daemon, as whoever calls.
+    /// The client that speaks to the daemon as the caller.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -47,7 +47,7 @@ impl Call {
         named.or_else(|| self.worktree.clone())
     }
 
-    /// What it is called with.
+    /// The arguments of the call; empty when the host has sent none.
     pub(super) fn arguments(&self) -> JsonObject {
         self.request.arguments.clone().unwrap_or_default()
     }

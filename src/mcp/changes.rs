@@ -1,4 +1,5 @@
-//! Telling hosts that a resource has changed: from the daemon's log, which loses nothing while nobody listens.
+//! Tells hosts that a resource has changed. It reads the daemon's log, so that no change is lost
+//! while no host listens.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -11,10 +12,10 @@ use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::Value;
 
 use super::resources::Place;
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::MCP_SUBSCRIPTIONS_MAX;
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::MCP_SUBSCRIPTIONS_MAX;
+use provost_client::{Client, ClientError};
 
 /// How long one question for news waits.
 const WAIT_MS: u64 = 30_000;
@@ -34,7 +35,7 @@ impl Wanted {
         client: Client,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // From here on nothing is missed: what happens after this answer is told.
+        // From here on no change is missed: the host gets those that happen after this answer.
         let from = newest(&client).await.map_err(unavailable)?;
         if self.insert(place)? {
             tokio::spawn(self.clone().tell(client, from, peer));
@@ -94,11 +95,11 @@ fn unavailable(err: ClientError) -> ErrorData {
     ErrorData::internal_error(err.to_string(), None)
 }
 
-/// Why a host is told of nothing more.
+/// Why a host gets no further notice.
 pub(super) enum Over {
-    /// It hears nothing.
+    /// The host has gone, or does not read what it is sent.
     Gone,
-    /// It is let in no longer: its token has ended, or its name is somebody's.
+    /// The daemon lets it in no longer: its token has ended, or its name belongs to another agent by now.
     Refused(ClientError),
 }
 
@@ -126,7 +127,7 @@ pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
     SubscriptionFilter::builder().resource_subscriptions(uris).build()
 }
 
-/// Whether an address is one, whoever asks.
+/// Whether an address names a resource at all, for any caller.
 fn names_a_place(uri: &str) -> bool {
     let inbox = uri.strip_prefix("provost://inbox/").and_then(|agent| AgentId::parse(agent).ok());
     Place::of(uri, inbox.as_ref()).is_some()
@@ -142,7 +143,7 @@ pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) 
     }
 }
 
-/// Tells of what was agreed on, until nobody hears it.
+/// Tells of the resources that were agreed on, until the host has gone.
 pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     client: &Client,
     accepted: &SubscriptionFilter,
@@ -166,13 +167,13 @@ pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     follow(client, from, || places.clone(), tell).await
 }
 
-/// Where the log ends.
+/// The number of the newest event in the log.
 async fn newest(client: &Client) -> Result<u64, ClientError> {
     let query = wire::EventsQuery { limit: Some(0), ..wire::EventsQuery::default() };
     Ok(client.events(&query).await?.next)
 }
 
-/// Tells of each place that has changed since `from`, until nobody hears it or the host is not let in any more.
+/// Tells of each place that has changed since `from`, until the host has gone or is not let in any more.
 async fn follow<Telling: Future<Output = bool>>(
     client: &Client,
     mut from: u64,
@@ -213,7 +214,8 @@ fn concerns(event: &Value, place: &Place) -> bool {
         Place::Task(id) => about["task"] == id.as_str(),
         Place::Approvals => name.starts_with("approval_") || name == "grant_failed",
         Place::Locks => name.starts_with("lock_"),
-        // Whom a message between agents is for is not written at one place; a notice too many only has somebody look.
+        // The event names the recipient of a message in different members, so every agent is told. An agent
+        // that is told too often only looks once more.
         Place::Inbox(agent) => {
             name == "published"
                 || (name == "mail_queued" && about["to"] == agent.as_str())

@@ -1,9 +1,9 @@
-//! Asking whoever sits at the host about an approval, where the host can show a question.
+//! Asks the person at the host about an approval, if the host can show a question.
 //!
-//! Whether the answer counts is for the rule that asked, and the daemon says no where it does not (decision 0042). Here a
-//! question is put into words, and its answer is held to the question: hosts that began with `initialize` are asked while
-//! the call is open; later ones carry a sealed state along, which is good for the one call and the one approval that it
-//! was made for.
+//! The rule that asked decides whether the answer counts; where it does not, the daemon refuses it (decision
+//! 0042). This module words the question, and accepts an answer to that question only. A host that began with
+//! `initialize` is asked while the call is open. A later one gets a sealed state to send back, which is good
+//! for the one call and the one approval that it was made for.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::tool::Fault;
 use super::{eras, handles, older};
-use crate::api::wire;
-use crate::base::Digest;
-use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
-use crate::client::Client;
-use crate::client::approvals::{facts, words};
+use provost_api::wire;
+use provost_base::Digest;
+use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
+use provost_client::Client;
+use provost_client::approvals::{facts, words};
 
 /// An approval about which the host can be asked.
 pub(super) struct Question {
@@ -32,7 +32,7 @@ pub(super) struct Question {
     way: Way,
 }
 
-/// How.
+/// The form in which the host asks.
 enum Way {
     /// By a form, whose answer the rule believes.
     Form,
@@ -40,7 +40,7 @@ enum Way {
     Page(String),
 }
 
-/// What has come back.
+/// The person's answer.
 enum Word {
     Yes(Option<String>),
     No(Option<String>),
@@ -66,7 +66,7 @@ pub(super) async fn about(
     Some(Question { way: Way::Page(page(client, id).await?), approval })
 }
 
-/// Where somebody can look at an approval, if the door with its page is open.
+/// The address of the page that shows an approval, if the door with that page is open.
 pub(super) async fn page(client: &Client, id: u64) -> Option<String> {
     let door = client.about().await.ok()?.doors.into_iter().find(|it| it.door == "mcp")?;
     let base = door.address.strip_suffix("/mcp").unwrap_or(&door.address);
@@ -108,7 +108,7 @@ impl Question {
         InputRequests::from([(self.name(), asked)])
     }
 
-    /// Reads an answer.
+    /// Reads what the person has done with the question.
     fn read(&self, answer: ElicitResult) -> Result<Word, Fault> {
         if matches!(self.way, Way::Page(_)) {
             return Ok(Word::Nothing);
@@ -187,7 +187,7 @@ fn fits(it: &wire::Approval) -> bool {
     words(it).iter().map(|(_, text)| text.chars().count()).sum::<usize>() <= MCP_FORM_CHARS_MAX
 }
 
-/// What a host carries along for the daemon while somebody thinks.
+/// The state that a host keeps for the daemon until the person has answered.
 #[derive(Serialize, Deserialize)]
 struct Carried {
     task: String,
@@ -292,7 +292,7 @@ pub(super) async fn ask_now(
             return Ok(());
         }
         () = tokio::time::sleep(patience) => {
-            let _ = asked.cancel(Some("nobody has answered in time".into())).await;
+            let _ = asked.cancel(Some("no answer has come in time".into())).await;
             return Ok(());
         }
     };

@@ -1,5 +1,5 @@
-//! One server for both forms of tasks: the extension, which the library knows, and that of revision 2025-11-25, which it
-//! has left behind. What `kept` has put aside is answered here.
+//! Serves both forms of tasks: the extension, which the library knows, and that of revision 2025-11-25, which
+//! it has dropped. The requests that `kept` has set aside are answered here.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetTaskResult,
@@ -68,7 +68,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Which task.
+/// The parameters of a request about one task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Which {

@@ -1,17 +1,17 @@
 //! Tasks as handles that hosts follow by themselves: the extension `io.modelcontextprotocol/tasks`.
 //!
-//! A task here is the daemon's task, whichever process of the agent asks and however often the daemon was started anew.
-//! What a finished one answers is what the tool would have answered, so a worker that failed has `completed` a call whose
-//! result is an error; `failed` is for calls that could not be made.
+//! A task here is the daemon's task, whichever process of the agent asks, and also after restarts of the
+//! daemon. The result of a finished task is what the tool would have answered. So a worker that failed has
+//! `completed` a call whose result is an error; `failed` is for calls that could not be made.
 
 use rmcp::ErrorData;
 use rmcp::model::{CreateTaskResult, DetailedTask, InputRequests, JsonObject, Task, TaskPayload, TaskStatus};
 use serde_json::Value;
 
 use super::tools::{delegate, tasks};
-use crate::api::wire;
-use crate::base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
+use provost_client::{Client, ClientError};
 
 /// One of the caller's tasks, as it is now.
 pub(super) async fn find(client: &Client, id: &str) -> Result<wire::Task, ErrorData> {
@@ -40,7 +40,7 @@ pub(super) async fn cancel(client: &Client, id: &str) -> Result<(), ErrorData> {
     }
 }
 
-/// What the host is told at once, instead of a result.
+/// The answer that the host gets at once, instead of a result.
 pub(super) fn handle(task: &wire::Task) -> CreateTaskResult {
     CreateTaskResult::new(bare(task, status(task, false)))
 }

@@ -1,9 +1,10 @@
-//! What the library drops on its way in, or hands to nobody: requests of the older form of tasks, and tasks in
+//! Keeps requests that the library would drop or refuse: those of the older form of tasks, and tasks in
 //! `subscriptions/listen`.
 //!
-//! Its types have no member `task` in a call and no `taskIds` in a filter, and it answers `tasks/get` for nobody who does
-//! not declare the extension. So these requests are given another method before it reads them, one that it does not know
-//! and hands on whole. Every other message stays as it is, to the byte.
+//! The library's types have no member `task` in a call and no `taskIds` in a filter, and it answers
+//! `tasks/get` only to a host that declares the extension. So such a request gets another method before
+//! the library reads it, one that the library does not know and hands on whole. Every other message stays
+//! as it is, to the byte.
 
 use memchr::memmem;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! Requests of a method that there is, with parameters that it does not take.
+//! Answers requests of a known method with parameters that it does not take.
 //!
-//! The library takes them for requests of an unknown method, and their host would be told that there is none such.
+//! The library takes such requests for requests of an unknown method, and would tell the host that
+//! the method is not there.
 
 use rmcp::model::{
     CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
@@ -10,9 +11,9 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::base::limits::MCP_WHY_CHARS_MAX;
+use provost_base::limits::MCP_WHY_CHARS_MAX;
 
-/// What the host is told. Some methods are not there for hosts of the newer era.
+/// The error for the host. Some methods are not there for hosts of the newer era.
 pub(super) fn fault(request: CustomRequest, is_newer: bool) -> ErrorData {
     let CustomRequest { method, params, .. } = request;
     let params = params.unwrap_or_default();

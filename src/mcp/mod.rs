@@ -1,8 +1,9 @@
-//! Provost as an MCP server: what agents' hosts call is asked of the daemon, over its own API.
+//! Provost as an MCP server: each call of an agent's host becomes a request to the daemon's own API.
 //!
-//! Promises: both eras of the protocol, with and without `initialize`; no call holds a host longer than it bears; what a
-//! tool answers has a shape, and a short text besides; a refusal is the tool's answer, with what to do next, and never an
-//! error of the protocol, which hosts do not show. Leaves every decision to the daemon: nothing is remembered here.
+//! Promises: both eras of the protocol work, with and without `initialize`; no call takes longer than a host
+//! waits; the answer of a tool has a shape, and a short text besides; a refusal is the tool's answer, with
+//! the next step, and never an error of the protocol, which hosts do not show. Leaves every decision to the
+//! daemon: nothing is remembered here.
 #![forbid(unsafe_code)]
 
 mod advice;
@@ -45,16 +46,16 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use crate::base::AgentId;
-use crate::client::Client;
 use call::Call;
 use changes::Wanted;
 pub use http::{Called, Clients, McpHttp};
+use provost_base::AgentId;
+use provost_client::Client;
 pub use session::{agent_of, folder, recorded_for, recorded_in};
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 
-/// What a model is told before it sees any tool. Hosts cut it at two thousand characters.
+/// The text that a model reads before it sees any tool. Hosts cut it at two thousand characters.
 const BEGINNING: &str =
     "Provost lets several agents work on one repository without treading on each other. Rules:";
 
@@ -137,14 +138,15 @@ impl Mcp {
         Self { worktree, ..self }
     }
 
-    /// The same for a host without a name: a call that says in which of its sessions it is made is that one's, as these
-    /// names have it.
+    /// The same for a host without a name. A call that says in which of the host's sessions it is made speaks
+    /// as the agent that these names give that session.
     #[must_use]
     pub fn by_session(self, names: impl Fn(&CallOf<'_>) -> Option<AgentId> + Send + Sync + 'static) -> Self {
         Self { names: Some(Arc::new(names)), ..self }
     }
 
-    /// A server whose requests each bring their own way to the daemon; one that brings none reaches nobody.
+    /// A server whose requests each bring a client of their own; a request without one
+    /// cannot reach the daemon.
     fn for_requests_with_clients(settings: Settings) -> Self {
         Self::new(Client::at(PathBuf::new()), settings)
     }
@@ -154,8 +156,8 @@ impl Mcp {
         Self { wanted: Wanted::default(), ..self.clone() }
     }
 
-    /// The way to the daemon, as whoever has sent this: over HTTP each request has proved who it is from, and over
-    /// standard input all are from the one host.
+    /// The client of a request's sender: over HTTP each request has proved who it is from, and over standard
+    /// input all are from the one host.
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
         let of_the_request = context.extensions.get::<Parts>();
         let of_the_request = of_the_request.and_then(|head| head.extensions.get::<Client>());

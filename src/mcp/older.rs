@@ -1,8 +1,8 @@
-//! Tasks in the form of revision 2025-11-25: the host asks for a task with each call, and fetches its result by
-//! `tasks/result`. What it is told comes from the same place as in the newer form.
+//! Tasks in the form of revision 2025-11-25: the host asks for a task with each call, and fetches its result
+//! by `tasks/result`. The content of the answers comes from the same functions as in the newer form.
 //!
-//! That revision counts a tool that answers with an error as a task that has failed, and wants the answer of
-//! `tasks/cancel` to be the task; otherwise the two tell the same.
+//! In that revision a tool that answers with an error counts as a task that has failed, and the answer of
+//! `tasks/cancel` has to be the task. There are no other differences.
 
 use rmcp::ErrorData;
 use rmcp::model::{CustomResult, ListToolsResult, TaskStatus};
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::handles;
 use super::tools::{delegate, tasks};
-use crate::api::wire;
-use crate::base::limits::MCP_POLL_MS;
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::MCP_POLL_MS;
+use provost_client::{Client, ClientError};
 
 /// Where the server says in `initialize` that it has tasks.
 pub(super) fn capability() -> Value {
@@ -64,7 +64,7 @@ pub(super) fn related(task: &str) -> Value {
     json!({ "io.modelcontextprotocol/related-task": { "taskId": task } })
 }
 
-/// Which page.
+/// The parameters of `tasks/list`.
 #[derive(Deserialize, Default)]
 pub(super) struct Page {
     cursor: Option<String>,

@@ -1,10 +1,11 @@
-//! The outline of a message that is not kept: as much of it as says whose answer it waits for.
+//! Reads the outline of a message that is too long to be kept: whether it is a request, and its id.
 //!
-//! Read byte by byte, however long the message is, and in little memory. Whether the rest is JSON is not looked at.
+//! It reads byte by byte, in little memory, however long the message is. It does not check
+//! whether the rest is JSON.
 
 use rmcp::model::RequestId;
 
-use crate::base::limits::MCP_ID_BYTES_MAX;
+use provost_base::limits::MCP_ID_BYTES_MAX;
 
 /// What has been seen of a message so far.
 #[derive(Default, Debug)]
@@ -48,7 +49,7 @@ impl Outline {
         self.has_id
     }
 
-    /// Whether nobody waits for an answer: it asks nothing, or it is an answer itself.
+    /// Whether the message needs no answer: it is a notice, or an answer itself.
     pub(super) fn is_told(&self) -> bool {
         self.has_id != self.has_method
     }

@@ -1,7 +1,8 @@
 //! Lists, page by page.
 //!
-//! A cursor says where a page has ended. It is good for the tool, the agent and the question that it was given for, and
-//! for nothing else. It is no secret and proves nothing: whoever makes one up gets a page that they could have asked for.
+//! A cursor says where a page has ended. It is good only for the tool, the agent and the question that it
+//! was given for. It is no secret and proves nothing: an agent that makes one up gets a page that it
+//! could have asked for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,8 +11,8 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::tool::Fault;
-use crate::base::Digest;
-use crate::base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
+use provost_base::Digest;
+use provost_base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
 
 /// Arguments that do not change what is asked.
 const BESIDE: [&str; 3] = ["cursor", "limit", "max_wait_s"];
@@ -22,14 +23,14 @@ const SEAL: usize = 8;
 /// Rows of a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Page<T> {
-    /// In order.
+    /// The rows of this page, in the list's own order.
     pub(super) rows: Vec<T>,
     /// For the next page; there is none without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cursor: Option<String>,
 }
 
-/// How many rows somebody wants.
+/// How many rows a page has: as many as the caller wants, within the bound.
 pub(super) fn rows(limit: Option<usize>) -> usize {
     limit.unwrap_or(MCP_PAGE_ROWS).clamp(1, MCP_PAGE_ROWS_MAX)
 }

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::tool::Fault;
 use super::words::one_line;
-use crate::base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
-use crate::base::plain_path;
-use crate::client::Client;
+use provost_base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
+use provost_base::plain_path;
+use provost_client::Client;
 
 /// Members that are paths, or `file:symbol`.
 const MEMBERS: [&str; 12] = [
@@ -110,7 +110,7 @@ fn parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where an absolute path leads.
+/// The place to which an absolute path leads.
 struct Found {
     /// The path from the top of its work tree.
     inside: String,
@@ -220,7 +220,7 @@ impl Trees {
         let top = match &self.real {
             Some((root, _)) if tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == *root) => Top::Main,
             Some((_, common)) if is_worktree(folder, common).await => Top::Linked,
-            // What is no work tree of the repository is refused by the daemon, which is told its name.
+            // The daemon refuses a folder that is no work tree of the repository, and names it in the error.
             _ if self.named.as_deref() == Some(folder) => Top::Linked,
             _ => Top::Nothing,
         };

@@ -4,16 +4,16 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde::Serialize;
 
-use crate::api::wire;
-use crate::base::limits::MCP_PROMPT_CHARS_MAX;
-use crate::client::approvals::{facts, words};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::MCP_PROMPT_CHARS_MAX;
+use provost_client::approvals::{facts, words};
+use provost_client::{Client, ClientError};
 
 const PLAN: &str = "plan_with_locks";
 const REVIEW: &str = "review_approval";
 const HAND_OFF: &str = "hand_off";
 
-/// All of them.
+/// The prompts that this server offers, with their arguments.
 pub(super) fn all() -> Vec<Prompt> {
     let argument = |name: &str, says: &str, required: bool| {
         PromptArgument::new(name).with_description(says).with_required(required)
@@ -137,7 +137,7 @@ fn hand_off(to: &str, about: Option<&str>) -> String {
     let what = about.unwrap_or("what you are working at");
     format!(
         "Hand {what} over to the agent {to}.\n\n\
-         1. Bring it to a state from which somebody can go on: nothing half written, the tests' state known.\n\
+         1. Bring it to a state from which another agent can go on: nothing half written, the tests' state known.\n\
          2. Sum up what is done, what is not, what you have found out, and what you would do next. No secrets.\n\
          3. Give back your locks and claims on it (lock_release, and those that claims lists), so that {to} can \
          take them.\n\

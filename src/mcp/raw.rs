@@ -1,7 +1,7 @@
-//! What rmcp has no word for: blocks of content of type `json`, as DevIt's clients read them (DevIt 1.15).
+//! Blocks of content of type `json`, as DevIt's clients read them (DevIt 1.15), for which rmcp has no type.
 //!
-//! A tool puts such a block down as a resource of an address of ours, which every host can read. On the way out over
-//! standard input and output, where DevIt's clients are, it becomes what it stands for.
+//! A tool writes such a block as a resource with an address of ours, which every host can read. On the way
+//! out over standard input and output, where DevIt's clients are, the resource becomes the block.
 
 use rmcp::ErrorData;
 use rmcp::model::{ContentBlock, CustomResult, ResourceContents, ServerConfig, ServerResult};
@@ -23,7 +23,7 @@ pub(super) fn block(value: &Value) -> ContentBlock {
 pub(super) struct Whole(Mcp);
 
 impl Whole {
-    /// All of it.
+    /// Serves a host with all that the server says, including blocks of type `json`.
     pub(super) fn of(mcp: Mcp) -> Self {
         Self(mcp)
     }

@@ -8,10 +8,10 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTempla
 use serde::Serialize;
 use serde_json::json;
 
-use crate::api::wire;
-use crate::base::AgentId;
-use crate::base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
+use provost_client::{Client, ClientError};
 
 const SCHEME: &str = "provost://";
 const JSON: &str = "application/json";
@@ -20,14 +20,14 @@ const JSON: &str = "application/json";
 const INBOX_SHOWN: usize = 20;
 const INBOX_PAGES: usize = 10;
 
-/// What an address means.
+/// The resource that an address names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Place {
     /// Unfinished tasks, and the newest finished ones.
     Tasks,
-    /// One task.
+    /// One task, by its id.
     Task(String),
-    /// Requests that wait.
+    /// The approvals that wait for an answer.
     Approvals,
     /// Locks, and who waits for one.
     Locks,
@@ -36,7 +36,8 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The place that an address names, for this caller: nobody reads what was written to others.
+    /// The place that an address names, for this caller. The inbox of another agent is no place: its
+    /// messages are private.
     pub(super) fn of(uri: &str, caller: Option<&AgentId>) -> Option<Self> {
         let path = uri.strip_prefix(SCHEME)?;
         match path.split_once('/') {
@@ -59,7 +60,7 @@ impl Place {
         Self::of(uri, client.agent()).ok_or_else(not_there)
     }
 
-    /// What is there now.
+    /// Reads the present content of the resource, as JSON.
     async fn read(&self, client: &Client) -> Result<String, ClientError> {
         match self {
             Self::Tasks => {
@@ -141,7 +142,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// What is at an address.
+/// Reads the resource at an address, for this caller.
 pub(super) async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let not_there =
         || ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({ "uri": uri })));

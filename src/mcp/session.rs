@@ -1,7 +1,7 @@
-//! The session of its host that a call is made in, where the host says so with the call.
+//! Finds the session of the host in which a call is made, if the host names it with the call.
 //!
-//! Codex does: its hooks are told the same session, and so both are one agent. A host that says nothing is one agent for
-//! all of its calls.
+//! Codex does. Its hooks get the same session, so hooks and calls are one agent. A host that names no session
+//! is one agent for all of its calls.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,9 +11,9 @@ use rmcp::model::MetaObject;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::auth::runs;
-use crate::base::AgentId;
-use crate::domain::ProcessMark;
+use provost_auth::runs;
+use provost_base::AgentId;
+use provost_domain::ProcessMark;
 
 /// So many characters of a session's id are in a name. The last ones: some ids begin with the time.
 const TAIL_LEN: usize = 12;

@@ -143,7 +143,8 @@ fn without_words(schema: &mut Value) {
     }
 }
 
-/// Takes out of an answer what is absent. What a schema says nothing of is somebody's own data, and stays as it is.
+/// Takes absent members out of an answer. Data that the schema does not describe belongs to
+/// others, and stays as it is.
 pub(super) fn fit(answer: &mut Value, schema: &Value) {
     match (answer, &schema["properties"], &schema["items"]) {
         (Value::Object(members), Value::Object(properties), _) => {

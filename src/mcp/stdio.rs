@@ -22,8 +22,8 @@ use super::eras::Announcing;
 use super::kept::kept;
 use super::outline::Outline;
 use super::raw::Whole;
-use crate::base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
-use crate::client::Client;
+use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
+use provost_client::Client;
 
 /// Why a server does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -58,12 +58,12 @@ pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
 async fn stay_there(client: Client) -> Infallible {
     loop {
         tokio::time::sleep(Duration::from_secs(MCP_BEAT_EVERY_S)).await;
-        // Who is not of the crew is told so; a daemon that is away hears the next one.
+        // The daemon refuses an agent that is not in the crew; a daemon that is away gets the next one.
         let _heard = client.beat_crew().await;
     }
 }
 
-/// Messages in lines.
+/// The host's messages, one to a line.
 struct Lines<R> {
     from: BufReader<R>,
     line: Vec<u8>,
@@ -78,7 +78,7 @@ struct Lines<R> {
     writing: JoinHandle<io::Result<()>>,
 }
 
-/// What a host has sent.
+/// A line from the host, as it was read.
 enum Sent {
     Line(Vec<u8>),
     TooLong(Outline),
@@ -190,7 +190,7 @@ fn written(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Why a line is no message, for whoever waits for an answer to it.
+/// Why a line is no message, and the id under which the host is told so, if the line has one.
 struct Fault {
     error: ErrorData,
     id: Option<RequestId>,
@@ -213,7 +213,7 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<F
     }
     let read = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line);
     let why = match read {
-        // What has an odd id is otherwise taken for a notice, and whoever has asked waits for ever.
+        // A request with an odd id would otherwise be read as a notice, and its sender would wait for ever.
         Ok(JsonRpcMessage::Notification(_)) if Outline::of(line).has_id() => {
             "an id is a whole number or text".to_owned()
         }

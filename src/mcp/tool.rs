@@ -1,4 +1,4 @@
-//! A tool: what hosts are told of it, and what it does.
+//! A tool: its name, texts and schemas for hosts, and the function that carries it out.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,10 +15,10 @@ use super::call::Call;
 use super::places::Files;
 use super::words::{marked, one_line};
 use super::{advice, places, shape};
-use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
-use crate::client::ClientError;
+use provost_base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
+use provost_client::ClientError;
 
-/// A tool.
+/// A tool as hosts see it, and the function that carries it out.
 pub(super) struct Entry {
     pub(super) tool: Tool,
     pub(super) run: Run,
@@ -65,7 +65,7 @@ impl From<ClientError> for Fault {
 /// What kind of thing a tool does, as far as hosts want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// It looks.
+    /// It only looks, and changes nothing.
     Reads,
     /// It adds or gives back; once more is the same as once.
     Steady,
@@ -111,8 +111,8 @@ impl About {
         })
     }
 
-    /// The tool that does this, and may answer with something else than a result: that it has become a task, or that
-    /// it needs somebody's word first. Its results are `Out`.
+    /// The tool that does this. Instead of a result it may answer that it has become a task, or that an
+    /// approver has to decide first. Its results are `Out`.
     pub(super) fn answers<In, Out, Doing>(
         self,
         act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
@@ -227,7 +227,8 @@ fn bounded(arguments: &JsonObject) -> Result<(), Fault> {
     }
 }
 
-/// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
+/// Reads the arguments of a call. A model that gets them wrong learns which member is
+/// wrong, and can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
     bounded(&arguments)?;
     let arguments = Value::Object(arguments);

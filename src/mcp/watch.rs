@@ -1,4 +1,4 @@
-//! Tasks on which an eye is kept for a host: it is told of changes, and waits for results. In both forms of tasks.
+//! Watches tasks for a host: sends it the changes, and waits for results. For both forms of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use super::changes::{Over, is_turned_away};
 use super::resources::Place;
 use super::tools::tasks::in_words;
 use super::{changes, dialog, handles, older};
-use crate::api::wire;
-use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_WATCHED_MAX};
-use crate::client::{Client, ClientError};
+use provost_api::wire;
+use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_WATCHED_MAX};
+use provost_client::{Client, ClientError};
 
 /// Those that a server process watches without being asked to: tasks in the older form, in which a host says nothing more
 /// than that it wants one. Beyond the bound hosts hear nothing, and find out by asking, as they have to anyway.

@@ -1,12 +1,12 @@
-//! Others' words in what a model reads: shortened, without escape sequences, and behind a bar, so that they cannot pass
-//! for the tool's own.
+//! Puts texts of other agents into what a model reads: shortened, without escape sequences, and behind a bar,
+//! so that they cannot pass for the tool's own words.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::base::limits::MCP_TEXT_BYTES_MAX;
-use crate::jail::plain_text;
+use provost_base::limits::MCP_TEXT_BYTES_MAX;
+use provost_jail::plain_text;
 
 /// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
 /// `agent`, `from` and the like.
@@ -131,7 +131,7 @@ pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String 
     text
 }
 
-/// Where the next page begins, for whoever reads the text alone.
+/// Says where the next page begins, for a model that gets only the text.
 pub(super) fn more(cursor: Option<&str>) -> String {
     cursor.map(|it| format!("\nThere are more: call again with cursor {it}")).unwrap_or_default()
 }

@@ -9,12 +9,13 @@ pub enum Builtin {
     Default,
     /// Nearly everything is asked about; nothing unconfined runs.
     Strict,
-    /// What can be confined goes through; only the dangerous is asked about or denied.
+    /// Everything that a jail confines is allowed; approvers are asked about dangerous requests alone,
+    /// or these are denied.
     Open,
 }
 
 impl Builtin {
-    /// All of them.
+    /// Every set of shipped rules.
     pub const ALL: [Builtin; 3] = [Builtin::Default, Builtin::Strict, Builtin::Open];
 
     /// As written in the configuration, after `builtin:`.
@@ -31,7 +32,7 @@ impl Builtin {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its text, to print or to begin one's own from.
+    /// The text of the file, to print, or to start a file of one's own from.
     pub fn text(self) -> &'static str {
         match self {
             Builtin::Default => include_str!("../../policy/default.toml"),
@@ -40,7 +41,7 @@ impl Builtin {
         }
     }
 
-    /// Its rules.
+    /// The rules of this set, loaded.
     ///
     /// # Panics
     /// Never in a program whose tests have passed: they load every one of these files.

@@ -6,17 +6,17 @@ use super::file::{Action, Ruling};
 use super::judge::{Layer, Matched, RuleSet, rule_of, ruling_of};
 use super::reader::Problem;
 use super::request::{Case, Request};
-use crate::base::Digest;
-use crate::domain::{Judge, WorkerKind};
+use provost_base::Digest;
+use provost_domain::{Judge, WorkerKind};
 
-/// What a look over a rule file brought up.
+/// The findings about a rule file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Mistakes; with any of them the file is refused.
     pub problems: Vec<Problem>,
-    /// What is allowed but hardly meant.
+    /// Rules that are valid, and hardly what their author means.
     pub warnings: Vec<Problem>,
-    /// Number of rules.
+    /// How many rules the file has; 0 if it does not load.
     pub rules: usize,
     /// Version of the rules, if the file loads.
     pub version: Option<Digest>,
@@ -107,9 +107,9 @@ fn unmeetable(it: &Matched<'_>) -> Option<String> {
 /// A test table's line that was answered otherwise than expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// The line.
+    /// The line of the test table, with its request.
     pub case: Case,
-    /// What was answered.
+    /// The rules' answer to that request.
     pub outcome: Outcome,
 }
 
@@ -130,7 +130,7 @@ pub fn run_cases(rules: &RuleSet, cases: &[Case]) -> Vec<Failed> {
 /// A request that two policies answer differently.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// Which, counted from zero.
+    /// The place of the request in the list, counted from zero.
     pub index: usize,
     /// The answer of the old policy.
     pub before: Outcome,

@@ -2,9 +2,9 @@
 //!
 //! A row names the key, the form of its value, the property of the request that it examines, and the sentence of
 //! `policy/README.md`. From the rows come the normal form of rules, the known keys, the compiled test, what an explanation
-//! prints, and the sentence. `naive.rs` has the twin of each row, by an exhaustive match.
+//! prints, and the sentence. `tests/equipment/naive.rs` has the twin of each row, by an exhaustive match.
 //!
-//! Cheap ones come first, so that a rule for other requests costs almost nothing.
+//! Cheap conditions come first, so that a rule for other requests costs almost nothing.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::form::{
 };
 use super::reader::{Notes, Section};
 use super::subject::Subject;
-use crate::domain::{Action, Door, Git, Proof, Tier, WorkerKind};
+use provost_domain::{Action, Door, Git, Proof, Tier, WorkerKind};
 
 /// A stated condition, ready to be asked.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
-    /// Its key in the file, without `when.`.
+    /// The key in the file, without `when.`.
     pub(super) key: &'static str,
     /// Its value in the file, for people and for comparison.
     pub(super) wants: Box<str>,
@@ -34,7 +34,7 @@ impl Clause {
         self.test.holds(subject)
     }
 
-    /// What the request has instead, for people.
+    /// The property that the request has instead, for people.
     pub(super) fn found(&self, subject: &Subject<'_>) -> String {
         self.test.found(subject)
     }
@@ -84,18 +84,21 @@ macro_rules! conditions {
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
         pub struct When {
             /// Said instead of conditions by a rule that matches everything.
-            pub(super) any: bool,
+            pub any: bool,
             $(
                 $(#[doc = $doc])+
                 #[serde(skip_serializing_if = "Option::is_none")]
-                pub(super) $key: Option<$form>,
+                pub $key: Option<$form>,
             )+
         }
 
         /// A condition that a rule states, for the judge that walks through them.
         #[derive(Clone, Copy, Debug)]
-        pub(super) enum Stated<'r> {
-            $($variant(&'r $form),)+
+        pub enum Stated<'r> {
+            $(
+                $(#[doc = $doc])+
+                $variant(&'r $form),
+            )+
         }
 
         impl When {
@@ -121,7 +124,8 @@ macro_rules! conditions {
                 [$(self.$key.is_some() && (($of) as Property<$form>)(&Subject::WITHOUT_WORK).is_none()),+].contains(&true)
             }
 
-            pub(super) fn stated(&self) -> Vec<Stated<'_>> {
+            /// The conditions that the rule states, in the order of the table.
+            pub fn stated(&self) -> Vec<Stated<'_>> {
                 [$(self.$key.as_ref().map(Stated::$variant)),+].into_iter().flatten().collect()
             }
         }

@@ -8,38 +8,38 @@ use super::file::Ruling;
 use super::judge::{Matched, RuleSet, rule_of, ruling_of};
 use super::request::Request;
 use super::subject::Subject;
-use crate::base::{Digest, RuleId, Ttl};
-use crate::domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms, approvers_text};
+use provost_base::{Digest, RuleId, Ttl};
+use provost_domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms, approvers_text};
 
 /// A decision as data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Outcome {
-    /// What was decided.
+    /// Allow, approve or deny.
     pub decision: Ruling,
-    /// By which rule.
+    /// The name of the rule that decided; `no-rule` when none matched.
     pub rule: RuleId,
-    /// Why.
+    /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
     /// Limits of what is let through.
     pub terms: Option<Terms>,
     /// How long an answer is waited for, in milliseconds.
     pub wait: Option<Ttl>,
-    /// Who may answer.
+    /// The kinds of approvers whose answer counts; empty unless the decision is to approve.
     pub by: Vec<Approver>,
 }
 
-/// What one rule had to say.
+/// One rule's part in a decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RuleTrace {
-    /// Its name.
+    /// The rule's name.
     pub id: RuleId,
     /// The file it comes from.
     pub file: Box<str>,
-    /// Its line there.
+    /// The line at which it begins in that file, from 1.
     pub line: usize,
-    /// What it says when it matches.
+    /// The rule's ruling for requests that match.
     pub decision: Ruling,
-    /// Whether it matched.
+    /// Whether all of its conditions hold for the request.
     pub matched: bool,
     /// The first condition that did not hold; others may not hold either.
     pub first_failed: Option<Unmet>,
@@ -48,18 +48,18 @@ pub struct RuleTrace {
 /// A condition that did not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Unmet {
-    /// Its key in the file.
+    /// The key in the file, with `when.`.
     pub key: Box<str>,
-    /// What the rule wants.
+    /// The value that the rule names.
     pub wants: Box<str>,
-    /// What the request has.
+    /// The value that the request has.
     pub found: Box<str>,
 }
 
 /// A decision and how it came about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Explanation {
-    /// The decision.
+    /// The answer to the request.
     pub outcome: Outcome,
     /// Every rule in the order asked.
     pub rules: Vec<RuleTrace>,

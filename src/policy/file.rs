@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::When;
 use super::request::Request;
-use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
+use provost_base::{RuleId, Ttl};
+use provost_domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
 
-pub(super) use crate::domain::Action;
+pub(super) use provost_domain::Action;
 
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 
-/// What a rule says about the requests it matches. Ordered: later is stricter, and the strictest wins.
+/// The ruling of a rule for the requests that it matches. Ordered: later is stricter, and the strictest wins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// Go on.
+    /// The request may go on.
     Allow,
-    /// Ask someone.
+    /// The request waits for an approver.
     Approve,
-    /// No.
+    /// The request is refused.
     Deny,
 }
 
@@ -39,7 +39,7 @@ impl Ruling {
 }
 
 /// Why a rule cannot ask for approval of this, where that is so.
-pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
+pub fn cannot_wait(action: Action) -> Option<&'static str> {
     match action {
         Action::Approve => {
             Some("this rule asks for approval, and an answer to an approval cannot wait for another")
@@ -51,13 +51,13 @@ pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
     }
 }
 
-/// What a worker wants of the network, without the particulars.
+/// The kind of network that a worker asks for, without the particulars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
-    /// Nothing.
+    /// No network at all.
     None,
-    /// Loopback ports.
+    /// Ports of the host's loopback.
     Ports,
     /// Hosts through the proxy.
     Hosts,
@@ -91,16 +91,16 @@ pub(super) const CREDENTIALS: &[(&str, Credentials)] =
 pub(super) const GITS: &[(&str, Git)] = &[("read", Git::Read), ("write", Git::Write)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
-/// What a rule that lets something through insists on.
+/// The limits that come with a rule that permits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limit {
-    /// Least confinement.
+    /// Least confinement that the worker must have.
     pub tier_min: Option<Tier>,
-    /// Longest run.
+    /// Longest run of the worker.
     pub timeout: Option<Ttl>,
     /// Largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes.
+    /// Most processes at once in the jail.
     pub processes: Option<u32>,
     /// Most unfinished tasks of one client under this rule.
     pub concurrent: Option<u32>,
@@ -113,29 +113,29 @@ pub struct Limit {
     pub credentials: Option<Credentials>,
 }
 
-/// Who is asked, and for how long.
+/// The approvers that a rule asks, and for how long.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Ask {
-    /// Who may answer.
+    /// The kinds of approvers whose answer counts.
     pub by: Vec<Approver>,
     /// How long an answer is waited for.
     pub expires: Ttl,
 }
 
-/// One rule.
+/// One rule, with its conditions and limits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rule {
-    /// Its name in decisions and in the log.
+    /// The rule's name in decisions and in the log.
     pub id: RuleId,
-    /// What it says.
+    /// The ruling for requests that match.
     pub decision: Ruling,
-    /// Why, for callers and approvers.
+    /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
-    /// What it is about.
-    pub(super) when: When,
-    /// What it insists on.
+    /// The conditions under which it matches.
+    pub when: When,
+    /// The limits of what it permits.
     pub limit: Limit,
-    /// Whom it asks; there for `approve` and only there.
+    /// The approvers that it asks; `Some` for `approve`, and only there.
     pub ask: Option<Ask>,
     /// Where it stands in its file.
     #[serde(skip)]
@@ -158,6 +158,6 @@ pub struct File {
     /// As it was named, for messages.
     #[serde(skip)]
     pub name: Box<str>,
-    /// In the order of the file.
+    /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
 }

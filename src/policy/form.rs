@@ -12,8 +12,8 @@ use super::glob::{NameGlobs, PathGlobs, name_pattern, path_pattern};
 use super::reader::{Notes, Section, choice};
 use super::subject::Place;
 use super::units::{Hours, duration, hours, size};
-use crate::base::{Timestamp, Ttl};
-use crate::domain::{Action, Door, Git, Proof, Tier, WorkerKind};
+use provost_base::{Timestamp, Ttl};
+use provost_domain::{Action, Door, Git, Proof, Tier, WorkerKind};
 
 /// A form of condition: the value that a rule states, and the property of a request that it is compared with.
 pub(super) trait Form: Sized {
@@ -79,9 +79,9 @@ fn names<T: Word>(values: &[T]) -> String {
     values.iter().filter_map(known).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the listed words.
+/// A list of words. The condition holds when the property is one of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct OneOf<T>(pub(super) Vec<T>);
+pub struct OneOf<T>(pub Vec<T>);
 
 impl<T: PartialEq> OneOf<T> {
     pub(super) fn contains(&self, value: &T) -> bool {
@@ -129,9 +129,9 @@ fn texts(
     Some(listed)
 }
 
-/// Patterns over a name, one of which matches.
+/// Patterns over a name. The condition holds when one of them matches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Names(pub(super) Vec<Box<str>>);
+pub struct Names(pub Vec<Box<str>>);
 
 impl Form for Names {
     type Found<'a> = &'a str;
@@ -158,9 +158,10 @@ impl Form for Names {
     }
 }
 
-/// Patterns over a working directory, one of which matches its path below the root or its absolute path.
+/// Patterns over a working directory. The condition holds when one of them matches its path below the root,
+/// or its absolute path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Folders(pub(super) Vec<Box<str>>);
+pub struct Folders(pub Vec<Box<str>>);
 
 impl Form for Folders {
     type Found<'a> = &'a Place<'a>;
@@ -189,7 +190,7 @@ impl Form for Folders {
 
 /// Patterns over a tool's path: with `INSIDE` one of them matches, otherwise none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Paths<const INSIDE: bool>(pub(super) Vec<Box<str>>);
+pub struct Paths<const INSIDE: bool>(pub Vec<Box<str>>);
 
 impl<const INSIDE: bool> Form for Paths<INSIDE> {
     type Found<'a> = &'a str;
@@ -216,9 +217,9 @@ impl<const INSIDE: bool> Form for Paths<INSIDE> {
     }
 }
 
-/// Phrases, one of which occurs in a command as whole words.
+/// Phrases. The condition holds when one of them occurs in a command as whole words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Phrases(pub(super) Vec<Box<str>>);
+pub struct Phrases(pub Vec<Box<str>>);
 
 impl Form for Phrases {
     type Found<'a> = &'a str;
@@ -271,7 +272,7 @@ fn says(command: &str, phrase: &str) -> bool {
 
 /// `true`: the request lacks what others name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Missing;
+pub struct Missing;
 
 impl Form for Missing {
     type Found<'a> = Option<&'a str>;
@@ -307,7 +308,7 @@ macro_rules! plain {
         $(
             $(#[doc = $doc])+
             #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-            pub(super) struct $name(pub(super) $value);
+            pub struct $name(pub $value);
 
             impl Form for $name {
                 type Found<'a> = $found;

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
 
-use crate::base::limits::PATH_LEN_MAX;
+use provost_base::limits::PATH_LEN_MAX;
 
-/// Whether [`normalised_path`](crate::base::normalised_path) would leave a path as it is; without allocating.
+/// Whether [`normalised_path`](provost_base::normalised_path) would leave a path as it is; without allocating.
 pub(super) fn is_normal(path: &str) -> bool {
     if path == "/" || path == "." {
         return true;

@@ -14,21 +14,21 @@ use super::reader::{Notes, Problems};
 use super::request::Request;
 use super::rule::Rule;
 use super::subject::{Subject, Work};
-use crate::base::{Digest, RuleId, Ttl};
-use crate::domain::{
+use provost_base::{Digest, RuleId, Ttl};
+use provost_domain::{
     Approver, Command, Credentials, Decision, Facts, Git, Judge, Network, Principal, Rate, Terms, Tier,
     WorkerKind,
 };
 
-/// Why nothing matched.
+/// The reason of a denial where no rule matched.
 const NO_RULE: &str = "no rule allows this";
 
 /// Why a rule that does not speak of tier `job` is not enough for it.
-pub(super) const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
+pub const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
      network is open; only a rule that names the tier lets it run: when.tier = [\"job\"]";
 
 /// Why a rule that does not speak of writing to the repository is not enough for it.
-pub(super) const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
+pub const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
      a review shows; only a rule that names that lets it run: when.git = [\"write\"]";
 
 /// The rules of one file, checked and compiled.
@@ -122,7 +122,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// One file's rules and nothing over them.
+    /// A rule set of one file, with no layer over it.
     pub fn new(base: Layer) -> Self {
         Self::layered(base, Vec::new())
     }
@@ -222,18 +222,19 @@ pub(super) fn rule_of(decision: &Decision) -> &RuleId {
     }
 }
 
-/// Whether whoever wrote a rule has thought of tier `job`.
+/// Whether a rule names tier `job`, so that its author has thought of it.
 pub(super) fn names_job(rule: &super::file::Rule) -> bool {
     let listed = rule.when.tier.as_ref().is_some_and(|tiers| tiers.contains(&Tier::Job));
     listed || rule.limit.tier_min == Some(Tier::Job)
 }
 
-/// Whether whoever wrote a rule has thought of workers that write to the repository.
+/// Whether a rule names `git = "write"`, so that its author has thought of workers that
+/// write to the repository.
 fn names_git(rule: &super::file::Rule) -> bool {
     rule.when.git.as_ref().is_some_and(|may| may.contains(&Git::Write))
 }
 
-/// What the rules that let something through add up to.
+/// The sum of the rules that permit a request.
 #[derive(Default)]
 struct Found<'r> {
     allow: Option<&'r RuleId>,
@@ -343,8 +344,9 @@ impl<'r> Found<'r> {
     }
 }
 
-/// A term that the worker cannot meet is a no, said now rather than when the worker is started; nobody would
-/// enforce it on a worker that the daemon does not start.
+/// Why the worker cannot meet the least tier, if it cannot. The request is then denied at once, and
+/// not at the start of the worker: the daemon does not start polling workers, and could not enforce
+/// the term on them.
 fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     let least = least.filter(|least| work.tier < Some(*least))?;
     let least = least.name();

@@ -8,9 +8,9 @@ use super::reader::{Notes, Problems, Section, choice, words};
 use super::request::{REQUEST_KEYS, Request};
 use super::rule;
 use super::units::{duration, rate, size};
-use crate::base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
-use crate::base::{AgentId, Destination, RuleId};
-use crate::domain::Approver;
+use provost_base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
+use provost_base::{AgentId, Destination, RuleId};
+use provost_domain::Approver;
 
 const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
 const LIMIT_KEYS: &[&str] =

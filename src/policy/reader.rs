@@ -7,7 +7,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::base::nearest;
+use provost_base::nearest;
 
 /// Something wrong with a file, said so that its author can repair it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub struct Problem {
     pub file: Box<str>,
     /// Line, counted from one.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// The mistake, and the next step.
     pub what: Box<str>,
 }
 

@@ -10,8 +10,8 @@ use super::file::{
 use super::reader::{Notes, Problems, Section, choice, words};
 use super::subject::{Place, Subject, Work};
 use super::units::size;
-use crate::base::{RuleId, Timestamp, normalised_path};
-use crate::domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
+use provost_base::{RuleId, Timestamp, normalised_path};
+use provost_domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
 
 /// Where a repository is imagined to be when a request does not say.
 const ROOT: &str = "/workspace";
@@ -48,25 +48,25 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// What is wanted.
+    /// The kind of request.
     pub action: Action,
-    /// By whom.
+    /// The name of the calling agent.
     pub client: Box<str>,
     /// Where the caller came in.
     pub door: Door,
     /// How the caller was recognised.
     pub proof: Proof,
-    /// Who is to do it.
+    /// The worker that is to do it.
     pub worker: Box<str>,
     /// How that worker gets its tasks; unknown when absent.
     pub worker_kind: Option<WorkerKind>,
     /// The confinement it would get. `None`: `ns` for a worker that the daemon starts, nothing for others.
     pub tier: Option<Tier>,
-    /// What it wants of the network.
+    /// The network that the worker asks for.
     pub network: Net,
-    /// Which hosts, when it is hosts.
+    /// The hosts that the worker wants to reach, if its network is `hosts`.
     pub hosts: Vec<Box<str>>,
-    /// What it may do with the repository.
+    /// The worker's access to the repository.
     pub git: Git,
     /// The furthest that any secret of the worker would go.
     pub credentials: Option<Credentials>,
@@ -157,7 +157,7 @@ impl Request {
         Some(request)
     }
 
-    /// What rules look at.
+    /// The request as the rules examine it.
     pub(super) fn subject(&self) -> Subject<'_> {
         let place = self.place();
         let refused = place.as_ref().err().map(|why| Cow::Owned(why.clone()));
@@ -255,15 +255,15 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 /// One line of a test table: a request and what is expected of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// What to call it in a report.
+    /// The name of the line in reports.
     pub name: Box<str>,
-    /// Where it stands.
+    /// Its line in the file, from 1.
     pub line: usize,
-    /// What is asked.
+    /// The request that is judged.
     pub request: Request,
-    /// What must be answered.
+    /// The ruling that the rules must give.
     pub expect: Ruling,
-    /// By which rule, when that matters.
+    /// The rule that must decide; `None` if any may.
     pub rule: Option<RuleId>,
 }
 

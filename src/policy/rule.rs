@@ -12,7 +12,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Compiles the conditions.
+    /// Compiles the conditions of a rule.
     ///
     /// # Errors
     /// A sentence, when the patterns together are too large to compile.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use super::builtin::Builtin;
 use super::judge::{Layer, RuleSet};
 use super::reader::Problems;
-use crate::base::limits::POLICY_BYTES_MAX;
+use provost_base::limits::POLICY_BYTES_MAX;
 
-pub use crate::system::SYSTEM_POLICY;
+pub use provost_system::SYSTEM_POLICY;
 
 /// How the configuration names a shipped file.
 const BUILTIN_PREFIX: &str = "builtin:";
@@ -33,23 +33,23 @@ pub enum LoadError {
     /// The file is not there or cannot be read.
     #[error("cannot read the rules in {}: {why}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: Box<str>,
     },
-    /// Someone else could have written it.
+    /// Another user could have written it.
     #[error("will not trust the rules in {}: {why}", path.display())]
     Untrusted {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What makes it doubtful, and what to do.
+        /// The reason, and the next step.
         why: Box<str>,
     },
     /// There is no shipped file of this name.
     #[error("there are no shipped rules named `{0}`; known are default, strict and open")]
     NoSuchBuiltin(Box<str>),
-    /// Its text is wrong.
+    /// The text of the file has mistakes.
     #[error(transparent)]
     Wrong(#[from] Problems),
 }
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Loads one layer.
+    /// Loads the rules of this source as one layer.
     ///
     /// # Errors
     /// [`LoadError`]; nothing of the file is in force then.
@@ -170,8 +170,9 @@ mod trust {
         Ok(())
     }
 
-    /// Whoever can replace a folder on the way can replace the file. A folder with the sticky bit, like the
-    /// shared temporary one, protects what others have put there; root's own links are as good as root.
+    /// Any user that can replace a folder on the way can replace the file. A folder with the sticky bit,
+    /// like the shared temporary one, protects the files that others have put there; root's own links are
+    /// as good as root.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for folder in path.ancestors().skip(1) {
             let about =
@@ -215,10 +216,10 @@ mod trust {
         if about.is_file() { Ok(()) } else { Err("it is not a regular file".to_owned()) }
     }
 
-    /// Whoever can write the file, or replace it in its folder, writes the rules.
+    /// Any account that can write the file, or replace it in its folder, writes the rules.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for path in path.ancestors().take(2).filter(|path| path.exists()) {
-            crate::system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
+            provost_system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::glob::is_normal;
-use crate::base::Timestamp;
-use crate::base::normalised_path;
-use crate::domain::{
+use provost_base::Timestamp;
+use provost_base::normalised_path;
+use provost_domain::{
     Action, Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
 };
 
@@ -21,7 +21,7 @@ pub(super) struct Subject<'a> {
     pub(super) work: Option<Work<'a>>,
 }
 
-/// What a delegation is about.
+/// The properties of a delegation that rules examine.
 #[derive(Clone, Debug)]
 pub(super) struct Work<'a> {
     pub(super) worker: &'a str,

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::base::limits::{RATE_USES_MAX, TTL_MAX_MS};
-use crate::base::{Timestamp, Ttl};
-use crate::domain::Rate;
+use provost_base::limits::{RATE_USES_MAX, TTL_MAX_MS};
+use provost_base::{Timestamp, Ttl};
+use provost_domain::Rate;
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MINUTES: u16 = 24 * 60;

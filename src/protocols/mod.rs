@@ -16,8 +16,8 @@ pub mod wit;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::transport::Stream;
-use crate::transport::accept::Guard;
+use provost_transport::Stream;
+use provost_transport::accept::Guard;
 
 /// A protocol, ready to serve connections.
 pub trait FrontDoor: Send + Sync {

@@ -1,4 +1,4 @@
-//! What waits, or is told things, ends with the proof that it was begun with.
+//! Ends a wait or a stream of events when the proof with which it began holds no longer.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 /// Interval of the check whether a waiting caller may still use its name.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// The result of some work, if the proof of the waiting caller still holds at its end. Checked at intervals while
-/// it goes on, and once more at its end: whatever has ended the proof was done before what is told then.
-///
+/// The result of some work, if the proof of the waiting caller still holds at its end. It is
+/// checked at intervals, and once more at the end: what has ended the proof was then done before
+/// the caller gets the result.
 /// # Errors
 /// Why the proof does not hold any more. The work is dropped.
 pub(super) async fn while_proven<T, E>(

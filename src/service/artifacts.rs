@@ -22,31 +22,31 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
-use crate::base::limits::{
-    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
-};
-use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
-use crate::domain::command::ApplyFiles;
-use crate::domain::view::{InTheWay, WaitingOne};
-use crate::domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
-use crate::workspace::apply_record::Records;
-use crate::workspace::approval_diff::ApprovalDiff;
-use crate::workspace::artifact_path;
-use crate::workspace::change_plan::{self, Check, Order, Plan, Want};
-use crate::workspace::diff::{self, Budget};
-use crate::workspace::file::{self, Found};
 use artifact_store::ArtifactStore;
 pub use held::Held;
+use provost_base::limits::{
+    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
+};
+use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
+use provost_domain::command::ApplyFiles;
+use provost_domain::view::{InTheWay, WaitingOne};
+use provost_domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
+use provost_workspace::apply_record::Records;
+use provost_workspace::approval_diff::ApprovalDiff;
+use provost_workspace::artifact_path;
+use provost_workspace::change_plan::{self, Check, Order, Plan, Want};
+use provost_workspace::diff::{self, Budget};
+use provost_workspace::file::{self, Found};
 pub use undo::PastApply;
 
-/// What becomes of a file.
+/// The effect of an apply on one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// There is none yet.
     Create,
     /// It will say something else, or be removed.
     Modify,
-    /// Nothing.
+    /// The file stays as it is.
     Skip,
 }
 
@@ -55,7 +55,7 @@ pub enum Action {
 pub struct Previewed {
     /// Which file, in its one spelling; as it was asked for where there is none.
     pub path: String,
-    /// What an apply would do.
+    /// The effect that an apply would have.
     pub action: Action,
     /// The difference, in git's form.
     pub diff: Option<String>,
@@ -65,7 +65,7 @@ pub struct Previewed {
     pub runs_later: bool,
 }
 
-/// What has become of files.
+/// The outcome of an apply, file by file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applied {
     /// So many were written.
@@ -107,7 +107,7 @@ impl From<io::Error> for ApplyFault {
     }
 }
 
-/// What the configuration says of applies.
+/// The part of the configuration that is about applies.
 pub struct ApplyRules<'a> {
     /// Files that these patterns mean are never written.
     pub deny: &'a [String],
@@ -140,7 +140,7 @@ impl Bounds {
     }
 }
 
-/// What applies share.
+/// What all applies share: their records, their bounds, and their turns.
 pub struct Applying {
     records: Records,
     bounds: RwLock<Arc<Bounds>>,
@@ -167,7 +167,7 @@ impl Applying {
         self.bounds.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until nobody else writes this file.
+    /// Waits until no other apply writes this file.
     async fn file(&self, path: &RepoPath) -> OwnedMutexGuard<()> {
         let turn = {
             let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,7 +240,7 @@ impl Provost {
         let asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
-        // Who asks for nothing that can be done is told so, and nobody else is asked about it.
+        // A caller whose artifacts cannot be applied is told so, and no approver is asked about them.
         let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
         self.write(who, sorted, None).await
     }
@@ -258,8 +258,7 @@ impl Provost {
         if changes.is_empty() { Err(ApplyFault::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
-    /// Waits for an approval, a denial or the end of its time; whether that was soon
-    /// enough.
+    /// Waits until an approval is granted, is denied or has run out; `false` when `patience` was over first.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -446,7 +445,7 @@ impl Provost {
     }
 }
 
-/// Files that a call removes, as far as nobody keeps it from that.
+/// Files that a call removes, without those that another agent's stake protects.
 fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
@@ -462,8 +461,8 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// A change that is planned, as an approver would see it; `kept` is what is written where the plan does not have
-    /// it.
+    /// Adds a planned change, as an approver would see it. `kept` is what is written where the
+    /// plan does not have that.
     fn put(&mut self, mut order: Order, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         order.sides = plan.sides(found, &order.want);
         self.shown.add(&order.path, found, plan, kept);

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
-use crate::base::limits::{PATH_LEN_MAX, WAY_FOLDERS_MAX};
-use crate::base::{Tops, is_absolute, plain_path};
-use crate::system::Ways;
+use provost_base::limits::{PATH_LEN_MAX, WAY_FOLDERS_MAX};
+use provost_base::{Tops, is_absolute, plain_path};
+use provost_system::Ways;
 
 /// The tops of some checkouts, as far as one request asks about them.
 #[derive(Debug)]

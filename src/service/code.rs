@@ -12,14 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
-use crate::base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
-use crate::base::{Digest, RepoPath};
-use crate::jail::Root;
-use crate::syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
-use crate::system::{changed_at, reading_without_waiting, version_of};
+use provost_base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
+use provost_base::{Digest, RepoPath};
+use provost_jail::Root;
+use provost_syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
+use provost_system::{changed_at, reading_without_waiting, version_of};
 
-/// How long a caller that asks about a file waits for it to be read. What depends on it is then missing in the answer,
-/// which says so.
+/// How long a caller that asks about a file waits for it to be read. After that, the answer lacks what
+/// depends on the file, and says so.
 pub(super) const READ_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// A file that was written so recently may be written again without its times telling.
@@ -35,7 +35,7 @@ impl Base {
         Self(Arc::new(root))
     }
 
-    /// Where it is.
+    /// The top directory of the checkout.
     pub fn root(&self) -> &Root {
         &self.0
     }
@@ -50,19 +50,19 @@ impl Base {
     }
 }
 
-/// What was found at a path.
+/// The file at a path, as far as it could be read.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file's one spelling: without symbolic links, as far as it exists.
     pub path: RepoPath,
-    /// What it says.
+    /// The content that the file had when it was read.
     pub content: Content,
 }
 
-/// What a file says.
+/// The content of a file, as far as it is code.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// Code.
+    /// Code of a known language, as it was parsed.
     Code(Arc<Reading>),
     /// Nothing to read: no such file, or none of a language that is read.
     None,
@@ -71,7 +71,7 @@ pub enum Content {
 }
 
 impl Source {
-    /// What was read, if anything was.
+    /// The parsed code, if the file has any.
     pub fn reading(&self) -> Option<&Arc<Reading>> {
         match &self.content {
             Content::Code(reading) => Some(reading),
@@ -283,7 +283,7 @@ fn leads_out(err: &std::io::Error) -> bool {
     refused || err.kind() == std::io::ErrorKind::CrossesDevices
 }
 
-/// A regular file, opened without waiting for anybody; `None` where there is none.
+/// A regular file, opened without waiting for another process; `None` where there is none.
 fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let options = reading_without_waiting();

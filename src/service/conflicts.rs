@@ -13,17 +13,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cap_std::fs::Dir;
 
 use super::{Base, Provost};
-use crate::base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
-use crate::base::{AgentId, Digest, RepoPath};
-use crate::domain::command::{NoteTaken, SettledFile, TakeNote};
-use crate::domain::view::{ConflictAhead, OneClaim};
-use crate::domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, Refusal, Version};
-use crate::system::{
+use provost_base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
+use provost_base::{AgentId, Digest, RepoPath};
+use provost_domain::command::{NoteTaken, SettledFile, TakeNote};
+use provost_domain::view::{ConflictAhead, OneClaim};
+use provost_domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, Refusal, Version};
+use provost_system::{
     file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
 };
-use crate::workspace::versions::{Versions, bounded, first};
+use provost_workspace::versions::{Versions, bounded, first};
 
-/// Where versions are put.
+/// The folder of the versions, from the top of the workspace.
 const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];
 
 /// How files begin that are not whole yet.
@@ -53,7 +53,7 @@ pub enum SettleFault {
     /// There is nothing to bring back.
     #[error("this file is not in conflict, so none of its versions is brought back")]
     NotInConflict,
-    /// Nobody's name, and no path of a version.
+    /// The word is neither an agent's name nor the path of a version; it has those that are.
     #[error("restore names no version of this file; there are: {}", .0.join(", "))]
     Unknown(Vec<String>),
     /// It was never kept.
@@ -79,8 +79,8 @@ impl From<io::Error> for SettleFault {
 }
 
 impl Provost {
-    /// Puts the versions of a file where people find them, if a change of it would be a conflict. `by` has changed it;
-    /// without a name nobody knows who has. It says `after` now.
+    /// Puts the versions of a file where people find them, if a change of it would be a conflict. `by` is the
+    /// agent that has changed it, if that is known. `after` is its present content.
     pub(super) async fn versions_ahead(
         &self,
         file: &RepoPath,
@@ -89,7 +89,7 @@ impl Provost {
     ) -> Result<Vec<Version>, Refusal> {
         let asked = ConflictAhead { file: file.clone(), by: by.cloned() };
         let Some(ahead) = self.view(asked).await? else { return Ok(Vec::new()) };
-        let intruder = by.cloned().unwrap_or_else(crate::domain::unknown);
+        let intruder = by.cloned().unwrap_or_else(provost_domain::unknown);
         let (base, kept, file) = (self.base().clone(), Arc::clone(&self.0.versions), file.clone());
         let put = self.in_turn(move || put_all(&base, &kept, &file, &ahead, &intruder, after)).await;
         Ok(put.unwrap_or_default())
@@ -214,7 +214,7 @@ fn put(root: &Dir, file: &RepoPath, content: Content, bytes: &[u8]) -> io::Resul
         .map_err(|_| io::Error::other("its name is none that a path may have"))
 }
 
-/// A whole file under a name that nobody asks for.
+/// Writes a whole file under a name that no reader asks for.
 fn half(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<String> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let name = format!("{HALF}{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -277,8 +277,8 @@ fn prune(dir: &Dir) {
     }
 }
 
-/// Brings a version back: what the file says meanwhile is kept, and the file is never half of one and half of the
-/// other.
+/// Brings a version back. The present content is kept, and the file is never half of one
+/// and half of the other.
 fn bring_back(
     base: &Base,
     kept: &Versions,

@@ -8,12 +8,12 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, Content, Source};
-use crate::base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
-use crate::base::{ContractId, RepoPath, SymbolPath};
-use crate::domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
-use crate::domain::view::{ContractsOn, SomeContracts};
-use crate::domain::{Contract, Principal, Refusal};
-use crate::syntax::{NoSignature, Reading};
+use provost_base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
+use provost_base::{ContractId, RepoPath, SymbolPath};
+use provost_domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
+use provost_domain::view::{ContractsOn, SomeContracts};
+use provost_domain::{Contract, Principal, Refusal};
+use provost_syntax::{NoSignature, Reading};
 
 /// How long a check may take. Hooks of today wait two seconds for it.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub enum ProposeFault {
     /// The file declares no signature under this name.
     #[error("{why}")]
     NoSymbol {
-        /// Why not.
+        /// Why no signature was found, as a sentence.
         why: Box<str>,
         /// The full names of the symbols that might be meant.
         candidates: Vec<Box<str>>,
@@ -37,7 +37,7 @@ pub enum ProposeFault {
 /// A file as a commit would contain it.
 #[derive(Clone, Debug)]
 pub struct Staged {
-    /// Where.
+    /// The path of the file, from the top of the repository.
     pub path: RepoPath,
     /// What; as it is on disk without.
     pub content: Option<Arc<[u8]>>,
@@ -61,11 +61,11 @@ pub enum Fault {
 /// A contract that a commit would break.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The contract.
+    /// The contract that is in force.
     pub contract: Arc<Contract>,
     /// The file that breaks it.
     pub file: RepoPath,
-    /// How.
+    /// What the commit would do to the signature.
     pub fault: Fault,
 }
 

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use super::{Base, Provost};
-use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
-use crate::base::{Digest, RepoPath};
-use crate::domain::command::{
+use provost_base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
+use provost_base::{Digest, RepoPath};
+use provost_domain::command::{
     ChangedFile, ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken,
     ReleaseFile, TakeNote,
 };
-use crate::domain::view::{ClaimsOf, WholeCrew};
-use crate::domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
-use crate::store::TimelineQuery;
-use crate::system::{mode_of, reading_without_waiting};
-use crate::workspace::versions::{Versions, first};
+use provost_domain::view::{ClaimsOf, WholeCrew};
+use provost_domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
+use provost_store::TimelineQuery;
+use provost_system::{mode_of, reading_without_waiting};
+use provost_workspace::versions::{Versions, first};
 
 impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,
@@ -66,7 +66,8 @@ impl Provost {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        // Nobody closes it. The turn is given back when the work is done, however long a disk takes.
+        // The semaphore is never closed. The turn is given back when the work is done,
+        // however long a disk takes.
         let turn = Arc::clone(&self.0.claiming).acquire_owned().await.ok()?;
         let work = move || {
             let done = work();
@@ -84,8 +85,8 @@ impl Provost {
         self.contents_kept(vec![file.clone()]).await.into_values().next().unwrap_or(Content::Unreadable)
     }
 
-    /// Keeps versions of all claimed files without one: an earlier daemon may have ended
-    /// in between.
+    /// Keeps versions of all claimed files without one, since an earlier daemon may have
+    /// ended before it kept them.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -99,7 +100,7 @@ impl Provost {
         Ok(())
     }
 
-    /// Claims a file.
+    /// Claims a file for the caller, with the content that it has now as the version to go back to.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -136,7 +137,7 @@ impl Provost {
         self.submit(who, LockFile { file, content, lock }).await
     }
 
-    /// Lets an agent leave the crew; its files are nobody's then. With `only_if_idle` it stays if it has any.
+    /// Has an agent leave the crew, which frees its files. With `only_if_idle` it stays if it has any.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

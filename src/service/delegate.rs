@@ -1,11 +1,11 @@
-//! The facts for the judgement of a delegation.
+//! Collects the facts for the judgement of a delegation.
 
 use super::Provost;
-use crate::base::{Digest, RepoPath, is_absolute};
-use crate::domain::command::Delegated;
-use crate::domain::{Answer, Delegate, Directory, Facts, Principal, Refusal};
-use crate::jail::{Fill, Profile};
-use crate::system::find_program;
+use provost_base::{Digest, RepoPath, is_absolute};
+use provost_domain::command::Delegated;
+use provost_domain::{Answer, Delegate, Directory, Facts, Principal, Refusal};
+use provost_jail::{Fill, Profile};
+use provost_system::find_program;
 
 impl Provost {
     /// Finds out where a delegation would work and with which executable, and submits it.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::Provost;
 use super::code::{Base, Source};
-use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use crate::base::{RepoPath, SymbolPath};
-use crate::graph::Asked;
-use crate::index::{Index, State};
-use crate::syntax::{Edge, Reading, Target, language_of};
+use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use provost_base::{RepoPath, SymbolPath};
+use provost_graph::Asked;
+use provost_index::{Index, State};
+use provost_syntax::{Edge, Reading, Target, language_of};
 
 /// How long an answer waits for the first reading of the repository, so that it need not be told as incomplete.
 const READING_WAIT: Duration = Duration::from_millis(250);
@@ -18,9 +18,9 @@ const READING_WAIT: Duration = Duration::from_millis(250);
 /// Along calls, or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Who calls it.
+    /// Against them: to the symbols that call it.
     Callers,
-    /// What it calls.
+    /// Along them: to the symbols that it calls.
     Callees,
 }
 
@@ -35,18 +35,18 @@ pub enum GraphFault {
     NoSuchSymbol(Vec<SymbolPath>),
     /// Several files have it.
     Several(Vec<SymbolPath>),
-    /// The daemon ends.
+    /// The daemon is shutting down.
     Ending,
 }
 
-/// An answer.
+/// The answer to a query: one step along calls or against them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Calls {
-    /// What was meant.
+    /// The symbols that the query meant, by their full paths.
     pub of: Vec<SymbolPath>,
     /// The other ends of its calls.
     pub symbols: Vec<SymbolPath>,
-    /// What is known, at this moment.
+    /// How complete the index is at this moment.
     pub state: State,
 }
 
@@ -69,13 +69,14 @@ impl Provost {
         self.with_index(&source.clone(), move |index| callers_of(index, ours, &source, &of)).await
     }
 
-    /// Who calls what nobody has found, which is named as if it were in a file `?`.
+    /// The callers of a symbol that was not found in the repository, which is named as if
+    /// it were in a file `?`.
     pub(super) fn callers_of_unknown(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         if *of.file() == nowhere() { self.index().callers(of) } else { Vec::new() }
     }
 
-    /// What symbols of a file that was just read call, in the order of first calls: the symbol as it was asked for, and
-    /// what it calls. `?:name` is what nobody has found.
+    /// What symbols of a file that was just read call, in the order of first calls: pairs of the symbol as it
+    /// was asked for, and what it calls. `?:name` is a symbol that was not found.
     pub(super) async fn calls_from(
         &self,
         base: &Base,
@@ -86,8 +87,8 @@ impl Provost {
         self.with_index(&source.clone(), move |index| calls_from(index, ours, &source, &symbols)).await
     }
 
-    /// Asks the index: at once where it has this very reading, otherwise on a thread, since there is something to follow
-    /// first.
+    /// Asks the index. It answers at once where it has this very reading; otherwise on a thread, since it has
+    /// to follow imports first.
     async fn with_index<T: Send + 'static>(
         &self,
         source: &Source,
@@ -292,8 +293,8 @@ fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
     found
 }
 
-/// What symbols of a file call, as far as the file alone tells, in the order of first calls: the symbol as it was asked for, and what it
-/// calls.
+/// What symbols of a file call, as far as the file alone tells, in the order of first calls: pairs of the
+/// symbol as it was asked for, and what it calls.
 fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
     let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
     for symbol in symbols {
@@ -317,7 +318,7 @@ fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(
     reading.edges().into_iter().filter_map(call).take(CALLERS_MAX + 1).collect()
 }
 
-/// Where what is called lies when nobody knows: wit's `?:name`.
+/// The file that stands for an unknown place: wit writes `?:name`.
 fn nowhere() -> RepoPath {
     RepoPath::parse("?").expect("a constant that is a valid path")
 }

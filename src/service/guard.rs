@@ -7,10 +7,10 @@ use std::time::Instant;
 use super::Provost;
 use super::code::{READ_TIME_MAX, Source};
 use super::locks::known_as;
-use crate::base::{AgentId, Fence, RepoPath, encloses};
-use crate::domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
-use crate::domain::{Claim, Intent, Lock, Refusal};
-use crate::syntax::Reading;
+use provost_base::{AgentId, Fence, RepoPath, encloses};
+use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
+use provost_domain::{Claim, Intent, Lock, Refusal};
+use provost_syntax::Reading;
 
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
@@ -18,7 +18,7 @@ pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
 /// A file that a caller is about to write, or to commit.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// Which.
+    /// The path of the file, from the top of the repository.
     pub path: RepoPath,
     /// What it contains before and after, where that is known; otherwise every lock in the file counts.
     pub change: Option<BeforeAndAfter>,
@@ -26,7 +26,7 @@ pub struct Edit {
     pub symbol: Option<Box<str>>,
 }
 
-/// What is known about some edits.
+/// The answer about some edits.
 #[derive(Clone, Debug, Default)]
 pub struct Guarded {
     /// What stands in their way, in their order.
@@ -38,7 +38,7 @@ pub struct Guarded {
 /// Other agents' holds on the place of the write.
 #[derive(Clone, Debug)]
 pub struct Blocked {
-    /// What.
+    /// The lock or the claim that is in the way.
     pub by: Obstacle,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,

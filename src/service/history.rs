@@ -1,14 +1,14 @@
-//! Looking at tasks, wherever they rest: the unfinished in memory, the rest in the store.
+//! Reads tasks wherever they are: the unfinished in memory, the rest in the store.
 
 use std::sync::Arc;
 
 use super::{Provost, unreadable};
-use crate::base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
-use crate::base::{AgentId, TaskId};
-use crate::domain::command::Status;
-use crate::domain::view::{LiveTask, LiveTasks};
-use crate::domain::{Refusal, Task};
-use crate::store::{FinishedFilter, Reader, StoreError};
+use provost_base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
+use provost_base::{AgentId, TaskId};
+use provost_domain::command::Status;
+use provost_domain::view::{LiveTask, LiveTasks};
+use provost_domain::{Refusal, Task};
+use provost_store::{FinishedFilter, Reader, StoreError};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -16,11 +16,11 @@ pub enum TaskFilter {
     /// All of them, within bounds.
     #[default]
     All,
-    /// The unfinished.
+    /// Tasks that are not finished.
     Active,
     /// The completed and cancelled.
     Completed,
-    /// The failed.
+    /// Tasks that have failed.
     Failed,
 }
 
@@ -40,24 +40,24 @@ pub struct Snapshot {
 /// A bounded page of finished tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
-    /// Newest first.
+    /// Finished tasks, newest first.
     pub tasks: Vec<Task>,
     /// Whether there are more than fit.
     pub truncated: bool,
 }
 
-/// A page of what somebody has asked for.
+/// A page of the tasks that an agent has asked for.
 #[derive(Clone, Debug, Default)]
 pub struct AskedBy {
     /// Unfinished, oldest first; then finished, newest first.
     pub tasks: Vec<Arc<Task>>,
-    /// Where to go on. What is there may be nothing of theirs.
+    /// Where the next page begins; `None` at the end. The next page may be empty.
     pub next: Option<TaskId>,
 }
 
 impl Provost {
-    /// What somebody has asked for, from behind a task on, `limit` at most; fewer, and a place to go on, where many tasks
-    /// of others lie between.
+    /// The tasks that an agent has asked for, behind `after`, `limit` at most. Where many tasks of others lie
+    /// between, there are fewer, and a place where the next page begins.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`] for a place that is not there, [`Refusal::Busy`] or [`Refusal::Unavailable`].

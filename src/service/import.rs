@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{Provost, unreadable};
-use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
-use crate::base::{AgentId, Json, RepoPath};
-use crate::domain::command::TakeNotes;
-use crate::domain::{Note, Origin, Principal, Refusal};
-use crate::store::{ForeignEvent, StoreError, foreign_events};
+use provost_base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
+use provost_base::{AgentId, Json, RepoPath};
+use provost_domain::command::TakeNotes;
+use provost_domain::{Note, Origin, Principal, Refusal};
+use provost_store::{ForeignEvent, StoreError, foreign_events};
 
 /// How an import went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

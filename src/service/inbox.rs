@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Letter, Letters, Provost};
-use crate::base::limits::POLL_BYTES_MAX;
-use crate::base::{MailSeq, PostSeq, Timestamp};
-use crate::domain::post::slug;
-use crate::domain::view::MailOf;
-use crate::domain::{Mail, Principal, Refusal};
+use provost_base::limits::POLL_BYTES_MAX;
+use provost_base::{MailSeq, PostSeq, Timestamp};
+use provost_domain::post::slug;
+use provost_domain::view::MailOf;
+use provost_domain::{Mail, Principal, Refusal};
 
 /// How far an agent has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,7 +45,7 @@ impl News {
 /// A page of what has come.
 #[derive(Clone, Debug, Default)]
 pub struct InboxPage {
-    /// Oldest first.
+    /// Messages of both kinds, oldest first.
     pub news: Vec<News>,
     /// Whether there are more.
     pub more: bool,

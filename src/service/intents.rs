@@ -10,29 +10,29 @@ use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
 use super::graph::{Way, cut};
 use super::locks::known_as;
-use crate::base::limits::{
+use provost_base::limits::{
     CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
 };
-use crate::base::{Fence, IntentId, RepoPath, Span, Ttl};
-use crate::domain::command::{
+use provost_base::{Fence, IntentId, RepoPath, Span, Ttl};
+use provost_domain::command::{
     Conflict, DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
 };
-use crate::domain::view::{Collisions, IntentsOn, Named, SomeIntents};
-use crate::domain::{Intent, IntentStatus, Principal, Refusal};
-use crate::syntax::Reading;
+use provost_domain::view::{Collisions, IntentsOn, Named, SomeIntents};
+use provost_domain::{Intent, IntentStatus, Principal, Refusal};
+use provost_syntax::Reading;
 
 /// A change that an agent announces.
 #[derive(Clone, Debug)]
 pub struct IntentOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
     pub base: Option<Base>,
-    /// Its name, which nobody has used before.
+    /// The id of the intent, which no intent has had before.
     pub id: IntentId,
-    /// What is to be done.
+    /// The change, in the caller's words.
     pub description: Box<str>,
     /// In which files; each also as the caller wrote it.
     pub files: Vec<(RepoPath, Box<str>)>,
-    /// In which symbols of them.
+    /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<Box<str>>,
     /// When it lapses by itself.
     pub ttl: Option<Ttl>,

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 use super::Provost;
 use super::code::{Base, Content, Source};
 use super::graph::cut;
-use crate::base::limits::CALLERS_MAX;
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
-use crate::domain::command::{
+use provost_base::limits::CALLERS_MAX;
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
+use provost_domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
-use crate::domain::view::{LiveLocks, LockWaiters, Named};
-use crate::domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
-use crate::syntax::Reading;
+use provost_domain::view::{LiveLocks, LockWaiters, Named};
+use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use provost_syntax::Reading;
 
 /// How long a lock lasts whose asker names no time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
@@ -24,7 +24,7 @@ const LOCK_TTL: Ttl = Ttl::minutes(30);
 pub struct LockOrder {
     /// The checkout in which the caller works; the daemon's own where that is not known.
     pub base: Option<Base>,
-    /// On what.
+    /// The symbol that is to be locked, or a whole file.
     pub at: SymbolPath,
     /// The same as the caller wrote it.
     pub asked: Box<str>,
@@ -34,7 +34,7 @@ pub struct LockOrder {
     pub at_least: bool,
     /// How long to wait when another agent has it.
     pub wait: Option<Ttl>,
-    /// What for.
+    /// The purpose, for people and other agents; `None` keeps the one of a lock that is refreshed.
     pub reason: Option<Box<str>>,
     /// The process with which it ends; none to leave that of a lock of the caller's own.
     pub process: Option<ProcessMark>,
@@ -45,17 +45,17 @@ pub struct LockOrder {
 /// A lock that was granted or refreshed.
 #[derive(Clone, Debug)]
 pub struct Granted {
-    /// The lock.
+    /// The lock as it is after the grant.
     pub lock: Arc<Lock>,
-    /// What its holder should know.
+    /// Warnings for the holder.
     pub warnings: Vec<Warning>,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     pub more: usize,
 }
 
 impl Provost {
-    /// Takes or refreshes a lock; waits for it as long as the order says. A caller that stops waiting loses its
-    /// place.
+    /// Takes or refreshes a lock. Waits for it as long as the order says; a caller that stops
+    /// waiting loses its place.
     ///
     /// # Errors
     /// [`Refusal::LockConflict`] and [`Refusal::WouldDeadlock`]; then nothing has changed.
@@ -98,9 +98,9 @@ impl Provost {
     /// The engine's time, which is what ends a wait.
     async fn now(&self) -> Result<Timestamp, Refusal> {
         struct Now;
-        impl crate::domain::view::View for Now {
+        impl provost_domain::view::View for Now {
             type Out = Timestamp;
-            fn look(self, now: Timestamp, _: &crate::domain::State) -> Timestamp {
+            fn look(self, now: Timestamp, _: &provost_domain::State) -> Timestamp {
                 now
             }
         }
@@ -155,7 +155,7 @@ impl Provost {
     async fn facts_about(&self, base: &Base, source: &Source, at: &SymbolPath) -> SymbolFacts {
         let reading = match &source.content {
             Content::Code(reading) => reading,
-            // Of `?:name`, which nobody defines, callers are known all the same.
+            // No file defines `?:name`, but its callers are known all the same.
             Content::None => {
                 let known = if is_missing(base, at.file()).await { Known::NoFile } else { Known::Unasked };
                 return SymbolFacts { callers: self.callers_of_unknown(at), known, ..SymbolFacts::default() };
@@ -173,7 +173,7 @@ impl Provost {
         };
         let called = self.calls_from(base, source, &[path.into()]).await;
         let mut callees: Vec<SymbolPath> = called.into_iter().map(|(_, callee)| callee).collect();
-        // Of a whole file, what others have in it is told as that.
+        // Locks in the file itself are reported as locks in the whole file, not as locks of callees.
         let is_whole = at.symbol().is_empty();
         callees.retain(|callee| full.as_ref() != Ok(callee) && !(is_whole && callee.file() == at.file()));
         let symbols: &[Box<str>] = if is_whole { &[] } else { &[path.into()] };

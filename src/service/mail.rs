@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::Provost;
-use crate::base::MailSeq;
-use crate::domain::command::{CollectMail, SettleMail};
-use crate::domain::view::MailOf;
-use crate::domain::{Mail, MailKind, Principal, Refusal};
+use provost_base::MailSeq;
+use provost_domain::command::{CollectMail, SettleMail};
+use provost_domain::view::MailOf;
+use provost_domain::{Mail, MailKind, Principal, Refusal};
 
 /// Pauses between tries to say how a delivery went.
 const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
@@ -17,8 +17,8 @@ const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
 impl Provost {
     /// The next message of the caller's queue.
     ///
-    /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that a result is
-    /// handed over the moment it is there; everybody else is answered at once. DevIt 1.5.
+    /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that the caller
+    /// gets a result the moment it is there. Every other caller is answered at once. DevIt 1.5.
     ///
     /// # Errors
     /// A [`Refusal`].

@@ -30,8 +30,6 @@ mod screenshot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use crate::index::State as GraphState;
-pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, PastApply, Previewed};
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
@@ -46,20 +44,22 @@ pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letter, Letters};
+pub use provost_index::State as GraphState;
+pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use screenshot::Screenshot;
 
-use crate::base::AgentId;
-use crate::base::limits::CLAIMED_READERS_MAX;
-use crate::domain::view::View;
-use crate::domain::{Answer, Facts, JudgedVerb, Principal, Refusal, Verb};
-use crate::engine::Engine;
-use crate::index::Index;
-use crate::jail::{OutputBoard, Profile, Root};
-pub use crate::store::Artifacts;
-use crate::store::StoreError;
-pub use crate::store::{TimelineOrder, TimelineQuery};
-use crate::workspace::Versions;
 use programs::Programs;
+use provost_base::AgentId;
+use provost_base::limits::CLAIMED_READERS_MAX;
+use provost_domain::view::View;
+use provost_domain::{Answer, Facts, JudgedVerb, Principal, Refusal, Verb};
+use provost_engine::Engine;
+use provost_index::Index;
+use provost_jail::{OutputBoard, Profile, Root};
+pub use provost_store::Artifacts;
+use provost_store::StoreError;
+pub use provost_store::{TimelineOrder, TimelineQuery};
+use provost_workspace::Versions;
 
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
@@ -67,7 +67,7 @@ pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
 /// What the configuration makes of workers, replaced as a whole on reload.
 #[derive(Clone)]
 pub struct Configured {
-    /// The workers.
+    /// The workers of the configuration, by name.
     pub profiles: Profiles,
     /// The files that workers have changed in their private copies.
     pub artifacts: Artifacts,
@@ -129,7 +129,7 @@ impl Provost {
         &self.0.engine
     }
 
-    /// The workspace.
+    /// The top directory of the workspace, which is the daemon's own checkout.
     pub fn root(&self) -> &Root {
         self.0.base.root()
     }
@@ -144,17 +144,17 @@ impl Provost {
         &self.0.base
     }
 
-    /// What reads source files.
+    /// The cache that reads and parses source files.
     pub fn code(&self) -> &Arc<Code> {
         &self.0.code
     }
 
-    /// The daemon itself.
-    pub(crate) fn host(&self) -> &Principal {
+    /// The principal of the daemon itself, for commands that no client sends.
+    pub fn host(&self) -> &Principal {
         &self.0.host
     }
 
-    /// Who calls whom in the workspace.
+    /// The index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
     }
@@ -213,7 +213,7 @@ impl Provost {
 }
 
 /// A store that cannot be read is "unavailable" to callers; the log has the cause.
-pub(crate) fn unreadable(err: &StoreError) -> Refusal {
+pub fn unreadable(err: &StoreError) -> Refusal {
     tracing::error!(%err, "history cannot be read");
     Refusal::Unavailable { why: "its history cannot be read; see the log".into() }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Provost;
-use crate::base::TaskId;
-use crate::engine::Woken;
-use crate::jail::{Page, Transcript};
+use provost_base::TaskId;
+use provost_engine::Woken;
+use provost_jail::{Page, Transcript};
 
 impl Provost {
     /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
@@ -56,6 +56,6 @@ impl Provost {
 /// Pages after which the rest has to wait: more than is kept at any moment, but a worker can go on writing.
 const PAGES_AT_ONCE: usize = 32;
 
-async fn follow(live: &crate::jail::LiveOutput, from: u64, until: Instant) -> Page {
+async fn follow(live: &provost_jail::LiveOutput, from: u64, until: Instant) -> Page {
     timeout_at(until, live.follow(from)).await.unwrap_or_else(|_| live.read_from(from))
 }

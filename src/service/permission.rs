@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Provost;
-use crate::domain::command::{AskPermission, Permitted, WithdrawPermission};
-use crate::domain::{Answer, Principal, Refusal};
+use provost_domain::command::{AskPermission, Permitted, WithdrawPermission};
+use provost_domain::{Answer, Principal, Refusal};
 
 impl Provost {
     /// Asks whether a tool may be used, and waits for approval for this time; parked if that was not long enough.

@@ -7,12 +7,12 @@ use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{Base, Provost};
-use crate::base::limits::{PICTURE_BYTES_MAX, PICTURE_PIXELS_MAX, THUMB_WIDTH_MAX};
-use crate::base::{Digest, Json, RepoPath, TaskId};
-use crate::domain::command::Status;
-use crate::domain::{Principal, Refusal, TaskState};
-use crate::jail::Root;
-use crate::system::reading_without_waiting;
+use provost_base::limits::{PICTURE_BYTES_MAX, PICTURE_PIXELS_MAX, THUMB_WIDTH_MAX};
+use provost_base::{Digest, Json, RepoPath, TaskId};
+use provost_domain::command::Status;
+use provost_domain::{Principal, Refusal, TaskState};
+use provost_jail::Root;
+use provost_system::reading_without_waiting;
 
 /// A picture that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub struct Shown {
     pub path: PathBuf,
     /// Its format, as a file extension.
     pub format: String,
-    /// Its size.
+    /// The size of the file, in bytes.
     pub bytes: u64,
     /// A small one of it, or why there is none.
     pub thumb: Result<Thumb, String>,
@@ -30,11 +30,11 @@ pub struct Shown {
 /// A small picture in PNG.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thumb {
-    /// All of it.
+    /// The whole file, in PNG.
     pub png: Vec<u8>,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
 }
 

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::Provost;
-use crate::base::{PostSeq, Slug};
-use crate::domain::command::{AddressAgent, AgentAddressed, Publish, Published};
-use crate::domain::post::{Post, Source};
-use crate::domain::{Principal, Refusal};
-use crate::store::Reader;
-pub use crate::store::{Letter, Letters};
+use provost_base::{PostSeq, Slug};
+use provost_domain::command::{AddressAgent, AgentAddressed, Publish, Published};
+use provost_domain::post::{Post, Source};
+use provost_domain::{Principal, Refusal};
+use provost_store::Reader;
+pub use provost_store::{Letter, Letters};
 
 impl Provost {
     /// Messages, oldest first: as many as fit into `bytes_max` as stored, and always one if there is any.
@@ -91,7 +91,7 @@ impl Provost {
         }
     }
 
-    /// Publishes a message.
+    /// Publishes a message to the inboxes of the agents that it is for.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

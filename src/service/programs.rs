@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Provost;
-use crate::base::{AgentId, Digest};
-use crate::domain::command::SwitchWorker;
-use crate::domain::{Principal, Refusal, Switch};
-use crate::jail::resolve_program;
-use crate::system::version_of;
+use provost_base::{AgentId, Digest};
+use provost_domain::command::SwitchWorker;
+use provost_domain::{Principal, Refusal, Switch};
+use provost_jail::resolve_program;
+use provost_system::version_of;
 
 impl Provost {
     /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.
@@ -30,7 +30,7 @@ impl Provost {
     /// What tells a worker's program from another version of it; `None` where there is no program.
     ///
     /// # Errors
-    /// When nobody has time to answer.
+    /// [`Refusal::Unavailable`], when programs cannot be examined at the moment.
     pub async fn program_of(&self, worker: &AgentId) -> Result<Option<Digest>, Refusal> {
         let Some(program) = self.profiles().get(worker).map(|it| it.program.clone()) else { return Ok(None) };
         let provost = self.clone();
@@ -58,7 +58,7 @@ impl Programs {
         {
             return Some(*digest);
         }
-        // Hashing a large executable takes a while; nobody waits for it with the table locked.
+        // Hashing a large executable takes a while, so the table is not locked meanwhile.
         let digest = resolve_program(path).ok()?.digest();
         self.table().insert(path.to_owned(), (stamp, digest));
         Some(digest)

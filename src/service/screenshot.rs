@@ -5,17 +5,18 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Provost;
-use crate::base::TaskId;
-use crate::domain::command::TakeScreenshot;
-use crate::domain::view::LastWord;
-use crate::domain::{Answer, Mail, Principal, Refusal, Task};
+use provost_base::TaskId;
+use provost_domain::command::TakeScreenshot;
+use provost_domain::view::LastWord;
+use provost_domain::{Answer, Mail, Principal, Refusal, Task};
 
-/// Where a picture stands.
+/// The state of a picture when the wait was over.
 #[derive(Clone, Debug)]
 pub struct Screenshot {
     /// Its task: finished, or still under way when the wait was over.
     pub task: Arc<Task>,
-    /// The message about its end that is queued for the caller. It need not be sent when it is told right away.
+    /// The message about its end that is queued for the caller. It need not be sent when the caller
+    /// gets the end right away.
     pub mail: Option<Arc<Mail>>,
 }
 

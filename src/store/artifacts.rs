@@ -12,11 +12,11 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::base::TaskId;
-use crate::base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
-use crate::domain::artifact::{place_of, shelf};
-use crate::domain::{Artifact, Harvest, Kept};
-use crate::system::{self, Ages};
+use provost_base::TaskId;
+use provost_base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use provost_domain::artifact::{place_of, shelf};
+use provost_domain::{Artifact, Harvest, Kept};
+use provost_system::{self as system, Ages};
 
 const FOLDER: &str = "artifacts";
 const LIST: &str = "kept.json";
@@ -27,7 +27,7 @@ const UNFINISHED: &str = ".new-";
 /// Largest list, in bytes: every byte of its texts may be spelt out in six.
 const LIST_BYTES_MAX: u64 = 6 * (ARTIFACTS_BYTES_MAX + ANSWER_BYTES_MAX) as u64 + (4 << 20);
 
-/// What is kept of runs. Cheap to clone. Blocking.
+/// The kept results of runs. Cheap to clone. Blocking.
 #[derive(Clone, Debug)]
 pub struct Artifacts(Arc<Path>);
 
@@ -40,7 +40,7 @@ struct List {
 }
 
 impl Artifacts {
-    /// Those of a state folder, which need not be there.
+    /// The artifacts of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
         Self(state.join(FOLDER).into())
     }
@@ -90,7 +90,7 @@ impl Artifacts {
         sync(&self.0)
     }
 
-    /// What is kept of a task; `None` when nothing is, or nothing any more.
+    /// The kept result of a task; `None` when there is none, or none any more.
     ///
     /// # Errors
     /// When it is there and cannot be read.
@@ -117,7 +117,8 @@ impl Artifacts {
         Ok(self.list(shelf)?.map(|list| list.kept))
     }
 
-    /// What an artifact's file held when its run began; `None` for a new file, and where that was not kept.
+    /// The content of an artifact's file when its run began; `None` for a new file, and where
+    /// that was not kept.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -150,7 +151,7 @@ impl Artifacts {
         }
     }
 
-    /// Removes what is too old, or too much. How old something is goes by time that was seen to pass.
+    /// Removes artifacts that are too old, or too many. Their age is the time that the daemon has seen pass.
     pub fn remove_old(&self) {
         let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
         let written = |folder: PathBuf| {

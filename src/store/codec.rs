@@ -1,4 +1,4 @@
-//! Between the domain's types and columns.
+//! Conversions between the domain's types and the columns of the database.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreError;
-use crate::base::Timestamp;
-use crate::domain::{Change, Counters, Outbox, Task, TaskState};
+use provost_base::Timestamp;
+use provost_domain::{Change, Counters, Outbox, Task, TaskState};
 
 /// A value as JSON text. Relayed JSON stays as it was written.
-pub(super) fn text(value: &impl Serialize) -> Result<String, StoreError> {
+pub fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(StoreError::damaged)
 }
 
-/// The way back.
+/// Reads a value from the text of a column.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(StoreError::damaged)
 }
@@ -24,13 +24,13 @@ pub(super) fn int(number: u64) -> Result<i64, StoreError> {
     i64::try_from(number).map_err(StoreError::damaged)
 }
 
-/// The way back.
+/// Reads a number that cannot be negative from a column.
 pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(StoreError::damaged)
 }
 
 /// The time by which a task grows old: its end.
-pub(super) fn ended_at(task: &Task) -> Timestamp {
+pub fn ended_at(task: &Task) -> Timestamp {
     match task.state {
         TaskState::Finished { at, .. } => at,
         _ => task.updated_at,
@@ -46,6 +46,6 @@ pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
 }
 
 /// The moment that lies `age` back.
-pub(super) fn before(now: Timestamp, age: Duration) -> Timestamp {
+pub fn before(now: Timestamp, age: Duration) -> Timestamp {
     Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
 }

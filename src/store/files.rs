@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_BACK};
-use crate::base::limits::STORE_CHECKED_BYTES_MAX;
-use crate::base::{Secret, Timestamp};
-use crate::system;
+use provost_base::limits::STORE_CHECKED_BYTES_MAX;
+use provost_base::{Secret, Timestamp};
+use provost_system as system;
 
 /// Length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
@@ -80,7 +80,7 @@ fn companions(dir: &Path) -> [PathBuf; 3] {
 /// Which file lies at a path; none where the system does not tell.
 pub(super) type Identity = private::Stamp;
 
-/// Which file lies at a path now.
+/// The file that lies at a path now; `None` if there is none.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     private::stamp(path).map(private::Stamp::identity)
 }
@@ -234,7 +234,7 @@ pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     Ok(Some(Secret::new(bytes)))
 }
 
-/// Makes a key.
+/// Makes a random key, and writes it to its file.
 pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
     let mut bytes = vec![0; KEY_LEN];
     getrandom::fill(&mut bytes).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
@@ -316,22 +316,22 @@ mod private {
 
     use rustix::fs::OFlags;
 
-    use crate::store::StoreError;
+    use crate::StoreError;
 
     pub(super) fn dir_mode(builder: &mut DirBuilder) {
         builder.mode(0o700);
     }
 
-    /// Which file it is, how long, and when somebody has written in it.
+    /// Which file it is, how long, and when a program last wrote in it.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub(in crate::store) struct Stamp {
+    pub(crate) struct Stamp {
         file: (u64, u64),
         wrote: Option<(u64, i64, i64)>,
     }
 
     impl Stamp {
-        /// Which file it is alone.
-        pub(in crate::store) fn identity(self) -> Self {
+        /// The same stamp with the file's identity alone.
+        pub(crate) fn identity(self) -> Self {
             Self { wrote: None, ..self }
         }
     }
@@ -342,7 +342,7 @@ mod private {
         Some(Stamp { file: (meta.dev(), meta.ino()), wrote })
     }
 
-    /// Opens without following a link, and without waiting should someone have put a pipe there.
+    /// Opens without following a link, and without waiting where another program has put a pipe there.
     pub(super) fn open(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)
@@ -414,16 +414,16 @@ mod private {
     use std::fs::{DirBuilder, File, OpenOptions};
     use std::path::Path;
 
-    use crate::store::StoreError;
+    use crate::StoreError;
 
     pub(super) fn dir_mode(_: &mut DirBuilder) {}
 
     /// An open file can be neither moved nor removed here.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub(in crate::store) struct Stamp;
+    pub(crate) struct Stamp;
 
     impl Stamp {
-        pub(in crate::store) fn identity(self) -> Self {
+        pub(crate) fn identity(self) -> Self {
             self
         }
     }

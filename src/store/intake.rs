@@ -5,9 +5,9 @@
 //!   frame = length of text || seal || text
 //!   seal  = HMAC(key, label || what is before || text)
 //! ```
-//! Before the first frame is the journal's head, and before each later one the seal of the frame before. So frames continue one
-//! head alone: the commit that brings their messages into the journal moves it, and with it all of them are void, without a
-//! write. The next frame then begins at the start of the file again.
+//! The first frame is sealed after the journal's head, and each later one after the seal of the frame before.
+//! So frames continue one head alone. The commit that brings their messages into the journal moves that head,
+//! which makes all of them void without a write. The next frame then begins at the start of the file again.
 //!
 //! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the machine's power.
 
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use super::files::{self, Identity};
 use super::journal::{Anchor, Key};
 use super::{StoreError, codec};
-use crate::base::Digest;
-use crate::base::limits::INTAKE_BYTES_MAX;
-use crate::domain::post::Received;
+use provost_base::Digest;
+use provost_base::limits::INTAKE_BYTES_MAX;
+use provost_domain::post::Received;
 
 /// The file's name in the state folder.
 const INTAKE: &str = "intake.log";
@@ -35,7 +35,7 @@ pub(super) struct Intake {
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
-    /// What the next frame continues, and where it begins.
+    /// The seal that the next frame continues; the frame begins at `at`, in bytes.
     before: Digest,
     at: u64,
     /// Where the system writes next, if that is known.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::StoreError;
-use crate::base::JobId;
-use crate::base::limits::{JOB_LOG_BYTES_MAX, JOB_LOGS_BYTES_MAX, JOBS_KEPT_MAX, JOBS_LIVE_MAX};
-use crate::system;
+use provost_base::JobId;
+use provost_base::limits::{JOB_LOG_BYTES_MAX, JOB_LOGS_BYTES_MAX, JOBS_KEPT_MAX, JOBS_LIVE_MAX};
+use provost_system as system;
 
 const FOLDER: &str = "jobs";
 const ENDING: &str = "log";
@@ -23,7 +23,7 @@ pub struct JobLogs(Arc<Path>);
 /// A part of a log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogPart {
-    /// Whole characters.
+    /// The text of this part; it begins and ends between characters.
     pub text: String,
     /// How many bytes come before it.
     pub from: u64,
@@ -32,7 +32,7 @@ pub struct LogPart {
 }
 
 impl JobLogs {
-    /// Those of a state folder, which need not be there.
+    /// The logs of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
         Self(state.join(FOLDER).into())
     }
@@ -93,7 +93,7 @@ impl JobLogs {
         }
     }
 
-    /// Removes the logs that nobody asks for any more: the oldest of too many, or of too much.
+    /// Removes logs beyond what is kept: the oldest of too many, or of too much.
     pub fn remove_old(&self) {
         let mut room = JOB_LOGS_BYTES_MAX;
         let mut logs: Vec<(SystemTime, u64, PathBuf)> = self.all().collect();

@@ -23,65 +23,65 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 
 use super::{Reader, StoreError, StoredEvent, codec};
-use crate::base::limits::EVENT_PAGE_MAX;
-use crate::base::{Digest, EventSeq, Secret, Timestamp};
-use crate::domain::{Counters, Event, EventKind};
+use provost_base::limits::EVENT_PAGE_MAX;
+use provost_base::{Digest, EventSeq, Secret, Timestamp};
+use provost_domain::{Counters, Event, EventKind};
 
 pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 
 /// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
 pub type JournalHead = Anchor;
 
-/// What the journal calls the event with which it goes on after a restore.
+/// The name of the event with which the journal continues after a restore.
 pub(super) const RESTORED: &str = "store.restored";
 
-/// What checking a journal found.
+/// The result of a check of the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing wrong.
+    /// The chain is whole.
     Ok {
-        /// Events checked.
+        /// How many events were checked.
         events: u64,
-        /// Where it ends.
+        /// The last event, with its link of the chain.
         head: JournalHead,
         /// Numbers that no event has, since a restore has passed them over; in their order.
         leaps: Vec<Leap>,
     },
-    /// Somebody has changed it.
+    /// Another program has changed the journal.
     Tampered {
         /// The first event that is wrong.
         first_bad_seq: EventSeq,
-        /// How it shows.
+        /// The difference that was found, in words for people.
         what: Box<str>,
     },
     /// It ends before a point that it is known to have reached.
     Truncated {
-        /// That point.
+        /// The point that the journal had reached.
         anchor: Anchor,
-        /// Where it ends.
+        /// The last event that is there.
         head: JournalHead,
     },
     /// It has reached that point, and a restore has given up what came before it and after the last event that was kept.
     GivenUp {
-        /// That point.
+        /// The point that the journal had reached.
         anchor: Anchor,
-        /// What the restore has passed over.
+        /// The numbers that the restore has passed over.
         leap: Leap,
     },
-    /// It could not be checked.
+    /// The journal could not be checked, for this reason.
     CannotCheck(Box<str>),
 }
 
-/// Numbers that a restore has passed over, so that nobody gets one of them a second time.
+/// Numbers that a restore has passed over, so that no event gets one of them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leap {
     /// The last event that was kept.
     pub kept: EventSeq,
     /// The last number that was passed over. The event behind it says that there was a restore.
     pub to: EventSeq,
-    /// When that was.
+    /// When the restore was; `None` if no event says it.
     pub at: Option<Timestamp>,
-    /// What it has gone on with, as its event says.
+    /// The store with which the journal has continued, as its event says.
     pub with: Option<Box<str>>,
 }
 
@@ -104,10 +104,11 @@ impl Leap {
 
 /// The chain's key.
 #[derive(Clone)]
-pub(super) struct Key(Hmac<Sha256>);
+pub struct Key(Hmac<Sha256>);
 
 impl Key {
-    pub(super) fn new(secret: &Secret) -> Self {
+    /// A key from the secret in the state folder.
+    pub fn new(secret: &Secret) -> Self {
         Self(secret.mac())
     }
 
@@ -133,11 +134,7 @@ impl Key {
     }
 
     /// Continues the chain at `head` with the events of a batch.
-    pub(super) fn extend(
-        &self,
-        head: &JournalHead,
-        events: &[Event],
-    ) -> Result<Vec<StoredEvent>, StoreError> {
+    pub fn extend(&self, head: &JournalHead, events: &[Event]) -> Result<Vec<StoredEvent>, StoreError> {
         let (mut linked, mut head) = (Vec::with_capacity(events.len()), *head);
         for event in events {
             let expected = head.seq.next();
@@ -163,7 +160,7 @@ impl Key {
     }
 
     /// Seals the state of the journal at `head`.
-    pub(super) fn checkpoint(
+    pub fn checkpoint(
         &self,
         head: JournalHead,
         pruned_to: EventSeq,
@@ -175,7 +172,7 @@ impl Key {
         Ok(checkpoint)
     }
 
-    /// Passes numbers over.
+    /// Seals a gap: numbers that are passed over.
     pub(super) fn gap(&self, after: JournalHead, to: EventSeq) -> Gap {
         let (from, upto) = (after.seq.0.to_le_bytes(), to.0.to_le_bytes());
         let seal = self.mac(b"provost-gap-v1", &[&from, after.mac.as_bytes(), &upto]);
@@ -208,8 +205,9 @@ impl Key {
 
 /// A sealed note of how far the journal had come.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Checkpoint {
-    pub(super) head: JournalHead,
+pub struct Checkpoint {
+    /// Where the chain stood.
+    pub head: JournalHead,
     /// The last event whose body may be missing.
     pub(super) pruned_to: EventSeq,
     /// As JSON text, to the letter.
@@ -217,9 +215,10 @@ pub(super) struct Checkpoint {
     pub(super) seal: Digest,
 }
 
-/// Numbers that were passed over, after newer history was lost: nobody gets one of them a second time.
+/// Numbers that were passed over, after newer history was lost, so that no event gets one of
+/// them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Gap {
+pub struct Gap {
     /// Where the journal had ended.
     pub(super) after: JournalHead,
     /// The last number that has no event.
@@ -236,7 +235,7 @@ impl Gap {
 
 /// The first thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub struct Fault {
     pub(super) seq: EventSeq,
     pub(super) what: Box<str>,
 }
@@ -260,7 +259,7 @@ impl From<Fault> for Verdict {
 }
 
 /// Walks along the chain, one event at a time.
-pub(super) struct Walk<'a> {
+pub struct Walk<'a> {
     key: &'a Key,
     head: JournalHead,
     pruned_to: EventSeq,
@@ -269,18 +268,13 @@ pub(super) struct Walk<'a> {
     anchor: Option<Anchor>,
     /// How many events were seen.
     seen: u64,
-    /// What was passed over, and whether the anchor is of that.
+    /// The numbers that were passed over, and whether the anchor is one of them.
     leaps: Vec<(Leap, bool)>,
 }
 
 impl<'a> Walk<'a> {
     /// A walk over everything.
-    pub(super) fn whole(
-        key: &'a Key,
-        checkpoints: Vec<Checkpoint>,
-        gaps: Vec<Gap>,
-        anchor: Option<Anchor>,
-    ) -> Self {
+    pub fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, gaps: Vec<Gap>, anchor: Option<Anchor>) -> Self {
         let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
         let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
@@ -352,7 +346,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks one event more.
-    pub(super) fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
+    pub fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
         self.leap()?;
         let expected = self.next();
         if event.seq != expected {
@@ -402,7 +396,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What the walk comes to, when no event is left and `counted` have been counted.
-    pub(super) fn finish(mut self, counted: EventSeq) -> Verdict {
+    pub fn finish(mut self, counted: EventSeq) -> Verdict {
         if let Err(fault) = self.leap() {
             return fault.into();
         }

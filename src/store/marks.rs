@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::{Anchor, Key};
 use super::{StoreError, codec, files};
-use crate::base::{Digest, EventSeq};
-use crate::domain::Counters;
-use crate::system;
+use provost_base::{Digest, EventSeq};
+use provost_domain::Counters;
+use provost_system as system;
 
 /// The file's name in the state folder.
 pub(super) const MARK: &str = "journal.anchor";
@@ -25,21 +25,21 @@ pub(super) const MARK: &str = "journal.anchor";
 /// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in one piece.
 const PLACE: usize = 1_024;
 
-/// Which place.
+/// The place of a mark in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum As {
-    /// It is on the disk.
+    /// The mark is on the disk.
     Durable,
-    /// It is as safe as the kernel.
+    /// The mark is as safe as the kernel.
     Written,
 }
 
-/// What is in a place.
+/// The content of a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) head: Anchor,
     pub(super) counters: Counters,
-    /// Which start of the machine it was.
+    /// The start of the machine in which it was written.
     boot: Box<str>,
     seal: Digest,
 }
@@ -55,7 +55,7 @@ pub(super) struct Marks {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    /// None while it cannot be had.
+    /// `None` while the file cannot be opened.
     file: Option<File>,
     /// Why the last mark is not there, for a person.
     wrong: Option<Box<str>>,
@@ -83,7 +83,7 @@ impl Place {
         done.map_err(|err| format!("{}: {err}", self.path.display()).into())
     }
 
-    /// What has come of it. Said once in the log, and kept for whoever asks.
+    /// Notes how writing has gone: a change of that goes to the log, and the last error is kept.
     fn tell(&mut self, done: Result<(), Box<str>>) {
         let path = self.path.display();
         match (&done, &self.wrong) {
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// What was found.
+/// The marks that were found at the start, in all files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     durable: Vec<Mark>,
@@ -120,7 +120,7 @@ pub(super) fn exist(places: &[PathBuf]) -> bool {
     places.iter().any(|path| path.symlink_metadata().is_ok_and(|meta| meta.len() > 0))
 }
 
-/// What is written there, and sealed with this key. What cannot be read says nothing.
+/// The marks at these places that are sealed with this key. A place that cannot be read has none.
 pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
     let mut known = Known::default();
     for path in places {
@@ -149,13 +149,13 @@ impl Known {
         self.durable.iter().chain(same).max_by_key(|it| it.head.seq)
     }
 
-    /// What a store that has come to `head` alone is refused with.
+    /// The refusal of a store that ends at `head`, before this anchor.
     pub(super) fn behind(&self, anchor: Anchor, head: EventSeq) -> StoreError {
         let at = self.at.get(&anchor.seq).map(|it| it.display().to_string()).unwrap_or_default().into();
         StoreError::Behind { anchor, head, at }
     }
 
-    /// Those of both.
+    /// These marks, and those of another file.
     pub(super) fn and(mut self, more: Self) -> Self {
         self.durable.extend(more.durable);
         self.written.extend(more.written);
@@ -163,7 +163,7 @@ impl Known {
         self
     }
 
-    /// All of them.
+    /// All marks, those on the disk first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Mark> {
         self.durable.iter().chain(&self.written)
     }

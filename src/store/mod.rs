@@ -11,13 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
-mod codec;
+pub mod codec;
 mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
 mod marks;
-mod memory;
 mod migrations;
 mod sqlite;
 
@@ -27,16 +26,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::limits::BACKUP_WAIT_MS_MAX;
-use crate::base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
-use crate::domain::post::Received;
-use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
+use provost_base::limits::BACKUP_WAIT_MS_MAX;
+use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
+use provost_domain::post::Received;
+use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use artifacts::Artifacts;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
-#[doc(hidden)]
-pub use memory::{Kept, MemoryControl, MemoryStore};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 
 /// The database in the state folder.
@@ -54,13 +51,6 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError::Tampered`] and [`StoreError::Damaged`] when what is stored cannot be trusted.
     fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError>;
-
-    /// What other hosts have written after `head`, to be applied before anything is decided. Always empty where a
-    /// store has one host.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    fn begin(&mut self, head: EventSeq) -> Result<Vec<Event>, StoreError>;
 
     /// Writes a batch: all of it or none. When this returns, it is as safe as `batch.durability` asks.
     ///
@@ -110,7 +100,7 @@ pub trait Store: Send {
     /// When it does not.
     fn probe(&mut self) -> Result<(), StoreError>;
 
-    /// Whether what is open is still what lies at its path, and what nobody else has written in.
+    /// Whether the open files are still those at their paths, and no other program has written in them.
     ///
     /// # Errors
     /// [`StoreError::Swapped`] when it is not.
@@ -118,7 +108,8 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// What a person should know of a store that takes everything all the same; none where all is well.
+    /// A problem that a person should know though the store still takes every write; `None`
+    /// where all is well.
     fn note(&self) -> Option<Box<str>> {
         None
     }
@@ -144,7 +135,7 @@ pub trait Reader: Send {
         bytes_max: usize,
     ) -> Result<(Vec<Task>, bool), StoreError>;
 
-    /// A finished task.
+    /// The finished task of this id, if it is kept.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -192,13 +183,13 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError>;
 
-    /// What was asked of a job that is not over.
+    /// The request of a job that is not over.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
     fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError>;
 
-    /// What a job has brought about.
+    /// The result of a job.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -211,10 +202,10 @@ pub trait Reader: Send {
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
 }
 
-/// Which messages between agents.
+/// A choice of messages between agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Letters {
-    /// Those in somebody's inbox after a number.
+    /// The messages in an agent's inbox after a number.
     In(Slug, PostSeq),
     /// All after a number.
     After(PostSeq),
@@ -227,27 +218,28 @@ pub enum Letters {
 pub struct Letter {
     /// Its number here; another one than its own where it had to wait for its reader.
     pub n: PostSeq,
-    /// Its own number.
+    /// The number with which it was published.
     pub own: PostSeq,
     /// When it was published.
     pub at: Timestamp,
-    /// What it says.
+    /// The message, as it was published.
     pub post: Post,
 }
 
 impl Letter {
-    fn of(n: PostSeq, event: Event) -> Option<Self> {
+    /// A letter from the event that carries it; `None` for an event of another kind.
+    pub fn of(n: PostSeq, event: Event) -> Option<Self> {
         let EventKind::Published { n: own, post } = event.kind else { return None };
         Some(Self { n, own, at: event.at, post })
     }
 }
 
-/// What a start begins with.
+/// The state and the debts with which a start begins.
 #[derive(Debug)]
 pub struct Loaded {
     /// Everything that is not history.
     pub state: State,
-    /// What is owed to the outside world, oldest first.
+    /// Effects that are owed, oldest first.
     pub owed: Vec<Owed>,
     /// Whether the last daemon stopped cleanly. Also true for a store that is new.
     pub clean: bool,
@@ -257,7 +249,7 @@ pub struct Loaded {
     pub received: Vec<Received>,
 }
 
-/// Which finished tasks.
+/// A choice of finished tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FinishedFilter {
     /// Only those that ended like this.
@@ -267,24 +259,24 @@ pub struct FinishedFilter {
     pub before: Option<TaskId>,
 }
 
-/// Which events of the timeline. What is not said does not matter.
+/// A choice of events on the timeline. A member that is `None` excludes none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimelineQuery {
-    /// Whose.
+    /// Only events of this agent.
     pub agent: Option<Box<str>>,
-    /// Which word.
+    /// Only events of this kind, in the word of the timeline.
     pub word: Option<Box<str>>,
-    /// About which file.
+    /// Only events about this file, in its one spelling.
     pub file: Option<Box<str>>,
-    /// From this moment on.
+    /// Only events from this moment on.
     pub since: Option<Timestamp>,
-    /// Behind this one.
+    /// Only events with a larger number.
     pub after: Option<EventSeq>,
-    /// Before this one.
+    /// Only events with a smaller number.
     pub before: Option<EventSeq>,
     /// Signs of life, too.
     pub beats: bool,
-    /// In which order.
+    /// The order in which they are read.
     pub order: TimelineOrder,
     /// How many at most.
     pub limit: usize,
@@ -292,12 +284,12 @@ pub struct TimelineQuery {
     pub bytes_max: usize,
 }
 
-/// In which order the timeline is read.
+/// The order in which the timeline is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimelineOrder {
     /// By time, and by number where times are the same.
     NewestFirst,
-    /// By number.
+    /// By number, the smallest first.
     OldestFirst,
 }
 
@@ -308,16 +300,16 @@ pub struct Retention {
     pub tasks: Duration,
     /// How many finished tasks at most; the oldest go first.
     pub tasks_most: u32,
-    /// What events say. That they happened, and the chain over them, is kept for ever.
+    /// How long the bodies of events are kept. Their links of the chain are kept for ever.
     pub events: Duration,
 }
 
-/// What a bite of [`Store::prune`] took.
+/// The rows that one bite of [`Store::prune`] removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
-    /// Finished tasks.
+    /// Finished tasks that were removed.
     pub tasks: u32,
-    /// Bodies of events.
+    /// Events whose bodies were removed; their links stay in the chain.
     pub events: u32,
     /// Whether there is more to take.
     pub more: bool,
@@ -326,13 +318,13 @@ pub struct Pruned {
 /// An event as the journal keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredEvent {
-    /// Its place.
+    /// Its number, which is its place in the chain.
     pub seq: EventSeq,
-    /// When.
+    /// When the engine decided it.
     pub at: Timestamp,
-    /// Who.
+    /// The agent that caused it.
     pub actor: AgentId,
-    /// What kind, as in [`crate::domain::EventKind::name`].
+    /// The kind of event, as in [`provost_domain::EventKind::name`].
     pub kind: Box<str>,
     /// The task it is about.
     pub task: Option<TaskId>,
@@ -340,7 +332,7 @@ pub struct StoredEvent {
     pub body: Option<Box<str>>,
     /// SHA-256 of the body, also where that is gone.
     pub hash: Digest,
-    /// Its link of the chain.
+    /// The event's link of the chain.
     pub mac: Digest,
 }
 
@@ -359,16 +351,16 @@ impl StoredEvent {
 pub struct Options {
     /// Whether every commit waits for the disk, whatever its batch asks.
     pub always_durable: bool,
-    /// Where the journal's head is written down besides the store.
+    /// The places outside of the store in which the journal's head is recorded.
     pub anchors: Vec<Box<dyn AnchorSink>>,
     /// A file outside of the state folder, in which a start finds how far the journal had come.
     pub outside: Option<std::path::PathBuf>,
 }
 
-/// What to do about a store whose newest history is missing.
+/// The next step for a store whose newest history is missing.
 const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --as-it-is` continues with the rest, and `provost store restore --empty` with an empty store, both with numbers that were never issued";
 
-/// What to do about a store in which something is wrong, so that it cannot be gone on with as it is.
+/// The next step for a store with an error in it, which cannot be used as it is.
 const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
@@ -385,7 +377,7 @@ pub enum StoreError {
         "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
     )]
     Newer {
-        /// The schema found.
+        /// The schema of the store.
         found: u32,
         /// The newest one known here.
         known: u32,
@@ -393,36 +385,36 @@ pub enum StoreError {
     /// A file that others could have changed, or that is not what it should be.
     #[error("{path} {why}")]
     Unsafe {
-        /// Which.
+        /// The file that is unsafe.
         path: Box<str>,
-        /// What is wrong, and what to do.
+        /// The mistake, and the next step.
         why: Box<str>,
     },
     /// The journal's key is missing or another one.
     #[error("{0}")]
     Key(Box<str>),
-    /// Somebody has changed the journal.
+    /// Another program has changed the journal.
     #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
     Tampered {
         /// The first event that is wrong.
         seq: EventSeq,
-        /// How it shows.
+        /// The difference that was found, in words for people.
         what: Box<str>,
     },
-    /// Somebody has taken the newest events out.
+    /// Another program has taken the newest events out.
     #[error(
         "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
     )]
     EndMissing {
-        /// Where it ends.
+        /// The last event that is there.
         head: EventSeq,
     },
     /// The database is not there, though it was.
     #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
     Gone {
-        /// The database.
+        /// The path of the database.
         path: Box<str>,
-        /// What shows it.
+        /// The file that shows that there was one.
         what: &'static str,
     },
     /// The store ends before a point that it is known to have reached.
@@ -431,9 +423,9 @@ pub enum StoreError {
          numbers; {at} says so{WAYS_ON}", .anchor.seq
     )]
     Behind {
-        /// The point.
+        /// The point that the store had reached.
         anchor: Anchor,
-        /// Where it ends.
+        /// The last event that the store has.
         head: EventSeq,
         /// Where that is written.
         at: Box<str>,
@@ -444,7 +436,7 @@ pub enum StoreError {
          run `provost up`, then this again"
     )]
     NotOnRecord {
-        /// How many.
+        /// How many messages the intake has.
         messages: usize,
     },
     /// Another program does not let the store be read.
@@ -462,10 +454,10 @@ pub enum StoreError {
          put it back as it was, or stop the daemon{WAYS_ON}"
     )]
     Swapped {
-        /// Which.
+        /// The file that was exchanged or written.
         path: Box<str>,
     },
-    /// What is stored makes no sense.
+    /// A stored value cannot be read.
     #[error("the store is damaged: {0}")]
     Damaged(Box<str>),
     /// The engine that owns the store has ended.
@@ -474,9 +466,9 @@ pub enum StoreError {
     /// A batch that does not follow the last one.
     #[error("the batch begins with event {got} where {expected} comes next")]
     OutOfStep {
-        /// What should have come.
+        /// The number that was expected.
         expected: EventSeq,
-        /// What came.
+        /// The number that came instead.
         got: EventSeq,
     },
     /// Not loaded yet, or closed already.
@@ -485,15 +477,15 @@ pub enum StoreError {
     /// No space is left.
     #[error("no space is left for the store")]
     Full(#[source] rusqlite::Error),
-    /// SQLite says no.
+    /// Any other error of SQLite.
     #[error("the store does not answer: {0}")]
     Sqlite(#[source] rusqlite::Error),
     /// The system says no.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The file or folder.
         path: Box<str>,
-        /// What.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A test wanted it so.

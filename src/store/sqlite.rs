@@ -27,16 +27,16 @@ use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
-use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
-use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
-use crate::domain::post::Received;
-use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
+use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
+use provost_base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use provost_domain::post::Received;
+use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use read::{look, open_reader};
 
-/// How long signs of life of the crew can be asked for. They happened all the same, and stay in the journal.
+/// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store in a state folder.
@@ -49,17 +49,17 @@ pub struct SqliteStore {
     clean: bool,
     written: Written,
     always_durable: bool,
-    /// What the connection waits for at the moment, if that is known.
+    /// The durability of the connection at the moment, if that is known.
     waits: Option<Waits>,
     anchors: Vec<Box<dyn AnchorSink>>,
-    /// What a start finds again, and what this one has found.
+    /// The marks that the next start finds, and those that this one has found.
     marks: Marks,
     known: Known,
-    /// The files as we have left them; nobody else writes in them.
+    /// The files as this process has left them; no other process writes in them.
     stamps: Option<Stamps>,
     /// Whether the last write of ours has succeeded, so that it is known how it has left them.
     settled: bool,
-    /// Open while running.
+    /// Open while the store is running.
     intake: Option<Intake>,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
@@ -72,14 +72,14 @@ enum Stage {
     Closed,
 }
 
-/// What a commit waits for, as SQLite calls it.
+/// The durability of a commit, as SQLite calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waits {
     Normal,
     Full,
 }
 
-/// What the last successful commit left.
+/// The state after the last successful commit.
 #[derive(Clone, Debug, Default)]
 struct Written {
     head: JournalHead,
@@ -197,7 +197,7 @@ impl SqliteStore {
         self.settle();
     }
 
-    /// Checks the journal from the last checkpoint on, and takes up where it ends.
+    /// Checks the journal from the last checkpoint on, and continues at its end.
     fn take_up(&mut self) -> Result<Written, StoreError> {
         let read::Tail { last, head, counters } = read::tail(&self.db, &self.key)?;
         if let Some(last) = &last {
@@ -249,7 +249,7 @@ impl Store for SqliteStore {
                 read::whole_journal(&self.db, &self.key)?;
             }
             read::reached(&self.db, &self.known, self.written.head)?;
-            // A store that never had a daemon has nobody who could have crashed.
+            // No daemon has written a store that never had one, so none can have crashed.
             self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
             self.start()?;
             let (intake, found) = Intake::open(&self.dir, &self.key, &self.written.head)?;
@@ -261,10 +261,6 @@ impl Store for SqliteStore {
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
         Ok(Loaded { state, owed, clean: self.clean, until, received })
-    }
-
-    fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
-        self.must_run().map(|()| Vec::new())
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
@@ -452,7 +448,7 @@ fn wrong_key(dir: &Path) -> Box<str> {
     .into()
 }
 
-/// Numbers are handed out upwards only; somebody who set them back could have one used twice.
+/// Numbers are handed out upwards only; a program that set them back could have one used twice.
 fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval

@@ -1,5 +1,5 @@
-//! Members that the languages' own types have. A call of one of them on something of unknown type is most likely that
-//! of a list, a map or a string, and is nobody's guess.
+//! Members that the languages' own types have. A call of one of them on something of unknown type is most
+//! likely a call of a list, a map or a string, so the graph makes no guess about it.
 
 use super::Language;
 

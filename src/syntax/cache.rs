@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::reading::Holds;
 use super::{Language, Patience, Reading, read};
-use crate::base::Digest;
-use crate::base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
+use provost_base::Digest;
+use provost_base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
 
 type Key = (Language, Digest);
 
@@ -36,11 +36,11 @@ struct State {
 
 #[derive(Debug)]
 enum Slot {
-    /// Somebody is reading it.
+    /// A thread is making this reading, and others wait for it.
     Reading,
     Kept {
         reading: Arc<Reading>,
-        /// Until when it is good, if not for ever.
+        /// The moment until which it is good; `None` if it is good for ever.
         until: Option<Instant>,
         bytes: usize,
         used: u64,
@@ -61,12 +61,12 @@ impl Cache {
 
     /// The reading of some content, from the cache or made now. Blocks; asynchronous callers hand it to a thread.
     ///
-    /// A reading that was cut short by somebody's patience is that caller's alone.
+    /// A reading that was cut short by one caller's patience is that caller's alone.
     pub fn read(&self, language: Language, bytes: &[u8], patience: &Patience<'_>) -> Arc<Reading> {
         self.read_known_as(Digest::of(bytes), language, bytes, patience)
     }
 
-    /// The same for somebody who has the content's digest.
+    /// The same for a caller that has the content's digest.
     pub fn read_known_as(
         &self,
         content: Digest,
@@ -130,7 +130,7 @@ impl Cache {
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State>, patience: &Patience<'_>) -> MutexGuard<'s, State> {
-        // Being cancelled wakes nobody, so it is looked for at intervals.
+        // A cancellation wakes no thread, so each looks for it at intervals.
         let pause = patience
             .until
             .map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
@@ -138,10 +138,10 @@ impl Cache {
     }
 }
 
-/// How often somebody who waits for another's reading looks whether anybody still waits for theirs.
+/// How often a caller that waits for another's reading looks whether its own request was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The turn of whoever reads a content; ends with them, also by a panic.
+/// The turn of the thread that reads a content; ends with that thread's work, also by a panic.
 struct Turn<'a> {
     cache: &'a Cache,
     key: Key,
@@ -159,7 +159,7 @@ impl Drop for Turn<'_> {
 }
 
 impl State {
-    /// The kept reading; `Some(None)` if somebody is reading it.
+    /// The kept reading; `Some(None)` if a thread is making it.
     fn find(&mut self, key: &Key) -> Option<Option<Arc<Reading>>> {
         let next = self.uses + 1;
         match self.slots.get_mut(key)? {

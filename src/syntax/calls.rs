@@ -3,32 +3,32 @@
 use std::collections::HashSet;
 
 use super::{Kind, Reading};
-use crate::base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
+use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
-/// One place from which something is called.
+/// A place in a file from which a function or method is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of the module.
     /// What happens in a callback belongs to the function in which it is written.
     pub caller: Option<u32>,
-    /// What is called.
+    /// The called function or method, as it is written.
     pub callee: Callee,
     /// Where, in bytes, as on disk.
     pub at: u32,
 }
 
-/// What is called, as it is written.
+/// The called function or method, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Callee {
     /// The last name: `f` of `a.b.f()`.
     pub name: Box<str>,
-    /// What stands before it.
+    /// The expression before the name.
     pub receiver: Receiver,
     /// How it is called.
     pub form: Form,
 }
 
-/// What stands before the name of what is called.
+/// The expression before the name of the called function or method.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Receiver {
     /// Nothing: `f()`.
@@ -61,7 +61,7 @@ pub enum Form {
     New,
     /// `<F/>`.
     Jsx,
-    /// A tagged template.
+    /// A tag of a template: ``f`text` ``.
     Tag,
     /// `@f` or `@f()`.
     Decorator,
@@ -70,15 +70,15 @@ pub enum Form {
 /// That one symbol of a file calls another, or something that is not in the file. One per caller and callee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge<'a> {
-    /// Who calls, as a number in [`Reading::symbols`].
+    /// The calling symbol, as a number in [`Reading::symbols`].
     pub caller: u32,
-    /// Whom.
+    /// The symbol that is called, or what stands for it outside of the file.
     pub target: Target<'a>,
-    /// The first call.
+    /// The first such call in the file.
     pub call: &'a Call,
 }
 
-/// To what a call leads.
+/// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Target<'a> {
     /// A symbol of the same file: its number in [`Reading::symbols`], the first of its path.
@@ -87,14 +87,14 @@ pub enum Target<'a> {
     Elsewhere(&'a str),
 }
 
-/// What a name is for a caller.
+/// The meaning of a name for a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Near {
     /// A symbol of the file.
     Symbol(u32),
     /// Something that a function around the caller has imported for itself.
     Import {
-        /// The function.
+        /// The function, as a number in [`Reading::symbols`].
         within: u32,
         /// The import, as a number in [`Reading::imports`].
         number: u32,
@@ -151,7 +151,8 @@ impl Reading {
         }
     }
 
-    /// Who calls whom, each pair once, in the order of first calls. Calls by the module itself are not among them.
+    /// Pairs of caller and callee, each once, in the order of first calls. Calls by the module itself
+    /// are not among them.
     pub fn edges(&self) -> Vec<Edge<'_>> {
         let (mut calls, mut pairs) = (HashSet::new(), HashSet::new());
         let mut edges = Vec::new();
@@ -179,7 +180,8 @@ impl Reading {
         }
     }
 
-    /// What a name is for a caller, as far as this file says: a symbol, or what a function around has imported.
+    /// The meaning of a name for a caller, as far as this file says: a symbol, or an import
+    /// of a function around.
     pub(super) fn nearest(&self, caller: Option<u32>, name: &str) -> Near {
         let mut around = caller;
         for _ in 0..SCOPES_MAX {

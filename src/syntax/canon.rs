@@ -9,7 +9,7 @@ use tree_sitter::{Node, TreeCursor};
 use super::Signature;
 use super::language::Table;
 
-/// What a node means for the form of a signature.
+/// The part of a node in the form of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Nothing in particular: it is its tokens.
@@ -45,7 +45,7 @@ struct Level {
     separator: Option<char>,
 }
 
-/// Writes one signature.
+/// Writes the canonical form and the text of one signature.
 pub(super) struct Scribe<'a> {
     source: &'a [u8],
     table: &'static Table,

@@ -7,7 +7,7 @@ pub struct Import {
     pub from: Box<str>,
     /// How it is taken.
     pub form: ImportForm,
-    /// What is taken; nothing when it is imported for what it does.
+    /// The names that are taken; none when the module is imported for its effects.
     pub names: Vec<ImportedName>,
     /// Types only, so that nothing runs.
     pub types_only: bool,
@@ -33,16 +33,17 @@ pub enum ImportForm {
     Dynamic,
 }
 
-/// One name that is taken.
+/// A name that an import takes from a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportedName {
-    /// What it is called there.
+    /// The name that it has in the other module.
     pub imported: Imported,
-    /// What it is called here; for what is passed on, how others call it. None for `*` of everything.
+    /// The name that it has here; for a re-export, the name that other files use. `None`
+    /// for `*` of everything.
     pub local: Option<Box<str>>,
 }
 
-/// What of a module is taken.
+/// The part of a module that is taken.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Imported {
     /// One of its names; `default` is one, too.
@@ -61,20 +62,20 @@ pub struct Export {
     /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for everything of
     /// another module.
     pub name: Box<str>,
-    /// What it is.
+    /// The symbol or import that the name stands for.
     pub what: Exported,
 }
 
-/// What is exported.
+/// Where the value of an exported name is defined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exported {
     /// Something of this file: the path of a symbol, or the local name of an import.
     Local(Box<str>),
     /// Something of another file: a number in [`Reading::imports`](super::Reading::imports), and what of it.
     Passed {
-        /// From where.
+        /// The import that brings it, as a number in [`Reading::imports`](super::Reading::imports).
         import: u32,
-        /// What of it.
+        /// The name that the other file has for it, or all of its names.
         imported: Imported,
     },
 }

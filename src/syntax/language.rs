@@ -13,7 +13,7 @@ use super::lang::{Dialect, ecma, python};
 pub enum Language {
     /// TypeScript without JSX, where `<T>x` is a cast.
     TypeScript,
-    /// TypeScript with JSX.
+    /// TypeScript with JSX, where `<T>x` is an element.
     Tsx,
     /// JavaScript, JSX included.
     JavaScript,
@@ -21,7 +21,7 @@ pub enum Language {
     Python,
 }
 
-/// What is told once per language.
+/// The row of a language: its suffixes, its grammar and its dialect.
 struct Row {
     language: Language,
     suffixes: &'static [&'static str],
@@ -69,7 +69,7 @@ pub fn language_of(path: &str) -> Option<Language> {
 }
 
 impl Language {
-    /// All of them.
+    /// Every language with a grammar, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         LANGUAGES.iter().map(|row| row.language)
     }

@@ -9,14 +9,14 @@ use std::ops::Range;
 
 use super::calls::Near;
 use super::{Call, Kind, Reading, Receiver};
-use crate::base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
+use provost_base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
 
-/// What is seen of a value.
+/// The value of a name, as far as the file shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// No value yet: `null`, or nothing.
     Unset,
-    /// Some value.
+    /// Some value, of a type that cannot be seen.
     Unknown,
     /// A value of a type that the language brings: a list, a string.
     BuiltIn,
@@ -27,7 +27,7 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    /// What stands before a call of one of its members, if it is known.
+    /// The receiver of a call of one of its members, if it is known.
     pub(super) fn receiver(self) -> Option<Receiver> {
         match self {
             Self::Of(class) => Some(Receiver::Instance(class)),
@@ -37,7 +37,7 @@ impl Seen {
         }
     }
 
-    /// What it is when it may be either.
+    /// The value of a name that may have either.
     pub(super) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unset, seen) | (seen, Self::Unset) => seen,
@@ -49,7 +49,7 @@ impl Seen {
     }
 }
 
-/// What is known of a value, and whether its type stands there, so that no assignment changes it.
+/// A value as far as it is known, and whether its type is written, so that no assignment changes it.
 #[derive(Clone, Debug)]
 struct Known {
     seen: Seen,
@@ -82,7 +82,7 @@ struct Local {
 struct Assigned {
     name: Box<str>,
     at: u32,
-    /// The symbol around.
+    /// The symbol around the assignment, as a number; `None` at the top of the file.
     owner: Option<u32>,
     seen: Seen,
 }
@@ -92,7 +92,7 @@ struct Assigned {
 pub(super) struct Locals {
     all: Vec<Local>,
     by_name: HashMap<Box<str>, Vec<u32>>,
-    /// What is seen of the values of symbols: constants and fields.
+    /// The values of symbols, as far as they are seen: constants and fields.
     values: Vec<(u32, Known)>,
     assigned: Vec<Assigned>,
     /// Names that functions have from outside though they assign to them, with the part of the file where that is so.
@@ -141,7 +141,7 @@ impl Locals {
         scopes.rev().take(NAMESAKES_MAX).any(|scope| scope.contains(&at))
     }
 
-    /// What is known so far of a name at a place.
+    /// The value of a name at a place, as far as it is known by now.
     pub(super) fn seen(&self, name: &str, at: u32) -> Option<&Seen> {
         self.around(name, at).map(|known| &self.all[known as usize].known.seen)
     }
@@ -260,7 +260,7 @@ fn settle_values(
     }
 }
 
-/// What stands before a call, where that is something else than what is written there.
+/// The receiver of a call, where it is another one than the written one.
 fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> {
     match &call.callee.receiver {
         Receiver::None => local(reading, locals, call, &call.callee.name).map(|_| Receiver::Local),
@@ -307,7 +307,7 @@ fn local<'l>(reading: &Reading, locals: &'l Sorted, call: &Call, name: &str) -> 
     (!nearer).then_some(local)
 }
 
-/// What `this.x` is before a call.
+/// The value of `this.x` before a call.
 fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: &str) -> Receiver {
     if field.contains('.') {
         return Receiver::Other;

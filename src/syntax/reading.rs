@@ -12,26 +12,26 @@ use super::{
     Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, Patience, Receiver,
     Signature, Symbol, Trouble,
 };
-use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
+use provost_base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
 /// Everything that was found out about one file.
 #[derive(Debug)]
 pub struct Reading {
     /// The language it was read as.
     pub language: Language,
-    /// What it defines, in the order in which definitions begin.
+    /// The symbols that the file defines, in the order in which definitions begin.
     pub symbols: Vec<Symbol>,
-    /// What it calls, in order.
+    /// The calls in the file, in order.
     pub calls: Vec<Call>,
-    /// What it takes from other modules, in order.
+    /// The imports of the file, in order.
     pub imports: Vec<Import>,
-    /// What it offers to other modules, in order.
+    /// The exports of the file, in order.
     pub exports: Vec<Export>,
     /// Why this is not the whole truth; empty if it is.
     pub trouble: Vec<Trouble>,
     /// Numbers of symbols, by path and then by place.
     by_path: Vec<u32>,
-    /// The same, by name.
+    /// The symbols' numbers, in the order of their names.
     by_name: Vec<u32>,
     /// Other names by which symbols are known: the inner name of `f = function g() {}`.
     aliases: Vec<(Box<str>, u32)>,
@@ -42,29 +42,29 @@ pub struct Reading {
     lost: Option<BTreeSet<Box<str>>>,
 }
 
-/// What of a file may be missing from its reading.
+/// The parts of a file that may be missing from its reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unread<'a> {
-    /// Nothing.
+    /// Nothing is missing from it.
     Nothing,
-    /// What has to do with these names: they stand within what does not parse.
+    /// Facts about these names may be missing: they stand within a part that does not parse.
     Beside(&'a BTreeSet<Box<str>>),
-    /// Anything.
+    /// Anything may be missing: the file was not read to its end.
     Anything,
 }
 
-/// For whom a reading is good.
+/// The callers for which a reading is good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holds {
     /// The bytes alone made it so.
     Always,
     /// A less busy machine might have got further.
     ForAWhile,
-    /// Its caller had no patience.
+    /// The caller's patience was over: the reading is good for that caller alone.
     ForNobodyElse,
 }
 
-/// What a walk has found, before it can be asked.
+/// The findings of a walk, before they are ordered for queries.
 #[derive(Default)]
 pub(super) struct Facts {
     pub(super) symbols: Vec<Symbol>,
@@ -117,7 +117,7 @@ fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, T
     tree.ok_or(trouble.unwrap_or(Trouble::TooHard))
 }
 
-/// When reading stops: by everybody's limit, or by a caller's patience.
+/// When reading stops: at the limit for all files, or at the end of the caller's patience.
 pub(super) struct Limit<'a> {
     end: Instant,
     patience: &'a Patience<'a>,
@@ -174,8 +174,9 @@ impl Reading {
         reading
     }
 
-    /// What has this name: whole paths first; then whatever ends with it, where code goes before declarations; then
-    /// names by which it is exported. Several definitions of one path, and several paths, are all named.
+    /// The symbols of this name: whole paths first; then whatever ends with it, where code goes before
+    /// declarations; then names by which it is exported. Several definitions of one path, and several
+    /// paths, are all named.
     pub fn find(&self, name: &str) -> Vec<&Symbol> {
         self.numbers_of(name).into_iter().map(|at| &self.symbols[at as usize]).collect()
     }
@@ -203,8 +204,8 @@ impl Reading {
         found
     }
 
-    /// What callers of a name rely on: of a function that is overloaded its overloads, of a getter and setter both, of
-    /// a class its bases and its constructor, of a type its body.
+    /// The signatures that callers of a name rely on: of a function that is overloaded its overloads, of a
+    /// getter and setter both, of a class its bases and its constructor, of a type its body.
     ///
     /// # Errors
     /// [`NoSignature`] says why there is none.
@@ -265,7 +266,7 @@ impl Reading {
         self.trouble.is_empty()
     }
 
-    /// What of it may be missing.
+    /// The parts of the file that may be missing.
     pub fn unread(&self) -> Unread<'_> {
         let beside_errors =
             self.trouble.iter().all(|it| matches!(it, Trouble::ParseErrors { .. } | Trouble::NotUtf8 { .. }));
@@ -396,7 +397,7 @@ fn local_name<'i>(imports: &'i [Import], it: &(u32, u32, u32)) -> &'i str {
     imports[it.1 as usize].names[it.2 as usize].local.as_deref().unwrap_or_default()
 }
 
-/// What functions import for themselves, in order.
+/// The imports within functions, in order.
 fn inner_imports(imports: &[Import]) -> Vec<(u32, u32, u32)> {
     let mut found = Vec::new();
     for (number, import) in (0..).zip(imports) {
@@ -409,7 +410,8 @@ fn inner_imports(imports: &[Import]) -> Vec<(u32, u32, u32)> {
     found
 }
 
-/// What a piece of so many bytes takes of the allocator: a word more, in steps of two words, and four words at least.
+/// The memory that the allocator takes for a piece of so many bytes: a word more, in steps of two words, and
+/// four words at least.
 fn piece(bytes: usize) -> usize {
     const WORD: usize = size_of::<usize>();
     if bytes == 0 { 0 } else { (bytes + WORD).next_multiple_of(2 * WORD).max(4 * WORD) }

@@ -1,7 +1,7 @@
 //! Signatures: what a symbol's callers rely on, as it is shown and as it is compared.
 
-use crate::base::Digest;
-use crate::base::limits::SIGNATURE_LEN_MAX;
+use provost_base::Digest;
+use provost_base::limits::SIGNATURE_LEN_MAX;
 
 /// A contract's text.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Receiver, Signature};
 
-/// What sort of thing a symbol is.
+/// The kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// A function by declaration, or a constant that is one; a lambda with a name.
@@ -19,11 +19,11 @@ pub enum Kind {
     Setter,
     /// A class, by declaration or expression.
     Class,
-    /// A TypeScript interface.
+    /// An interface of TypeScript.
     Interface,
     /// A name for a type.
     TypeAlias,
-    /// An enumeration.
+    /// An enumeration, with its members.
     Enum,
     /// A namespace or a declared module.
     Namespace,
@@ -53,13 +53,13 @@ pub struct Symbol {
     pub path: Box<str>,
     /// Length of its own name, with which the path ends. Names may have dots themselves.
     pub(super) name_len: u32,
-    /// What it is.
+    /// The kind of definition.
     pub kind: Kind,
     /// Its bytes, as on disk, decorators included, a leading `export` not.
     pub range: Range<u32>,
-    /// What contains it, as a number in [`Reading::symbols`](super::Reading::symbols).
+    /// The symbol that contains it, as a number in [`Reading::symbols`](super::Reading::symbols).
     pub parent: Option<u32>,
-    /// What callers rely on; none where nothing is declared.
+    /// The signature that callers rely on; `None` where nothing is declared.
     pub signature: Option<Signature>,
     /// Its declaration has errors of syntax, so that it has no signature to speak of.
     pub unparsable: bool,
@@ -71,8 +71,8 @@ pub struct Symbol {
     pub exported: bool,
     /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
     pub bases: Box<[Box<str>]>,
-    /// What a variable or a field is before a call of its members: an instance of a class, or a value of a type that
-    /// the language brings. None where the file does not show it.
+    /// The receiver that a variable or a field is in a call of its members: an instance of a class, or a
+    /// value of a type that the language brings. None where the file does not show it.
     pub instance: Option<Receiver>,
 }
 

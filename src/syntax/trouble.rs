@@ -6,24 +6,24 @@ use std::time::Instant;
 /// Why a reading is not the whole truth about a file. Offsets are in bytes, as on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Longer than [`SOURCE_BYTES_MAX`](crate::base::limits::SOURCE_BYTES_MAX); nothing was read.
+    /// Longer than [`SOURCE_BYTES_MAX`](provost_base::limits::SOURCE_BYTES_MAX); nothing was read.
     TooLarge {
-        /// Its length.
+        /// The length of the file, in bytes.
         bytes: u64,
     },
-    /// Took longer than [`SOURCE_READ_MS_MAX`](crate::base::limits::SOURCE_READ_MS_MAX); what was found until then is
+    /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found until then is
     /// kept.
     TooHard,
-    /// The caller's time was up, or nobody waits any more; what was found until then is kept.
+    /// The caller's time was up, or the caller was cancelled; what was found until then is kept.
     TooSlow,
-    /// Nested deeper than [`SOURCE_DEPTH_MAX`](crate::base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
+    /// Nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
     TooDeep {
-        /// Where.
+        /// The byte at which the nesting was too deep.
         at: u32,
     },
     /// More symbols, calls, imports or text of signatures than are kept of one file; what is behind was left out.
     TooMany {
-        /// Where.
+        /// The byte from which symbols, calls and imports were left out.
         at: u32,
     },
     /// Does not parse here. What lies beside the errors is sound.
@@ -45,7 +45,7 @@ pub enum Trouble {
 pub struct Patience<'a> {
     /// The moment after which the answer is of no use.
     pub until: Option<Instant>,
-    /// Becomes true when nobody waits for the answer any more.
+    /// Becomes true when no caller waits for the answer any more.
     pub cancelled: Option<&'a AtomicBool>,
 }
 

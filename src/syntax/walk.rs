@@ -1,7 +1,8 @@
 //! The walk over a parsed file: once through all nodes, with a cursor and without recursion.
 //!
-//! The walk knows what surrounds a node: which symbol contains it, to which function its calls belong. What a node is
-//! gets decided by a [`Dialect`](super::lang::Dialect), which calls back to record symbols, calls and imports.
+//! The walk knows what surrounds a node: which symbol contains it, to which function its calls
+//! belong. A [`Dialect`](super::lang::Dialect) decides what a node means, and calls back to record
+//! symbols, calls and imports.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -15,15 +16,15 @@ use super::reading::{Facts, Limit, offset};
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
 };
-use crate::base::limits::{
+use provost_base::limits::{
     CLASS_BASES_MAX, LOST_NAMES_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN,
     SOURCE_TEXT_PER_BYTE, SYMBOL_LEN_MAX,
 };
 
-/// What surrounds the nodes at one place.
+/// The surroundings of the nodes at one place.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Scope {
-    /// The innermost symbol.
+    /// The innermost symbol around, as a number; `None` at the top of the file.
     pub(super) owner: Option<u32>,
     /// The function to which calls belong.
     pub(super) caller: Option<u32>,
@@ -45,7 +46,7 @@ pub(super) struct Above {
 }
 
 impl Above {
-    /// Its bytes.
+    /// The bytes of the node, as on disk.
     pub(super) fn range(&self) -> Range<u32> {
         self.start..self.end
     }
@@ -59,7 +60,7 @@ struct Decorators {
     note: Note,
 }
 
-/// What decorators make of a function.
+/// The effect of decorators on a function.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Note {
     #[default]
@@ -108,11 +109,11 @@ pub(super) struct Walk<'a> {
     limit: &'a Limit<'a>,
     pub(super) facts: Facts,
     pub(super) above: Vec<Above>,
-    /// What surrounds the current node.
+    /// The surroundings of the current node.
     pub(super) scope: Scope,
     /// Scopes that end with a node at that depth, and what surrounds them.
     scopes: Vec<(usize, Scope)>,
-    /// Functions, classes and calls that have been told of along with what they are the value of.
+    /// Functions, classes and calls that were recorded together with the name whose value they are.
     claimed: HashSet<usize>,
     decorators: Option<Decorators>,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
@@ -196,17 +197,17 @@ impl<'a> Walk<'a> {
         self.above.iter().rev().nth(levels).map_or(0, |above| above.kind)
     }
 
-    /// What kind the innermost symbol around has.
+    /// The kind of the innermost symbol around.
     pub(super) fn owner_kind(&self) -> Option<Kind> {
         self.scope.owner.map(|owner| self.facts.symbols[owner as usize].kind)
     }
 
-    /// Says that a node was told of already, as part of what is around it.
+    /// Notes that a node was recorded already, as part of a node above it.
     pub(super) fn claim(&mut self, node: Node<'_>) {
         self.claimed.insert(node.id());
     }
 
-    /// Whether a node was told of already.
+    /// Whether a node was recorded already.
     pub(super) fn is_claimed(&mut self, node: Node<'_>) -> bool {
         self.claimed.remove(&node.id())
     }
@@ -235,7 +236,7 @@ impl<'a> Walk<'a> {
         self.above.iter().rev().find(|above| is_one(above.kind)).map(Above::range)
     }
 
-    // Locals.
+    // Locals: the names that functions have for themselves.
 
     /// Records a parameter or a variable of a function.
     pub(super) fn local(&mut self, name: &str, scope: Range<u32>, seen: Seen, typed: bool) {
@@ -283,7 +284,7 @@ impl<'a> Walk<'a> {
         self.scope.object = Some(object.id());
     }
 
-    /// What runs for the owner itself: its decorators.
+    /// Opens a part that runs for the owner itself: its decorators.
     pub(super) fn open_for_owner(&mut self) {
         self.scopes.push((self.above.len(), self.scope));
         self.scope.caller = self.scope.caller.or(self.scope.owner);
@@ -299,7 +300,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    // Recording.
+    // Recording: symbols, calls and imports, within bounds.
 
     /// Records a symbol within the owner; none if there is no room for it.
     pub(super) fn symbol(&mut self, found: Found<'_>) -> Option<u32> {
@@ -466,7 +467,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the decorators before the current node make of it.
+    /// The effect of the decorators before the current node on it.
     pub(super) fn decorators_say(&self) -> Note {
         let here = self.decorators.as_ref().filter(|decorators| decorators.depth == self.above.len());
         here.map_or(Note::None, |decorators| decorators.note)
@@ -495,7 +496,7 @@ impl<'a> Walk<'a> {
         enough
     }
 
-    // Trouble.
+    // Trouble: reasons to leave out a part of the file.
 
     fn is_too_deep(&mut self, node: Node<'_>) -> bool {
         let deep = self.above.len() >= SOURCE_DEPTH_MAX;

@@ -13,13 +13,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{boot_name, boot_time, private_file, wall_time};
-use crate::base::limits::AGE_OVER_A_START_S_MAX;
+use provost_base::limits::AGE_OVER_A_START_S_MAX;
 
 /// Time that was seen, and when that was; in seconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Seen {
     passed: u64,
-    /// Which start of the machine, and time since then.
+    /// The start of the machine, and the time since then.
     boot: Box<str>,
     since_boot: u64,
     wall: u64,

@@ -30,7 +30,7 @@ pub fn boot_time() -> Duration {
     BEGIN.get_or_init(std::time::Instant::now).elapsed()
 }
 
-/// What tells this start of the machine from others; empty where nothing does.
+/// An id of this start of the machine; empty where the system has none.
 pub fn boot_name() -> Box<str> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into()
 }

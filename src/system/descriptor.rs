@@ -4,7 +4,8 @@
 //! Fails closed: an unknown entry counts as one that admits others.
 #![forbid(unsafe_code)]
 
-/// Who is no other: the system, administrators, whoever owns the file (which is checked), whoever makes one in it.
+/// Accounts that count as the user: the system, administrators, the owner of the file (who is checked), and
+/// the maker of a file in it.
 const AS_GOOD_AS_US: [&str; 6] = ["SY", "BA", "LA", "OW", "CO", "S-1-5-32-544"];
 
 /// Rights that change nothing, by their letters.
@@ -23,10 +24,10 @@ pub fn owned(text: &str, user: &str) -> Result<(), String> {
     if is_us(owner, user) { Ok(()) } else { Err(format!("belongs to {owner} and not to us")) }
 }
 
-/// Whether nobody but this user, the system and its administrators may read or write it.
+/// Whether only this user, the system and its administrators may read or write it.
 ///
 /// # Errors
-/// Who else may.
+/// A sentence about who else may.
 pub fn private(text: &str, user: &str) -> Result<(), String> {
     owned(text, user)?;
     others(text, user, |_| false).map_or(Ok(()), |who| Err(format!("is open to {who}")))
@@ -56,7 +57,7 @@ fn entry_for_others(entry: &str, user: &str, harmless: &impl Fn(&str) -> bool) -
     match fields.as_slice() {
         ["D", ..] => None,
         ["A", _, rights, "", "", who] => (!is_us(who, user) && !harmless(rights)).then(|| (*who).to_owned()),
-        _ => Some(format!("somebody ({entry})")),
+        _ => Some(format!("an account in an unknown entry ({entry})")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::base::limits::{ADDRESS_SPACE_MIN, THREADS_AT_START};
+use provost_base::limits::{ADDRESS_SPACE_MIN, THREADS_AT_START};
 
 /// Starts as many threads as a daemon has soon after its start, all at once, and lets them end.
 ///

@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, RenameFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-/// What every one of these is opened with.
+/// The flags with which each of these is opened.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
 /// A name that leads nowhere else.
@@ -20,7 +20,7 @@ fn one(name: &str) -> io::Result<&str> {
     }
 }
 
-/// A folder.
+/// Opens a folder by its name.
 ///
 /// # Errors
 /// What the system says; a link is no folder.
@@ -38,7 +38,7 @@ pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     Ok(mkdirat(dir, one(name)?, Mode::RWXU)?)
 }
 
-/// A file to be read. Nobody waits for the other end of a pipe.
+/// Opens a file to be read. On a pipe, it does not wait for the other end.
 ///
 /// # Errors
 /// What the system says; a link is no file.
@@ -79,7 +79,7 @@ fn rename_inside(dir: &Dir, from: &str, to: &str, flags: RenameFlags) -> io::Res
     }
 }
 
-/// Who may do what with a file; `None` where the system has no such number.
+/// The permissions of a file; `None` where the system has no such number.
 ///
 /// # Errors
 /// What the system says.
@@ -87,7 +87,8 @@ pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
     Ok(Some(file.metadata()?.permissions().mode() & 0o777))
 }
 
-/// Says who may do what with a file. Nobody gets another user's rights by it.
+/// Sets the permissions of a file. The setuid and setgid bits are left out, so that no program gets another
+/// user's rights by it.
 ///
 /// # Errors
 /// What the system says.

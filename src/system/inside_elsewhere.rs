@@ -15,7 +15,7 @@ fn one(name: &str) -> io::Result<&str> {
     }
 }
 
-/// A folder.
+/// Opens a folder by its name.
 ///
 /// # Errors
 /// What the system says; a link is no folder.
@@ -26,7 +26,7 @@ pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
     dir.open_dir(name)
 }
 
-/// A new folder.
+/// Makes a new folder.
 ///
 /// # Errors
 /// What the system says; also when there is something of this name.
@@ -56,7 +56,7 @@ pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
 /// This system does not do that in one step.
 ///
 /// # Errors
-/// Always.
+/// Always [`io::ErrorKind::Unsupported`].
 pub fn swap_inside(_dir: &Dir, _a: &str, _b: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -64,15 +64,15 @@ pub fn swap_inside(_dir: &Dir, _a: &str, _b: &str) -> io::Result<()> {
 /// This system does not do that in one step.
 ///
 /// # Errors
-/// Always.
+/// Always [`io::ErrorKind::Unsupported`].
 pub fn name_inside(_dir: &Dir, _from: &str, _to: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Who may do what with a file: this system has no such number.
+/// The permissions of a file: this system has no such number.
 ///
 /// # Errors
-/// None.
+/// None on this system, since it asks for nothing.
 pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
     Ok(None)
 }
@@ -80,7 +80,7 @@ pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
 /// This system has no such number.
 ///
 /// # Errors
-/// None.
+/// None on this system, since it changes nothing.
 pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
@@ -88,7 +88,7 @@ pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
 /// This system keeps names without being told to.
 ///
 /// # Errors
-/// None.
+/// None on this system, since it does nothing.
 pub fn sync_folder(_dir: &Dir) -> io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Memory that is free, and that the system does not know of yet.
+//! Memory that this process has freed and the system has not got back.
 
 /// How many bytes this process has in memory that is its own, free or not; none where the system does not tell.
 pub fn own_memory() -> Option<u64> {
@@ -8,8 +8,8 @@ pub fn own_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Gives free memory back to the system. The allocator of Linux keeps what threads have freed, up to 64 MiB for each
-/// group of them. Takes a few milliseconds, in which some who want memory wait.
+/// Gives free memory back to the system. The allocator of Linux keeps what threads have freed, up to 64 MiB
+/// for each group of them. Takes a few milliseconds, in which some threads that need memory wait.
 pub fn give_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     trim();

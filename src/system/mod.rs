@@ -130,16 +130,16 @@ pub fn find_program_outside(name: &str, inside: &[&Path]) -> Option<PathBuf> {
     })
 }
 
-/// What a program of this name may be called in a folder.
+/// The file names that a program of this name may have in a folder.
 fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let ends: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
     ends.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
 }
 
-/// What someone outside wants of a daemon.
+/// What a process outside wants of a daemon, as a signal says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// To end in order.
+    /// The daemon is to end in order.
     Stop,
     /// To read configuration, policy and keys again. Windows has no such signal.
     Reload,

@@ -8,16 +8,16 @@ const LISTENING: &str = "0A";
 /// Longest command line that is told, in characters.
 const COMMAND_LEN_MAX: usize = 120;
 
-/// Somebody who listens.
+/// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The process that has it, and its command line; none when we may not see whose descriptors it is among.
     pub process: Option<(u32, String)>,
 }
 
-/// Who listens at a TCP port, if anybody does and the system tells.
+/// The process that listens at a TCP port, if one does and the system tells.
 pub fn listener_at(port: u16) -> Option<Listener> {
     let (uid, inode) = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].iter().find_map(|table| {
         let text = fs::read_to_string(table).ok()?;

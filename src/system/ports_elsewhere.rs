@@ -1,15 +1,15 @@
-//! Who listens at a port: systems that are not asked.
+//! The process that listens at a port: on systems whose tables are not read, none is known.
 
-/// Somebody who listens.
+/// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
-    /// Whose socket it is.
+    /// The user that owns the socket.
     pub uid: u32,
     /// The process that has it, and its command line.
     pub process: Option<(u32, String)>,
 }
 
-/// Nobody that is known.
+/// Always `None`, since this system is not asked.
 pub fn listener_at(_port: u16) -> Option<Listener> {
     None
 }

@@ -19,9 +19,9 @@ use super::Signal;
 pub const HOME: &[&str] = &["HOME"];
 /// Those that name the folder of the user's configuration, the first that is set counting.
 pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME"];
-/// Those that name the folder of programs' state.
+/// Variables that name the folder of programs' state; the first that is set counts.
 pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME"];
-/// Those that have the user's name.
+/// Variables that have the user's name; the first that is set counts.
 pub const USER_NAME: &[&str] = &["USER", "LOGNAME"];
 /// The folder of configuration and rules that an administrator has made.
 pub const SYSTEM_CONFIG: &str = "/etc/provost";
@@ -36,7 +36,7 @@ pub const NEEDED_VARIABLES: &[&str] = &[];
 pub const JAIL_VARIABLES: &[&str] = &[];
 /// Whether names of variables that differ in the size of their letters alone are the same.
 pub const VARIABLES_FOLD: bool = false;
-/// What stands between the folders of `PATH`.
+/// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ':';
 
 /// The folders with the system's programs, as `PATH` has them.
@@ -49,8 +49,8 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
     ("/bin/sh".into(), &["-c"])
 }
 
-/// A file in a folder that has no name by the time this returns, so that nothing is left of it when nobody has it open
-/// any more. Only ours to read and write.
+/// A file in a folder that has no name by the time this returns, so that nothing is left of it when the last
+/// process has closed it. Only ours to read and write.
 ///
 /// # Errors
 /// What the system says.
@@ -61,7 +61,7 @@ pub fn nameless_file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Device and inode.
+/// Device and inode of a file, which no other file has at the same time.
 ///
 /// # Errors
 /// What the system says.
@@ -70,12 +70,12 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((meta.dev(), meta.ino()))
 }
 
-/// What users call whoever may do everything.
+/// The name that users have for the account that may do everything.
 pub const SUPERUSER: &str = "root";
 
-/// What makes a folder its owner's alone.
+/// A command that takes all access to a folder from other users.
 pub const CLOSE: &str = "`chmod 700` on it";
-/// What takes the right to write from others.
+/// A command that takes the right to write from other users.
 pub const CLOSE_FOR_WRITING: &str = "`chmod go-w` on it";
 
 /// The user's number.
@@ -127,7 +127,7 @@ pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
 /// Whether only we can read and write it. A link is judged itself, and is open to others.
 ///
 /// # Errors
-/// Who else can.
+/// A sentence about who else can.
 pub fn private(path: &Path) -> Result<(), String> {
     let meta = known(std::fs::symlink_metadata(path))?;
     let us = user_number();
@@ -140,10 +140,10 @@ pub fn private(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether nobody but us and root can write it. A group of our own, as Debian gives every user, is us.
+/// Whether only we and root can write it. A group of our own, as Debian gives every user, counts as us.
 ///
 /// # Errors
-/// Who else can.
+/// A sentence about who else can.
 pub fn trusted(path: &Path) -> Result<(), String> {
     owned(path)?;
     let meta = known(std::fs::metadata(path))?;
@@ -172,12 +172,12 @@ fn known(meta: io::Result<Metadata>) -> Result<Metadata, String> {
 }
 
 /// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,
-/// which nobody can set.
+/// which no program can set.
 pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
     (meta.ino(), meta.ctime(), meta.ctime_nsec())
 }
 
-/// When a file last changed, by the kernel's own account, which nobody can set back.
+/// When a file last changed, by the kernel's own account, which no program can set back.
 pub fn changed_at(meta: &Metadata) -> io::Result<SystemTime> {
     let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
     let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
@@ -195,7 +195,7 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
 /// Whether a file can be replaced by another one of its name without more than that changing.
 ///
 /// # Errors
-/// Why not.
+/// A sentence about what would change.
 pub fn replaceable(meta: &cap_std::fs::Metadata) -> Result<(), String> {
     use cap_std::fs::MetadataExt as _;
     let us = user_number();
@@ -208,7 +208,7 @@ pub fn replaceable(meta: &cap_std::fs::Metadata) -> Result<(), String> {
     }
 }
 
-/// What tells one file from another, in one folder.
+/// A number that tells a file from all others in its folder.
 pub fn number_of(meta: &cap_std::fs::Metadata) -> u64 {
     cap_std::fs::MetadataExt::ino(meta)
 }
@@ -241,7 +241,7 @@ pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     runtime.join(format!("{name}.sock"))
 }
 
-/// A socket's address as somebody has typed it, made absolute.
+/// A socket's address as a person has typed it, made absolute.
 ///
 /// # Errors
 /// Never here; where addresses have a form of their own, what is wrong with this one.
@@ -254,7 +254,7 @@ pub fn terminal_width() -> Option<u16> {
     rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col)
 }
 
-/// Standard output, for whoever goes on using it when everybody else has let go.
+/// Standard output, for a process that goes on using it when all others have closed it.
 ///
 /// # Errors
 /// When it is closed.
@@ -314,7 +314,7 @@ pub fn is_out_of_something(error: &std::io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|it| out.contains(&it))
 }
 
-/// A process whose end somebody waits for; nothing when it has ended already.
+/// A process whose end is waited for; nothing when it has ended already.
 #[derive(Debug)]
 pub struct Process(Option<OwnedFd>);
 
@@ -334,7 +334,7 @@ impl Process {
     }
 }
 
-/// Lets everybody run a file whom its folder lets in.
+/// Lets every user run a file who can reach its folder.
 ///
 /// # Errors
 /// What the system says.
@@ -343,7 +343,7 @@ pub fn make_executable(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(0o755))
 }
 
-/// Whether anybody may execute a file.
+/// Whether any user may execute a file.
 pub fn is_executable(meta: &cap_std::fs::Metadata) -> bool {
     use cap_std::fs::PermissionsExt as _;
     meta.permissions().mode() & 0o111 != 0
@@ -402,7 +402,7 @@ pub fn started_as(pid: u32, variables: &[&str]) -> Option<(String, bool)> {
     Some((name.trim_end().to_owned(), has))
 }
 
-/// What others tell this process to do.
+/// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {
     terminate: tokio::signal::unix::Signal,

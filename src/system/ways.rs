@@ -9,7 +9,7 @@ use super::{real_path, shared_real_path};
 /// Some folders, and what was looked at on the ways to them.
 #[derive(Debug, Default)]
 pub struct Ways {
-    /// Without links.
+    /// The known folders, by their real paths.
     into: Vec<PathBuf>,
     /// Where folders lead, for paths that share them; `None` for what is not there.
     seen: HashMap<PathBuf, Option<PathBuf>>,
@@ -20,7 +20,7 @@ pub struct Ways {
 impl Ways {
     /// Ways into these folders, for which no more than so many folders are looked at.
     pub fn new<P: AsRef<Path>>(into: impl IntoIterator<Item = P>, looks: usize) -> Self {
-        // A folder that is not there is entered by nobody.
+        // A folder that is not there cannot be entered.
         let into = into.into_iter().filter_map(|it| real_path(it.as_ref()).ok()).collect();
         Self { into, seen: HashMap::new(), looks }
     }
@@ -44,7 +44,7 @@ impl Ways {
         None
     }
 
-    /// Where a folder leads, of which those above it are without links in `real`.
+    /// Where a folder leads. The folders above it are already resolved in `real`.
     fn leads(&mut self, spelt: &Path, real: PathBuf) -> Option<PathBuf> {
         if let Some(known) = self.seen.get(spelt) {
             return known.clone();

@@ -35,7 +35,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::Signal;
-use crate::base::Digest;
+use provost_base::Digest;
 
 pub use access::{owned, private, trusted};
 pub use token::Token;
@@ -44,20 +44,20 @@ pub use token::Token;
 pub const HOME: &[&str] = &["HOME", "USERPROFILE"];
 /// Those that name the folder of the user's configuration, the first that is set counting.
 pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME", "APPDATA"];
-/// Those that name the folder of programs' state.
+/// Variables that name the folder of programs' state; the first that is set counts.
 pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
-/// Those that have the user's name.
+/// Variables that have the user's name; the first that is set counts.
 pub const USER_NAME: &[&str] = &["USERNAME", "USER"];
-/// The folder of configuration and rules that an administrator has made; nobody else can write there.
+/// The folder of configuration and rules that an administrator has made; no other user can write there.
 pub const SYSTEM_CONFIG: &str = r"C:\Program Files\Provost";
 /// The rules among them.
 pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
 /// The longest name of a pipe, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 
-/// What makes a folder its owner's alone.
+/// A command that takes all access to a folder from other users.
 pub const CLOSE: &str = "`icacls . /inheritance:r /grant:r \"%USERNAME%:(OI)(CI)F\"` in it";
-/// What takes the right to write from others.
+/// A command that takes the right to write from other users.
 pub const CLOSE_FOR_WRITING: &str = CLOSE;
 
 /// The first length that a plain path cannot have.
@@ -97,7 +97,7 @@ pub const JAIL_VARIABLES: &[&str] = &[
 ];
 /// Whether names of variables that differ in the size of their letters alone are the same.
 pub const VARIABLES_FOLD: bool = true;
-/// What stands between the folders of `PATH`.
+/// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ';';
 
 /// The system's own folder.
@@ -117,8 +117,8 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
     (system_root().join(r"System32\cmd.exe"), &["/d", "/s", "/c"])
 }
 
-/// A file in a folder that goes with its last handle, so that nothing is left of it when nobody has it open any more.
-/// Nobody else can open it meanwhile.
+/// A file in a folder that goes with its last handle, so that nothing is left of it when the last process has
+/// closed it. No other process can open it meanwhile.
 ///
 /// # Errors
 /// What the system says.
@@ -146,7 +146,7 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((found.dwVolumeSerialNumber.into(), number))
 }
 
-/// What users call whoever may do everything.
+/// The name that users have for the account that may do everything.
 pub const SUPERUSER: &str = "an administrator";
 
 /// Users have no numbers here; who a peer is its token says.
@@ -215,12 +215,12 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
 /// Whether a file can be replaced by another one of its name without more than that changing.
 ///
 /// # Errors
-/// Why not.
+/// A sentence about what would change.
 pub fn replaceable(_meta: &cap_std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// What tells one file from another, in one folder; here nothing does.
+/// A number that tells a file from all others in its folder: always 0, since this system has none.
 pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
     0
 }
@@ -228,7 +228,7 @@ pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
 /// Has two names in a folder change places, in one step; here the system cannot.
 ///
 /// # Errors
-/// None.
+/// None, since it tries nothing: the answer is `false`.
 pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
     Ok(false)
 }
@@ -240,7 +240,7 @@ pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("{PIPES}provost-{}-{name}", &digest[..32]))
 }
 
-/// A pipe's name as somebody has typed it, in full. DevIt 1.1: `\\.\pipe\NAME`, `pipe:NAME`, or a name alone.
+/// A pipe's name as a person has typed it, in full. DevIt 1.1: `\\.\pipe\NAME`, `pipe:NAME`, or a name alone.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -262,7 +262,7 @@ pub fn address(_cwd: &Path, given: &Path) -> Result<PathBuf, String> {
 /// The columns of the console on standard output, if it is one.
 #[expect(unsafe_code, reason = "the console has no safe words for its size")]
 pub fn terminal_width() -> Option<u16> {
-    // SAFETY: takes a number and gives a handle that nobody has to close, or none.
+    // SAFETY: takes a number and gives a handle that no owner has to close, or none.
     let output = unsafe { GetStdHandle(STD_OUTPUT_HANDLE) };
     let mut info = CONSOLE_SCREEN_BUFFER_INFO::default();
     // SAFETY: `info` is writable, has the size that the call expects and outlives it; a handle that is no console's
@@ -272,7 +272,7 @@ pub fn terminal_width() -> Option<u16> {
     (known != 0).then(|| u16::try_from(columns).ok()).flatten()
 }
 
-/// Standard output, for whoever goes on using it when everybody else has let go.
+/// Standard output, for a process that goes on using it when all others have closed it.
 ///
 /// # Errors
 /// When it is closed.
@@ -286,8 +286,8 @@ pub fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }
 
-/// Prepares a command that outlives us, and our console. It does not get our own standard output either, for whose
-/// end somebody may wait.
+/// Prepares a command that outlives us, and our console. It does not get our own standard output either,
+/// since another program may wait for the end of that.
 pub fn detach(command: &mut Command) -> &mut Command {
     for which in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
         keep_from_children(which);
@@ -297,7 +297,7 @@ pub fn detach(command: &mut Command) -> &mut Command {
 
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn keep_from_children(which: STD_HANDLE) {
-    // SAFETY: takes a number and gives a handle that nobody has to close, or none.
+    // SAFETY: takes a number and gives a handle that no owner has to close, or none.
     let handle = unsafe { GetStdHandle(which) };
     // SAFETY: the handle stays open as long as the process; without one the call fails, and nothing is inherited.
     let _none = unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
@@ -312,7 +312,7 @@ pub fn take_all_descriptors() {}
 /// Whether a daemon can run with the limits of this process: there are none of this kind here.
 ///
 /// # Errors
-/// None here.
+/// None on this system, since it has no such limits.
 pub fn check_headroom() -> Result<(), String> {
     Ok(())
 }
@@ -325,7 +325,7 @@ pub fn descriptors_max() -> u64 {
 /// Threads keep their priority here.
 pub fn lower_priority() {}
 
-/// A process whose end somebody waits for; nothing when it has ended already.
+/// A process whose end is waited for; nothing when it has ended already.
 #[derive(Debug)]
 pub struct Process(Option<OwnedHandle>);
 
@@ -338,7 +338,7 @@ impl Process {
         if handle.is_null() {
             return Self(None);
         }
-        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        // SAFETY: the call succeeded, so this is a new handle that no other value owns.
         Self(Some(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
@@ -416,10 +416,10 @@ pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Lets everybody run a file; here every file may be run.
+/// Lets every user run a file; on this system every file may be run.
 ///
 /// # Errors
-/// Never.
+/// None, since it changes nothing.
 pub fn make_executable(_file: &File) -> io::Result<()> {
     Ok(())
 }
@@ -452,7 +452,7 @@ pub fn started_as(_pid: u32, _variables: &[&str]) -> Option<(String, bool)> {
     None
 }
 
-/// What others tell this process to do.
+/// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: CtrlC,

@@ -20,9 +20,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest pause; peers wait no longer once there are descriptors again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Something that listens.
+/// A socket or pipe that listens for connections.
 pub trait Listening: Send + Sync {
-    /// A connection.
+    /// An accepted connection.
     type Stream: Send + 'static;
 
     /// The next connection, whose peer has proved nothing. May be dropped while it waits.

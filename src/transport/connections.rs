@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::base::limits::{
+use provost_base::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_KEPT_MAX, DESCRIPTORS_KEPT_MIN, LOOPBACK_ARRIVING_MAX,
 };
 
@@ -126,7 +126,7 @@ struct Open {
     idle: BTreeMap<u64, u64>,
 }
 
-/// Who has a connection, as far as anybody has looked.
+/// The holder of a connection, as far as it was looked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     Unknown,
@@ -204,7 +204,8 @@ impl Guard {
         self.connections.open().all.len() > self.connections.most()
     }
 
-    /// Sockets of its door's connections whose process nobody has looked for; empty when that of this one is known.
+    /// Sockets of the door's connections whose process was not looked for yet; empty when the process
+    /// of this one is known.
     pub fn unknown_sockets(&self) -> BTreeSet<u32> {
         let open = self.connections.open();
         let socket = |it: &Connection| match it.whose {
@@ -236,11 +237,12 @@ impl Guard {
         }
     }
 
-    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the accept loop
-    /// lets in, for those who arrive, and those who are refused. A peer that is not admitted gives way first;
-    /// then the process that has most of them loses those that have been idle longest, up to `spare` more than needed, so
-    /// that room is not made for each newcomer anew. One that has all of its connections in use may have no further one;
-    /// for anybody else's it loses its oldest. Those of others are never touched.
+    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the
+    /// accept loop lets in, which leaves room for connections that arrive or are refused. A peer that is not
+    /// admitted gives way first. Then the process with the most connections loses those that have been idle
+    /// longest, up to `spare` more than needed, so that not every newcomer causes a search. A process that
+    /// uses all of its connections gets no further one; to a newcomer of another process it loses its oldest
+    /// one. Other processes lose none.
     pub fn makes_room(&self, spare: usize) -> bool {
         let most = self.connections.most();
         self.connections.open().make_room_for(self.id, most, spare.min(most / 4))
@@ -385,7 +387,7 @@ impl Open {
         id.is_some_and(|id| self.close(id))
     }
 
-    /// What everybody has who is known; `but` is counted, and not to be closed.
+    /// The connections of each known process. The connection `but` is counted, and is not to be closed.
     fn shares(&self, but: u64) -> BTreeMap<Whose, Share> {
         let mut shares: BTreeMap<Whose, Share> = BTreeMap::new();
         let known = |id: &u64| {
@@ -411,7 +413,7 @@ impl Open {
 
     /// See [`Guard::makes_room`].
     fn make_room_for(&mut self, id: u64, most: usize, spare: usize) -> bool {
-        // One that was closed meanwhile is not in anybody's way.
+        // A connection that was closed meanwhile takes no room.
         let Some(own) = self.all.get(&id).map(|it| it.whose) else { return true };
         if self.all.len() <= most {
             return true;

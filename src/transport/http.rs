@@ -1,4 +1,4 @@
-//! HTTP on one connection: heads within a bound, bodies bounded each, and all of a door together.
+//! HTTP on one connection: bounds for heads, for each body, and for all bodies of a door together.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Busy, Guard};
-use crate::base::limits::HTTP_HEAD_BYTES_MAX;
+use provost_base::limits::HTTP_HEAD_BYTES_MAX;
 
-/// What bodies are counted in.
+/// The unit in which bodies are counted, in bytes.
 const UNIT: usize = 1 << 10;
 
 /// How long one body may pause.
@@ -94,7 +94,7 @@ impl<B: Body + Unpin> Body for Kept<B> {
     }
 }
 
-/// What a door holds of bodies.
+/// The bounds for the bodies at a door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyLimits {
     /// The largest one, in bytes.
@@ -117,7 +117,7 @@ pub struct Room {
 /// A whole body, and its share of the room for bodies.
 #[derive(Debug)]
 pub struct Taken {
-    /// What was sent.
+    /// The bytes of the body.
     pub bytes: Vec<u8>,
     /// Given back when it is dropped.
     pub share: Held,
@@ -179,7 +179,7 @@ impl Room {
         Share { room: self.clone(), held: None, covered: self.limits.small }
     }
 
-    /// What one body is bounded by.
+    /// The bounds of one body, and of all together.
     pub(super) fn limits(&self) -> BodyLimits {
         self.limits
     }
@@ -208,7 +208,7 @@ impl Share {
         let more = (bytes - self.covered).max(self.covered).min(self.room.limits.most);
         let units = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let turn = timeout_at(until, self.room.free.clone().acquire_many_owned(units)).await;
-        // Nobody closes it; time may run out.
+        // The semaphore is never closed; only the time may run out.
         let Ok(Ok(more_units)) = turn else { return Err(Untaken::TooSlow) };
         match &mut self.held {
             Some(held) => held.merge(more_units),

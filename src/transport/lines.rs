@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::base::limits::FRAME_LEN_MAX;
+use provost_base::limits::FRAME_LEN_MAX;
 
 /// Size of a buffer between lines, in bytes. Nearly every frame fits.
 const BUFFER_IDLE: usize = 4 << 10;
 
-/// What came from the peer.
+/// The outcome of reading a line from the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
     /// One line without its line break and surrounding ASCII blanks; may be empty, and may be anything but a
@@ -53,7 +53,7 @@ impl ByteBudget {
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// The bytes that nobody holds.
+    /// The bytes that no connection holds.
     pub fn left(&self) -> usize {
         self.0.available_permits()
     }
@@ -85,12 +85,12 @@ impl Share {
     }
 }
 
-/// Reads lines.
+/// Reads lines from one peer, within bounds of length and time.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// The place in the buffer where the next line begins.
     start: usize,
     /// Up to where no line break was found.
     scanned: usize,

@@ -34,7 +34,7 @@ pub enum Place {
 /// Why a socket cannot be had. The texts are for the person who starts the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Someone listens there.
+    /// Another process listens there.
     #[error("{}: another daemon listens here; stop it or choose another address", .0.display())]
     InUse(PathBuf),
     /// There is something that is not a socket. It is left alone.
@@ -49,12 +49,12 @@ pub enum BindError {
     /// The address has no file name.
     #[error("{}: is not the name of a file", .0.display())]
     NotAName(PathBuf),
-    /// The system refused.
+    /// The system has refused a call.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The address, as it was asked for.
         path: PathBuf,
-        /// Why.
+        /// The error of the call.
         source: io::Error,
     },
 }
@@ -93,7 +93,7 @@ impl Identity {
 /// Listens at `path`. Must be called within the runtime.
 ///
 /// # Errors
-/// [`BindError`]. Nothing but a socket that nobody listens to is ever removed.
+/// [`BindError`]. `bind` removes nothing but a socket at which no process listens.
 pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
     let (folder_path, _) = split(path)?;
     bind_in(open_folder(&folder_path, place)?, path)
@@ -149,7 +149,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Bound {
-    /// The address.
+    /// The path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -195,7 +195,7 @@ impl Drop for Bound {
 /// Connects to the socket at `path`, however long that is.
 ///
 /// # Errors
-/// `NotFound` without a socket, `ConnectionRefused` when nobody listens, and what else the system says.
+/// `NotFound` without a socket, `ConnectionRefused` when no process listens, and what else the system says.
 pub async fn connect(path: &Path) -> io::Result<Stream> {
     let address = Address::of(path)?;
     UnixStream::connect(&address.path).await.map(Stream::trusted)
@@ -250,7 +250,7 @@ fn open_folder(path: &Path, place: Place) -> Result<OwnedFd, BindError> {
     Ok(folder)
 }
 
-/// Makes the socket inside the private folder, where its mode can be set before anyone can reach it.
+/// Makes the socket inside the private folder, where its mode can be set before any process can reach it.
 fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd, UnixListener, Identity)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let private = fs::openat(folder, name, flags, Mode::empty())?;

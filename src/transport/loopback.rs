@@ -1,7 +1,7 @@
 //! TCP on this machine alone: the same port of both loopback addresses, and of no other.
 //!
-//! The addresses are literals: no name is resolved, no setting says otherwise, so that a door can never be reached from
-//! another machine. Who of this machine has connected is for `auth` to find out.
+//! The addresses are literals: no name is resolved and no setting changes them, so that a door can never be
+//! reached from another machine. `auth` finds out which process of this machine has connected.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::accept::Listening;
-use crate::base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
+use provost_base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
 
 /// How often a port that is free at one address is tried at the other. Two in a row that are taken are rare.
 const FREE_TRIES: u32 = 16;
@@ -32,7 +32,7 @@ pub struct Accepted {
     pub stream: TcpStream,
     /// A peer that has connected.
     pub peer: SocketAddr,
-    /// The door.
+    /// The address of the door to which the peer has connected.
     pub us: SocketAddr,
     /// To be dropped when it has been found out whose it is: of further ones so many are waited for.
     pub arriving: OwnedSemaphorePermit,
@@ -91,7 +91,7 @@ fn is_without_ipv6(error: &io::Error) -> bool {
 }
 
 impl Loopback {
-    /// The port.
+    /// The port of both addresses.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -101,7 +101,7 @@ impl Listening for Loopback {
     type Stream = Accepted;
 
     async fn accept(&self) -> io::Result<Accepted> {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let arriving = Arc::clone(&self.arriving).acquire_owned().await.map_err(io::Error::other)?;
         let v6 = async {
             match &self.v6 {
@@ -112,7 +112,7 @@ impl Listening for Loopback {
         let (stream, peer) = tokio::select! { done = self.v4.accept() => done?, done = v6 => done? };
         stream.set_nodelay(true)?;
         let us = stream.local_addr()?;
-        // The kernel brings nobody else here; if it ever did, this is where it ends.
+        // The kernel brings no connection from elsewhere here; if it ever did, this refuses it.
         if [us.ip(), peer.ip()].iter().all(IpAddr::is_loopback) {
             Ok(Accepted { stream, peer, us, arriving })
         } else {

@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use widestring::U16CString;
 
 use super::accept::Listening;
-use crate::system::{self, Token};
+use provost_system::{self as system, Token};
 
 /// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
 /// as soon as one is taken.
@@ -40,8 +40,8 @@ const NO_DATA: i32 = 232;
 /// How long what was written last may wait to be read after we have closed.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Flags of `CreateFileW`: for asynchronous use; and the server of the pipe learns this client's identity and no
-/// more.
+/// Flags of `CreateFileW`: one for asynchronous use; and one by which the server of the pipe learns only
+/// this client's identity.
 const OVERLAPPED: u32 = 0x4000_0000;
 const IDENTIFICATION: u32 = 0x0001_0000;
 
@@ -60,18 +60,18 @@ pub enum Place {
 /// Why a pipe cannot be had. The texts are for the person who starts the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Someone listens there, or has made it to be in our way.
+    /// Another process listens there, or has taken the name to keep the daemon from it.
     #[error("{}: another process has this pipe; stop that daemon or choose another name", .0.display())]
     InUse(PathBuf),
     /// Not the name of a pipe.
     #[error(r"{}: is not the name of a pipe; write \\.\pipe\NAME", .0.display())]
     NotAName(PathBuf),
-    /// The system refused.
+    /// The system has refused a call.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The name of the pipe, as it was asked for.
         path: PathBuf,
-        /// Why.
+        /// The error of the call.
         source: io::Error,
     },
 }
@@ -83,7 +83,7 @@ pub struct Bound {
     path: PathBuf,
 }
 
-/// The text of a descriptor that lets one user in, and nobody else. DevIt 1.1, "pipe security".
+/// The text of a descriptor that admits one user and no other. DevIt 1.1, "pipe security".
 pub fn descriptor_for(user: &str) -> String {
     format!("D:P(A;;GA;;;{user})")
 }
@@ -117,7 +117,7 @@ pub fn bind(path: &Path, _place: Place) -> Result<Bound, BindError> {
 }
 
 impl Bound {
-    /// The address.
+    /// The name of the pipe.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -146,7 +146,7 @@ impl Listening for Bound {
 /// Connects to the pipe at `path`.
 ///
 /// # Errors
-/// `NotFound` when nobody listens, and what else the system says.
+/// `NotFound` when no process listens, and what else the system says.
 pub async fn connect(path: &Path) -> io::Result<Stream> {
     let mut tries = BUSY_TRIES;
     loop {
@@ -180,8 +180,8 @@ impl Stream {
     /// The peer is believed from now on. Nothing changes here: there is no reset to be prepared for.
     pub fn proven(&mut self) {}
 
-    /// Waits until all that was written was read, at most so long; `false` when it was not, or the peer closed
-    /// before.
+    /// Waits until all that was written was read, at most so long; `false` when it was not, or when
+    /// the peer closed first.
     pub async fn is_read_to_the_end(&self, time_max: Duration) -> bool {
         timeout(time_max, self.pipe.rest()).await.unwrap_or(false)
     }

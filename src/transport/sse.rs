@@ -1,7 +1,7 @@
 //! Streams of events to readers over HTTP: each with a queue of its own, bounded in events and in bytes.
 //!
-//! A reader that does not keep up is disconnected, and resumes if its protocol permits it; no other reader waits for
-//! it. Frames are shared: a thousand readers of an event hold it once.
+//! A reader that does not keep up is disconnected, and resumes if its protocol permits it; no other reader
+//! waits for it. Readers share the frames: for a thousand readers, an event is in memory once.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
+use provost_base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
 
 /// What is sent to a reader that has heard nothing for a while: a comment, which readers ignore.
 const COMMENT: &[u8] = b":\n\n";
@@ -141,7 +141,7 @@ impl Body for EventStream {
 }
 
 impl EventStream {
-    /// Begins anew to wait for the time of a comment.
+    /// Starts the wait for the time of a comment again.
     fn rewind(&mut self) {
         let Some(every) = self.comments else { return };
         match &mut self.timer {

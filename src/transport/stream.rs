@@ -1,9 +1,8 @@
 //! One connection.
 //!
-//! As long as its peer has proved nothing, the line break that ends each of its lines is left in the kernel's
-//! buffer although the reader has been given it. A Unix socket that is closed with something unread resets
-//! its peer: that is how a client that would take silence or a plain end for success hears that it was
-//! refused.
+//! As long as its peer has proved nothing, the line break that ends each of its lines stays in the kernel's
+//! buffer, although the reader has been given it. A Unix socket that is closed with something unread resets
+//! its peer. So a client that would take silence or a plain end for success learns that it was refused.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -58,7 +57,7 @@ impl Stream {
         let mut pause = Duration::from_millis(1);
         loop {
             let mut look = [PollFd::new(&self.inner, PollFlags::empty())];
-            // Neither waits; a peer that has closed is told of although nothing was asked.
+            // The call does not wait. It reports a peer that has closed although no event was asked for.
             let looked = rustix::event::poll(&mut look, Some(&Timespec::default()));
             if looked.is_ok() && look[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
                 return matches!(self.inner.take_error(), Ok(None));
@@ -74,7 +73,7 @@ impl Stream {
     /// Refuses the peer so that it cannot be overlooked, and closes.
     ///
     /// `last_words` should be without a line break: a client that waits for a whole line then gets an error
-    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while someone who
+    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while a person who
     /// watches the bytes reads why. If the peer has sent nothing that could be left unread, a line that is
     /// not UTF-8 does the same. Does not wait; a peer that does not read loses the words.
     pub fn close_with_reset(self, last_words: &[u8]) {
@@ -103,7 +102,7 @@ fn read_holding_back(from: &UnixStream, held_back: &mut bool, buf: &mut ReadBuf<
     let line_break = space[..seen].iter().position(|byte| *byte == b'\n');
     let wanted = line_break.unwrap_or(seen);
     let taken = if wanted > 0 { recv(from, &mut space[..wanted], flags)?.0 } else { 0 };
-    // What was seen can be had, unless someone else reads from this socket too.
+    // What was seen can be read, unless another process reads from this socket, too.
     *held_back = line_break.is_some() && taken == wanted;
     buf.advance(taken + usize::from(*held_back));
     Ok(())

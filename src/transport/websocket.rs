@@ -21,8 +21,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub use outbox::{Outbox, Topic, Unsent, Waiting};
 
 use super::http::{Room, Share, Taken};
-use crate::base::limits::SOCKET_LINGER_MS_MAX;
 use frame::{HEAD_LEN_MAX, Head, Kind, unmask};
+use provost_base::limits::SOCKET_LINGER_MS_MAX;
 
 /// Bytes that are read at once while nothing is known of what comes.
 const READ_BYTES: usize = 4 << 10;
@@ -37,7 +37,7 @@ pub struct Code(pub u16);
 impl Code {
     /// Nothing is left to be said.
     pub const NORMAL: Self = Self(1000);
-    /// The server stops.
+    /// The daemon is stopping.
     pub const GOING_AWAY: Self = Self(1001);
     /// A frame that must not be.
     pub const WRONG: Self = Self(1002);
@@ -56,8 +56,8 @@ pub fn accept_key(key: &[u8]) -> Option<String> {
     is_key.then(|| STANDARD.encode(Sha1::new().chain_update(key).chain_update(NAME).finalize()))
 }
 
-/// Serves a connection until it ends: `heard` is told of every message, and what is put into `outbox` is sent. `first`
-/// was read already.
+/// Serves a connection until it ends: `heard` is told of every message, and the messages in `outbox` are
+/// sent. `first` has the bytes that were already read.
 pub async fn serve<S>(stream: S, first: Bytes, room: &Room, outbox: &Outbox, heard: impl FnMut(Taken))
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -112,7 +112,7 @@ where
     }
 }
 
-/// What a peer has sent.
+/// A message or control frame of the peer.
 enum Received {
     Message(Taken),
     Ping(Vec<u8>),
@@ -123,7 +123,7 @@ enum Received {
 enum Broken {
     /// The connection has ended.
     Gone,
-    /// We end it.
+    /// The peer has broken a rule; the connection is closed with this code.
     Wrong(Code),
 }
 

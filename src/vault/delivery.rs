@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::PATH_LEN_MAX;
-use crate::base::{Authority, BadAuthority, Digest, Host, RepoPath};
-use crate::domain::Credentials;
+use provost_base::limits::PATH_LEN_MAX;
+use provost_base::{Authority, BadAuthority, Digest, Host, RepoPath};
+use provost_domain::Credentials;
 
-/// What is wrong with a delivery.
+/// A mistake in a delivery.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadDelivery {
     /// Not `https://host/path`.
     #[error("the upstream must be like \"https://api.example\" or \"https://api.example:8443/v2\"")]
     Upstream,
-    /// Its host.
+    /// The host or port of the upstream cannot be read.
     #[error("the upstream's host {0}")]
     Host(#[from] BadAuthority),
     /// `http://` to somewhere else.
@@ -25,13 +25,13 @@ pub enum BadDelivery {
     /// Not the name of a header that carries a key.
     #[error("`{0}` is not a header that a key travels in")]
     Header(String),
-    /// More than ASCII.
+    /// Something other than printable ASCII stands in the prefix.
     #[error("the header's prefix must be printable ASCII")]
     Prefix,
     /// Not the name of a variable.
     #[error("`{0}` is not the name of a variable")]
     Variable(String),
-    /// Nobody would know where the proxy is, or could speak to it.
+    /// Without both variables, the worker's program could neither find the proxy nor authenticate at it.
     #[error(
         "name the variables in which the worker's program looks for the base URL (`--base-url-in`) and for its key \
          (`--token-in`)"
@@ -40,7 +40,7 @@ pub enum BadDelivery {
     /// A path that is not below the home.
     #[error("the file must be a path below the worker's home")]
     Path,
-    /// Not certificates.
+    /// The authority is no certificate in PEM form.
     #[error("the authority must be a certificate in PEM form")]
     Authority,
 }
@@ -58,7 +58,7 @@ pub enum Delivery {
     },
     /// A variable holds it.
     Env {
-        /// Its name.
+        /// The variable's name: letters, digits and `_`, at most 128 of them, not beginning with a digit.
         variable: String,
     },
 }
@@ -67,11 +67,11 @@ pub enum Delivery {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByProxy {
-    /// Where requests go.
+    /// Scheme, host, port and base path of the requests.
     pub upstream: Upstream,
     /// The header that carries it there.
     pub header: String,
-    /// What stands before it in the header.
+    /// The text before it in the header.
     pub prefix: String,
     /// Variables that tell the worker where to send requests.
     pub base_url: Vec<String>,
@@ -92,7 +92,7 @@ impl Delivery {
         }
     }
 
-    /// What a permission is bound to: a secret that is given otherwise is another one.
+    /// The digest that a permission is bound to: a secret that is given otherwise is another one.
     pub fn digest(&self) -> Digest {
         // Our own type always encodes.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
@@ -195,12 +195,12 @@ impl Upstream {
         self.tls
     }
 
-    /// Host and port.
+    /// The host and port to connect to; the port is 443 or 80 where the URL names none.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    /// What stands before every path, without a slash at the end.
+    /// The part that precedes every path, without a slash at the end.
     pub fn base(&self) -> &str {
         &self.base
     }

@@ -19,10 +19,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::auth::keys::KeyError;
-use crate::auth::keys::folder::Folder;
-use crate::base::Secret;
-use crate::base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_MAX};
+use provost_auth::keys::KeyError;
+use provost_auth::keys::folder::Folder;
+use provost_base::Secret;
+use provost_base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_MAX};
 
 pub use delivery::{BadDelivery, ByProxy, Delivery, Upstream};
 
@@ -35,7 +35,7 @@ pub enum VaultError {
     /// The folder or a file of it cannot be used.
     #[error(transparent)]
     Files(#[from] KeyError),
-    /// Not a name.
+    /// It has other characters than names of secrets, or too many.
     #[error(
         "`{0}` cannot be the name of a secret: 1 to {SECRET_NAME_LEN_MAX} letters, digits, `-`, `_` and `.`"
     )]
@@ -43,15 +43,15 @@ pub enum VaultError {
     /// `add` of one that is there.
     #[error("there is a secret `{0}` already; remove it first: provost secret remove {0}")]
     Exists(String),
-    /// No such secret.
+    /// The vault has no file for this name.
     #[error("there is no secret `{0}`: provost secret add {0}")]
     Unknown(String),
     /// How it would be given makes no sense.
     #[error("the secret `{name}`: {why}")]
     Delivery {
-        /// Which.
+        /// The secret's name.
         name: String,
-        /// What is wrong.
+        /// The mistake in the delivery.
         why: BadDelivery,
     },
     /// The value cannot be kept.
@@ -65,18 +65,18 @@ pub enum VaultError {
 /// A secret, and how it is given. Has no `Debug`.
 #[derive(Clone)]
 pub struct Credential {
-    /// Its name.
+    /// The name by which workers' settings refer to it.
     pub name: Box<str>,
     /// How a worker gets it.
     pub delivery: Delivery,
-    /// The secret itself.
+    /// The value, which is printed nowhere.
     pub value: Secret,
 }
 
 /// A secret as lists show it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Listed {
-    /// Its name.
+    /// The name by which workers' settings refer to it.
     pub name: Box<str>,
     /// How a worker gets it.
     pub delivery: Delivery,
@@ -118,7 +118,7 @@ impl Vault {
         names.into_iter().map(listed).collect()
     }
 
-    /// One secret.
+    /// Reads one secret and its delivery from its file.
     ///
     /// # Errors
     /// It is not there, or its file cannot be used.
@@ -153,7 +153,7 @@ impl Vault {
         Ok(folder.write(&file_of(name), &bytes)?)
     }
 
-    /// Forgets a secret.
+    /// Removes a secret's file from the vault.
     ///
     /// # Errors
     /// It is not there.

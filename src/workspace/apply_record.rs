@@ -12,50 +12,65 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::{APPLIES_BYTES_MAX, APPLIES_MAX, APPLY_LINE_BYTES_MAX, ARTIFACT_BYTES_MAX};
-use crate::base::{AgentId, ApplyId, Digest, RepoPath, Timestamp};
-use crate::system::{file_inside, make_private_folders, new_file_inside, sync_folder};
+use provost_base::limits::{APPLIES_BYTES_MAX, APPLIES_MAX, APPLY_LINE_BYTES_MAX, ARTIFACT_BYTES_MAX};
+use provost_base::{AgentId, ApplyId, Digest, RepoPath, Timestamp};
+use provost_system::{file_inside, make_private_folders, new_file_inside, sync_folder};
 
 /// The folder in the daemon's state.
 const FOLDER: &str = "applies";
 
 /// How a record begins.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Head {
-    pub(crate) apply: ApplyId,
-    pub(crate) by: AgentId,
-    pub(crate) at: Timestamp,
-    pub(crate) undoes: Option<ApplyId>,
+pub struct Head {
+    /// Which apply the record is of; the file is named after it.
+    pub apply: ApplyId,
+    /// The agent that asked for it.
+    pub by: AgentId,
+    /// When the daemon began to write.
+    pub at: Timestamp,
+    /// The earlier apply that this one takes back, if it is an undo.
+    pub undoes: Option<ApplyId>,
 }
 
 /// What a file says at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Side {
-    pub(crate) digest: Digest,
-    pub(crate) len: u64,
-    pub(crate) mode: Option<u32>,
+pub struct Side {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its permission bits; `None` where the system has none.
+    pub mode: Option<u32>,
 }
 
 /// A file that is about to be written; the old bytes follow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Step {
-    pub(crate) n: u32,
-    pub(crate) path: RepoPath,
-    /// Its other name meanwhile.
-    pub(crate) beside: Box<str>,
-    pub(crate) before: Option<Side>,
-    pub(crate) after: Option<Side>,
+pub struct Step {
+    /// Its position in the record, from 1; a `done` line repeats it.
+    pub n: u32,
+    /// The file, from the repository's top.
+    pub path: RepoPath,
+    /// The name beside the file under which its new content is written before the exchange.
+    pub beside: Box<str>,
+    /// The file before the step; `None` if there was none. Its bytes follow the line.
+    pub before: Option<Side>,
+    /// The file after the step; `None` if the step removes it.
+    pub after: Option<Side>,
     /// Folders that are made for it, the outermost first.
-    pub(crate) folders: Vec<RepoPath>,
+    pub folders: Vec<RepoPath>,
 }
 
 /// How an apply has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Totals {
-    pub(crate) applied: u32,
-    pub(crate) skipped: u32,
-    pub(crate) errors: u32,
-    pub(crate) broken_off: bool,
+pub struct Totals {
+    /// Files that were written or removed.
+    pub applied: u32,
+    /// Files that were left as they were.
+    pub skipped: u32,
+    /// Files that could not be written.
+    pub errors: u32,
+    /// Whether the apply ended before it came to its last file.
+    pub broken_off: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,23 +84,25 @@ enum Line {
 
 /// A record as it is read back.
 #[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) head: Head,
+pub struct Record {
+    /// Its first line.
+    pub head: Head,
     /// Each with the place of its old bytes, and whether it is known to have been written.
-    pub(crate) steps: Vec<(Step, u64, bool)>,
-    pub(crate) end: Option<Totals>,
+    pub steps: Vec<(Step, u64, bool)>,
+    /// Its last line; `None` when the daemon ended before the apply did.
+    pub end: Option<Totals>,
     /// How far it is whole.
     whole: u64,
 }
 
 impl Record {
     /// Files that were written, in order.
-    pub(crate) fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
+    pub fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
         self.steps.iter().filter(|it| it.2).map(|(step, at, _)| (step, *at))
     }
 
     /// What has become of each file in the end, in order. One that was put back is as it was, and is left out.
-    pub(crate) fn changed(&self) -> Vec<(Step, u64)> {
+    pub fn changed(&self) -> Vec<(Step, u64)> {
         let mut changed: Vec<(Step, u64)> = Vec::new();
         for (step, at) in self.written() {
             match changed.iter_mut().find(|(first, _)| first.path == step.path) {
@@ -99,16 +116,16 @@ impl Record {
 }
 
 /// A record that is being written.
-pub(crate) struct Pen {
+pub struct Pen {
     file: File,
     /// As far as it is whole.
     len: u64,
     n: u32,
 }
 
-/// The folder.
+/// The folder of all records, which only the daemon can write.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub struct Records {
     dir: Dir,
 }
 
@@ -117,14 +134,14 @@ impl Records {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn open(state: &Path) -> io::Result<Self> {
+    pub fn open(state: &Path) -> io::Result<Self> {
         let path = state.join(FOLDER);
         make_private_folders(&path)?;
         Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())? })
     }
 
     /// Begins a record. The oldest give way.
-    pub(crate) fn begin(&self, head: &Head) -> io::Result<Pen> {
+    pub fn begin(&self, head: &Head) -> io::Result<Pen> {
         self.prune()?;
         let mut pen = Pen { file: new_file_inside(&self.dir, &name(head.apply))?, len: 0, n: 0 };
         let begun = pen.put(&Line::Head(head.clone()), &[]).and_then(|()| sync_folder(&self.dir));
@@ -135,7 +152,7 @@ impl Records {
     }
 
     /// Goes on with the record of an apply that was broken off.
-    pub(crate) fn resume(&self, record: &Record) -> io::Result<Pen> {
+    pub fn resume(&self, record: &Record) -> io::Result<Pen> {
         let options = OpenOptions::new().write(true).clone();
         let file = self.dir.open_with(name(record.head.apply), &options)?.into_std();
         let mut pen = Pen { file, len: record.whole, n: 0 };
@@ -144,7 +161,7 @@ impl Records {
     }
 
     /// All that are there, the oldest first.
-    pub(crate) fn all(&self) -> io::Result<Vec<ApplyId>> {
+    pub fn all(&self) -> io::Result<Vec<ApplyId>> {
         let mut all = Vec::new();
         for entry in self.dir.entries()? {
             let found = entry?.file_name();
@@ -170,7 +187,7 @@ impl Records {
     }
 
     /// Reads a record back, without the old bytes; `None` if there is none of this number.
-    pub(crate) fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
+    pub fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
         let file = match file_inside(&self.dir, &name(apply)) {
             Ok(file) => file,
             Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
@@ -206,7 +223,7 @@ impl Records {
     }
 
     /// What was there before a step; `None` if it cannot be read back as it was.
-    pub(crate) fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
+    pub fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
         let mut file = file_inside(&self.dir, &name(apply))?;
         file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
@@ -232,13 +249,13 @@ fn line(reader: &mut BufReader<File>) -> io::Result<Option<(Line, u64)>> {
 
 impl Pen {
     /// The number of the next step.
-    pub(crate) fn next(&mut self) -> u32 {
+    pub fn next_number(&mut self) -> u32 {
         self.n += 1;
         self.n
     }
 
     /// A file is about to be written. When this returns, that is on disk with what was there.
-    pub(crate) fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
+    pub fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
         let before = self.len;
         self.put(&Line::Step(step.clone()), old)?;
         match self.file.sync_data() {
@@ -247,13 +264,13 @@ impl Pen {
         }
     }
 
-    /// It was written.
-    pub(crate) fn done(&mut self, n: u32) -> io::Result<()> {
+    /// Notes that the file of this step was written.
+    pub fn done(&mut self, n: u32) -> io::Result<()> {
         self.put(&Line::Done(n), &[])
     }
 
     /// Nothing more will be written.
-    pub(crate) fn end(&mut self, totals: Totals) -> io::Result<()> {
+    pub fn end(&mut self, totals: Totals) -> io::Result<()> {
         self.put(&Line::End(totals), &[])?;
         self.file.sync_data()
     }

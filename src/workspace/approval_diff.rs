@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use super::change_plan::Plan;
 use super::diff::{self, Budget};
 use super::file::Found;
-use crate::base::RepoPath;
-use crate::base::limits::{APPROVAL_DIFF_BYTES_MAX, DIFF_MS_MAX};
+use provost_base::RepoPath;
+use provost_base::limits::{APPROVAL_DIFF_BYTES_MAX, DIFF_MS_MAX};
 
 /// Differences of one apply, in git's form, up to a bound.
-pub(crate) struct ApprovalDiff {
+pub struct ApprovalDiff {
     text: String,
     until: Instant,
     /// Files whose difference did not fit.
@@ -25,7 +25,7 @@ impl Default for ApprovalDiff {
 
 impl ApprovalDiff {
     /// Adds a file. `kept` is what it is to say where the plan does not have it.
-    pub(crate) fn add(&mut self, path: &RepoPath, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
+    pub fn add(&mut self, path: &RepoPath, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         let left = APPROVAL_DIFF_BYTES_MAX.saturating_sub(self.text.len());
         if left == 0 || Instant::now() > self.until {
             self.more += 1;
@@ -53,7 +53,7 @@ impl ApprovalDiff {
     }
 
     /// A file that was added, and is not written after all.
-    pub(crate) fn withhold(&mut self, path: &RepoPath) {
+    pub fn withhold(&mut self, path: &RepoPath) {
         let line = format!("{path} is not written: what belongs to its change cannot be.\n");
         match self.text.len() + line.len() <= APPROVAL_DIFF_BYTES_MAX {
             true => self.text.push_str(&line),
@@ -62,7 +62,7 @@ impl ApprovalDiff {
     }
 
     /// All of it. What was left out is said.
-    pub(crate) fn done(mut self) -> Box<str> {
+    pub fn done(mut self) -> Box<str> {
         if self.more > 0 {
             self.text.push_str(&format!(
                 "The differences of {} more files are too long to be shown.\n",

@@ -3,9 +3,9 @@
 //! The rules are the same on every system, since a repository is checked out on all of them. Opening a file later
 //! shows what it is, and whether a link leads elsewhere.
 
-use crate::base::later::{self, ROWS, Row};
-use crate::base::limits::PATH_LEN_MAX;
-use crate::base::{RepoPath, WatchPatterns};
+use provost_base::later::{self, ROWS, Row};
+use provost_base::limits::PATH_LEN_MAX;
+use provost_base::{RepoPath, WatchPatterns};
 
 /// Folders of version control and of agents' tools, ours among them.
 const GUARDED: [&str; 8] =
@@ -22,7 +22,7 @@ const UNSEEN: [std::ops::RangeInclusive<char>; 4] =
 ///
 /// # Errors
 /// Why nothing is ever written there, for the caller that named the path.
-pub(crate) fn read(root: &str, text: &str) -> Result<RepoPath, String> {
+pub fn read(root: &str, text: &str) -> Result<RepoPath, String> {
     if text.is_empty() {
         return Err("the path is empty".into());
     }
@@ -45,7 +45,7 @@ pub(crate) fn read(root: &str, text: &str) -> Result<RepoPath, String> {
 }
 
 /// Whether the configuration keeps files from being written.
-pub(crate) fn denied(deny: &WatchPatterns, path: &RepoPath) -> Result<(), String> {
+pub fn denied(deny: &WatchPatterns, path: &RepoPath) -> Result<(), String> {
     // On some systems the size of letters makes no difference.
     let denied = deny.matches(path.as_str()) || deny.matches(&folded(path.as_str()));
     if denied {
@@ -76,7 +76,7 @@ fn below<'a>(root: &str, plain: &'a str) -> Result<&'a str, String> {
 }
 
 /// The row of settings that run later that a path means on some system, if any.
-pub(crate) fn setting(path: &RepoPath) -> Option<&'static Row> {
+pub fn setting(path: &RepoPath) -> Option<&'static Row> {
     let names: Vec<String> = path.as_str().split('/').map(plain).collect();
     let is_short = |row: &&Row| {
         let plainly = row.is_read_only() && !row.pattern.contains(['*', '/']);
@@ -87,7 +87,7 @@ pub(crate) fn setting(path: &RepoPath) -> Option<&'static Row> {
 }
 
 /// Whether settings that run later keep a file from being written.
-pub(crate) fn set_apart(path: &RepoPath) -> Result<(), String> {
+pub fn set_apart(path: &RepoPath) -> Result<(), String> {
     match setting(path).filter(|row| row.is_read_only()) {
         Some(row) => Err(format!(
             "{} is a setting that runs later, which an apply writes only where a6s.apply_settings is true",
@@ -98,7 +98,7 @@ pub(crate) fn set_apart(path: &RepoPath) -> Result<(), String> {
 }
 
 /// A name as systems take it that are less exact.
-pub(crate) fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
     // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
     folded(&seen).split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()

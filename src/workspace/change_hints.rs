@@ -25,14 +25,14 @@ mod kernel {
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
     use tokio::net::unix::pipe::Receiver;
 
-    use crate::base::limits::WATCH_DIRS_MAX;
+    use provost_base::limits::WATCH_DIRS_MAX;
 
     use super::Bell;
 
     /// The one queue of all watches of a daemon, once it is needed: the kernel gives few of them to a user, and one watch of
     /// a directory to all who share a queue.
     #[derive(Default)]
-    pub(crate) struct Queue(Mutex<Option<Arc<Shared>>>);
+    pub struct Queue(Mutex<Option<Arc<Shared>>>);
 
     struct Shared {
         queue: OwnedFd,
@@ -45,12 +45,12 @@ mod kernel {
         /// Nothing comes any more.
         silent: bool,
         bells: HashMap<u64, Arc<Bell>>,
-        /// Who wants hints of which watch.
+        /// The listeners that want hints of each watch.
         watches: HashMap<i32, BTreeSet<u64>>,
     }
 
     /// Which directories hints are wanted for. Blocking.
-    pub(crate) struct Wanted {
+    pub struct Wanted {
         root: PathBuf,
         shared: Arc<Shared>,
         listener: u64,
@@ -103,7 +103,8 @@ mod kernel {
     }
 
     impl Listeners {
-        /// Rings for all who want hints of one of these watches; for everybody, when some were lost.
+        /// Rings for every listener that wants hints of one of these watches; for all listeners, when
+        /// some hints were lost.
         fn ring(&self, events: &[u8]) {
             let mut rest = events;
             while let Some((head, more)) = rest.split_at_checked(HEAD) {
@@ -140,7 +141,7 @@ mod kernel {
                 Err(_) => break,
             }
         }
-        // There will be no hints any more: everybody looks once, and then by the clock.
+        // There will be no hints any more: each listener looks once, and then by the clock.
         let mut listeners = shared.listeners();
         listeners.silent = true;
         for bell in listeners.bells.values() {
@@ -152,7 +153,7 @@ mod kernel {
     impl Wanted {
         /// Asks for hints about these directories and no others. Answers whether some are new, so that something
         /// may have changed there unseen, and whether all are covered.
-        pub(crate) fn only(&mut self, directories: &[Vec<u8>]) -> (bool, bool) {
+        pub fn only(&mut self, directories: &[Vec<u8>]) -> (bool, bool) {
             let flags = WatchFlags::CREATE
                 | WatchFlags::DELETE
                 | WatchFlags::MODIFY
@@ -163,7 +164,8 @@ mod kernel {
                 | WatchFlags::EXCL_UNLINK;
             let mut now = BTreeSet::new();
             let mut all = directories.len() <= WATCH_DIRS_MAX;
-            // Held meanwhile, so that nobody else's last look takes a watch away that has just been counted on.
+            // The lock is held until all watches are counted, so that no other listener's last look can
+            // remove one of them meanwhile.
             let mut listeners = self.shared.listeners();
             for directory in directories.iter().take(WATCH_DIRS_MAX) {
                 let path = self.root.join(Path::new(OsStr::from_bytes(directory)));
@@ -218,22 +220,22 @@ mod kernel {
 
     /// There is none here.
     #[derive(Default)]
-    pub(crate) struct Queue;
+    pub struct Queue;
     /// Nothing is asked for here.
-    pub(crate) struct Wanted;
+    pub struct Wanted;
 
     pub(super) fn begin(_queue: &Queue, _root: &Path) -> Option<(Arc<super::Bell>, Wanted)> {
         None
     }
 
     impl Wanted {
-        pub(crate) fn only(&mut self, _directories: &[Vec<u8>]) -> (bool, bool) {
+        pub fn only(&mut self, _directories: &[Vec<u8>]) -> (bool, bool) {
             (false, false)
         }
     }
 }
 
-pub(crate) use kernel::{Queue, Wanted};
+pub use kernel::{Queue, Wanted};
 
 /// Rings when something may have changed.
 #[derive(Default)]
@@ -244,15 +246,15 @@ struct Bell {
 }
 
 /// The hints of one watch.
-pub(crate) struct Hints {
+pub struct Hints {
     bell: Option<Arc<Bell>>,
     /// Whether there is a hint for every directory.
-    pub(crate) cover_all: bool,
+    pub cover_all: bool,
 }
 
 impl Hints {
     /// None are given before directories are named. Called within a runtime.
-    pub(crate) fn begin(queue: &Queue, root: &std::path::Path) -> (Self, Option<Wanted>) {
+    pub fn begin(queue: &Queue, root: &std::path::Path) -> (Self, Option<Wanted>) {
         match kernel::begin(queue, root) {
             Some((bell, wanted)) => (Self { bell: Some(bell), cover_all: false }, Some(wanted)),
             None => (Self { bell: None, cover_all: false }, None),
@@ -260,7 +262,7 @@ impl Hints {
     }
 
     /// Waits until something may have changed.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         let tick = tokio::time::sleep(TICK);
         match &self.bell {
             None => tick.await,

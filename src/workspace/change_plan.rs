@@ -6,16 +6,21 @@ use std::time::Instant;
 use super::apply_record::Side;
 use super::diff::merge;
 use super::file::Found;
-use crate::base::{ApplyId, Digest, RepoPath};
+use provost_base::{ApplyId, Digest, RepoPath};
 
-/// What the file has to be for that, where anybody knows.
+/// What the file has to be before the change, as far as that is known.
 #[derive(Clone, Debug)]
-pub(crate) enum Check {
-    /// Anything.
+pub enum Check {
+    /// Any content is right; also no file.
     Nothing,
     /// This, or what can be merged with it.
-    Base { hash: Digest, content: Option<Vec<u8>> },
-    /// Not there.
+    Base {
+        /// The digest of the version from which the change was made.
+        hash: Digest,
+        /// That version itself, from which a merge can begin; `None` when it is not kept.
+        content: Option<Vec<u8>>,
+    },
+    /// There must be no file.
     Missing,
     /// Exactly this; `None` is not there.
     Exactly(Option<Digest>),
@@ -23,15 +28,34 @@ pub(crate) enum Check {
 
 /// What a caller wants of a file.
 #[derive(Clone, Debug)]
-pub(crate) enum Want {
+pub enum Want {
     /// To say this; and where its run has made a program of it, or none any more, that too.
-    Says { bytes: Arc<[u8]>, mode: Option<u32>, program: Option<bool> },
+    Says {
+        /// The new content.
+        bytes: Arc<[u8]>,
+        /// The permission bits of a new file.
+        mode: Option<u32>,
+        /// Whether the file becomes a program, or ceases to be one; `None` leaves that as it is.
+        program: Option<bool>,
+    },
     /// To say what is kept of its artifact, which is no text.
     Bytes,
     /// To say what it said before an apply.
-    Kept { apply: ApplyId, side: Side, at: u64, program: Option<bool> },
+    Kept {
+        /// The apply whose record has the bytes.
+        apply: ApplyId,
+        /// The file as it was before that apply.
+        side: Side,
+        /// Where the bytes begin in the record.
+        at: u64,
+        /// Whether the file becomes a program, or ceases to be one; `None` leaves that as it is.
+        program: Option<bool>,
+    },
     /// Not to be there, nor these folders if nothing else is in them.
-    Gone { sweep: Vec<RepoPath> },
+    Gone {
+        /// Folders that the apply had made, the outermost first.
+        sweep: Vec<RepoPath>,
+    },
 }
 
 impl Want {
@@ -46,29 +70,34 @@ impl Want {
 
 /// One file that is to be written.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
-    /// The artifact's, and its type.
-    pub(crate) id: Box<str>,
-    pub(crate) kind: Box<str>,
-    pub(crate) path: RepoPath,
-    pub(crate) want: Want,
-    pub(crate) check: Check,
+pub struct Order {
+    /// The artifact's id.
+    pub id: Box<str>,
+    /// The artifact's type, as its door names it.
+    pub kind: Box<str>,
+    /// The file, from the repository's top.
+    pub path: RepoPath,
+    /// The content that the caller asks for.
+    pub want: Want,
+    /// The condition under which the file may be written.
+    pub check: Check,
     /// The file's content at the request, and its planned content: both are covered by the approval.
-    pub(crate) sides: Sides,
+    pub sides: Sides,
     /// Whether it is a setting that runs later, instructions for agents, or named by what runs outside of every jail.
-    pub(crate) runs_later: bool,
+    pub runs_later: bool,
 }
 
 /// The digest of before; the digest and the rights of after. `None` is not there.
-pub(crate) type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
+pub type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
 impl Order {
-    pub(crate) fn is_removal(&self) -> bool {
+    /// Whether the file is removed.
+    pub fn is_removal(&self) -> bool {
         matches!(self.want, Want::Gone { .. })
     }
 
-    /// What tells it from others.
-    pub(crate) fn fields(&self) -> [Vec<u8>; 5] {
+    /// The fields by which an approval recognises the order.
+    pub fn fields(&self) -> [Vec<u8>; 5] {
         let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
             Want::Kept { side, .. } => format!("says {}", side.digest),
@@ -99,19 +128,24 @@ impl Order {
     }
 }
 
-/// What is done.
-pub(crate) enum Plan {
+/// How a file is changed to become what is wanted.
+pub enum Plan {
     /// Nothing: it is so already.
     Same,
-    /// It says this.
-    Says { bytes: Arc<[u8]>, mode: Option<u32> },
-    /// It is removed.
+    /// The file gets this content.
+    Says {
+        /// The planned content.
+        bytes: Arc<[u8]>,
+        /// Its permission bits; `None` where the system has none.
+        mode: Option<u32>,
+    },
+    /// The file is removed.
     Gone,
 }
 
 impl Plan {
     /// What a file says before and after it, and its rights after it.
-    pub(crate) fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
+    pub fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
         let before = found.map(|it| it.digest);
         let after = match (self, want) {
             (Plan::Same, _) => before.map(|it| (it, found.and_then(|it| it.mode))),
@@ -122,13 +156,14 @@ impl Plan {
         (before, after)
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// Whether there is nothing to write.
+    pub fn is_nothing(&self) -> bool {
         matches!(self, Plan::Same)
     }
 }
 
 /// Why the content of an artifact cannot be written.
-pub(crate) const NOT_KEPT: &str = "its content is no text, and is not kept here";
+pub const NOT_KEPT: &str = "its content is no text, and is not kept here";
 
 const CHANGED: &str = "changed on disk since it was generated";
 
@@ -136,12 +171,7 @@ const CHANGED: &str = "changed on disk since it was generated";
 ///
 /// # Errors
 /// Why nothing is done.
-pub(crate) fn plan(
-    found: Option<&Found>,
-    want: &Want,
-    check: &Check,
-    until: Instant,
-) -> Result<Plan, String> {
+pub fn plan(found: Option<&Found>, want: &Want, check: &Check, until: Instant) -> Result<Plan, String> {
     let now = found.map(|it| it.digest);
     let is = found.and_then(|it| it.mode);
     let becomes = is.zip(want.program()).map(|(mode, program)| as_program(mode, program));

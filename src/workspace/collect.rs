@@ -15,18 +15,18 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::path_text::shown;
 use super::snapshot::{Base, Stamp, Was, add_rules, joined, open_file, open_folder};
-use crate::base::limits::{
+use provost_base::limits::{
     ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
 };
-use crate::base::{Digest, IgnoreRules, RepoPath, TaskId};
-use crate::domain::artifact::{artifact_id, is_test, language_by_name};
-use crate::domain::{Artifact, Gathered, Harvest};
+use provost_base::{Digest, IgnoreRules, RepoPath, TaskId};
+use provost_domain::artifact::{artifact_id, is_test, language_by_name};
+use provost_domain::{Artifact, Gathered, Harvest};
 
-/// What has happened to a file.
+/// A file that has changed since the copy was made.
 enum Found {
     /// It is there and not as it was, or was not there before.
     Content { path: String, stamp: Stamp, bytes: Vec<u8> },
-    /// It is gone.
+    /// The file was there before, and is gone.
     Gone { path: String },
 }
 
@@ -39,7 +39,7 @@ impl Found {
 }
 
 /// Looks through a copy.
-pub(crate) fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
+pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
     let mut look = Look {
         base,
         found: Vec::new(),
@@ -292,7 +292,7 @@ fn fit_path(at: &str, name: &OsStr) -> Option<String> {
 #[cfg(unix)]
 fn is_placeholder(meta: &Metadata) -> bool {
     use cap_std::fs::MetadataExt as _;
-    meta.is_file() && meta.len() <= 2 && meta.mtime() == crate::jail::PLACEHOLDER_MTIME
+    meta.is_file() && meta.len() <= 2 && meta.mtime() == provost_jail::PLACEHOLDER_MTIME
 }
 
 #[cfg(not(unix))]

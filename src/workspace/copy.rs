@@ -12,27 +12,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
+use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoCopy {
+pub enum NoCopy {
+    /// More bytes than a copy may have.
     #[error(
         "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
     )]
     TooLarge,
+    /// More entries than a copy may have.
     #[error(
         "the working directory has more than {COPY_ENTRIES_MAX} entries, too many for a copy; with `copy = false` its worker works in it"
     )]
     TooMany,
+    /// More files than the daemon collects from a private copy.
     #[error(
         "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for a private copy"
     )]
     TooManyFiles,
+    /// Folders in folders beyond the bound.
     #[error(
         "the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for a copy; with `copy = false` its worker works in it"
     )]
     TooDeep,
+    /// The system refused a step.
     #[error("the working directory could not be copied: {0}")]
     Io(#[from] io::Error),
 }
@@ -45,13 +50,13 @@ impl From<rustix::io::Errno> for NoCopy {
 
 /// A copy. Removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
     /// A new folder beneath `into`, with nothing in it.
-    pub(crate) fn empty(into: &Path) -> Result<Self, NoCopy> {
+    pub fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         fs::DirBuilder::new().mode(0o700).create(&copied.path)?;
@@ -59,7 +64,7 @@ impl Copied {
     }
 
     /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(crate) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
+    pub fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
         // The handle may be one that only stands for the directory; this one also lists it.
@@ -69,8 +74,8 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    /// The absolute path of the copy.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -84,7 +89,7 @@ impl Drop for Copied {
 }
 
 /// A worker may have taken its own rights away; it is gone by now, so nothing changes under our hands.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path).or_else(|_| {
         open_up(path)?;
         fs::remove_dir_all(path)
@@ -103,10 +108,12 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// What may still be copied.
-pub(crate) struct Room {
-    pub(crate) bytes: u64,
-    pub(crate) entries: u64,
+/// How much may still be copied.
+pub struct Room {
+    /// Bytes of files.
+    pub bytes: u64,
+    /// Files, folders and links.
+    pub entries: u64,
 }
 
 impl Default for Room {
@@ -117,7 +124,7 @@ impl Default for Room {
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub(crate) fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
+    pub fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
         self.directory(from.as_fd(), to.as_fd(), COPY_DEPTH_MAX)
     }
 
@@ -170,7 +177,7 @@ impl Room {
         // Without waiting: what was a file a moment ago may be a pipe now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut source = match rustix::fs::openat(from, name, flags, Mode::empty()) {
-            // The same.
+            // A file that its owner cannot read is left out, too.
             Err(rustix::io::Errno::ACCESS) => return Ok(()),
             source => File::from(source?),
         };
@@ -193,7 +200,7 @@ impl Room {
 
 /// Copies what a file holds and leaves out its holes, which a worker can make as large as it likes. Answers how long it is.
 #[cfg(target_os = "linux")]
-pub(crate) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+pub fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
     use rustix::fs::{SeekFrom, seek};
     let mut at = 0;
     loop {
@@ -223,17 +230,17 @@ pub(crate) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+pub fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
     io::copy(&mut io::Read::take(source, most), target)
 }
 
 /// Lets the copy share its blocks with the original, where the file system can.
 #[cfg(target_os = "linux")]
-pub(crate) fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
+pub fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
     rustix::fs::ioctl_ficlone(target, source)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn share(_source: impl AsFd, _target: impl AsFd) -> rustix::io::Result<()> {
+pub fn share(_source: impl AsFd, _target: impl AsFd) -> rustix::io::Result<()> {
     Err(rustix::io::Errno::NOSYS)
 }

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
-use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
+use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoCopy {
+pub enum NoCopy {
     #[error(
         "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
     )]
@@ -39,29 +39,29 @@ pub(crate) enum NoCopy {
 
 /// A copy. Removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
     /// A new folder beneath `into`, with nothing in it.
-    pub(crate) fn empty(into: &Path) -> Result<Self, NoCopy> {
+    pub fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::create_dir_all(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
-        crate::jail::make_worker_folder(&copied.path)?;
+        provost_jail::make_worker_folder(&copied.path)?;
         Ok(copied)
     }
 
     /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(crate) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
+    pub fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
         Room::default().directory(source, &target, COPY_DEPTH_MAX)?;
         Ok(copied)
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    /// The absolute path of the copy.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -75,14 +75,14 @@ impl Drop for Copied {
 }
 
 /// Removes a folder with all that is in it.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// What may still be copied.
-pub(crate) struct Room {
-    pub(crate) bytes: u64,
-    pub(crate) entries: u64,
+/// How much may still be copied.
+pub struct Room {
+    pub bytes: u64,
+    pub entries: u64,
 }
 
 impl Default for Room {
@@ -92,22 +92,18 @@ impl Default for Room {
 }
 
 /// Copies what a file holds. Answers how long it is.
-pub(crate) fn copy_data(
-    source: &mut std::fs::File,
-    target: &mut std::fs::File,
-    most: u64,
-) -> io::Result<u64> {
+pub fn copy_data(source: &mut std::fs::File, target: &mut std::fs::File, most: u64) -> io::Result<u64> {
     io::copy(&mut io::Read::take(source, most), target)
 }
 
 /// This system's file systems share no blocks between files.
-pub(crate) fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
+pub fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub(crate) fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
+    pub fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
         self.directory(from, to, COPY_DEPTH_MAX)
     }
 

@@ -12,19 +12,19 @@ use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadlin
 const CONTEXT: usize = 3;
 
 /// One content of a file; `None` when there is no file.
-pub(crate) type Side<'a> = Option<&'a [u8]>;
+pub type Side<'a> = Option<&'a [u8]>;
 
 /// How much may be spent on differences.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     /// Until then the shortest one is looked for; what is found afterwards may be longer.
-    pub(crate) until: Instant,
+    pub until: Instant,
     /// So many bytes; of a longer one only the lines are counted.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
 }
 
 /// The difference, in git's form.
-pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
+pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");
     let executable = mode.is_some_and(|it| it & 0o100 != 0);
@@ -41,7 +41,7 @@ pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
         return text + &format!("Binary files {} and {} differ\n", ends.0, ends.1);
     }
     if old_bytes.is_empty() && new_bytes.is_empty() {
-        // Git takes an empty file for one only when it is told so.
+        // Git makes or removes an empty file only if the patch has this line.
         const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         let zero = "0".repeat(EMPTY.len());
         let (from, to) = if old.is_none() { (&*zero, EMPTY) } else { (EMPTY, &*zero) };
@@ -65,7 +65,7 @@ pub(crate) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
 }
 
 /// The same, with what changes about who may run the file, in git's form; `alone` where nothing else does.
-pub(crate) fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
+pub fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
     let word = |mode: u32| if mode & 0o100 != 0 { "100755" } else { "100644" };
     let Some((old, new)) = old.zip(new).map(|(old, new)| (word(old), word(new))) else { return text };
     let (head, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -138,7 +138,7 @@ fn name(side: &str, path: &str) -> String {
 }
 
 /// Whether a content is shown as text.
-pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.contains(&0) || std::str::from_utf8(bytes).is_err()
 }
 
@@ -169,9 +169,9 @@ fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
     hunks
 }
 
-/// Both changes of a base in one content; `None` where they are about the same lines, or ones that touch, and are not
-/// the same.
-pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
+/// Both changes of a base in one content. `None` where they differ and are about the same lines, or
+/// about lines that touch.
+pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
     if [base, ours, theirs].into_iter().any(is_binary) {
         return None;
     }

@@ -10,23 +10,23 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 
 use cap_std::fs::Dir;
 
-use crate::base::limits::ARTIFACT_BYTES_MAX;
-use crate::base::{Digest, RepoPath};
-use crate::system::{
+use provost_base::limits::ARTIFACT_BYTES_MAX;
+use provost_base::{Digest, RepoPath};
+use provost_system::{
     file_inside, folder_inside, mode_of, name_inside, new_file_inside, set_mode, swap_inside, sync_folder,
 };
 
-/// Who may do what with a new file, where nobody has said: as editors make them.
-pub(crate) const MODE: u32 = 0o644;
+/// The permissions of a new file, where the change names none: those with which editors make files.
+pub const MODE: u32 = 0o644;
 
 /// Of a file's rights, a worker has a say in one: whether it is a program.
-pub(crate) fn plain_mode(mode: u32) -> u32 {
+pub fn plain_mode(mode: u32) -> u32 {
     if mode & 0o100 != 0 { 0o755 } else { MODE }
 }
 
 /// Why a file is neither looked at nor written. Safe to show.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// A symbolic link, which could lead anywhere.
     #[error("a symbolic link is on the way")]
     Link,
@@ -47,24 +47,32 @@ pub(crate) enum Trouble {
     Io(#[from] io::Error),
 }
 
-/// What a file says.
-pub(crate) struct Found {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) digest: Digest,
-    pub(crate) mode: Option<u32>,
+/// The present content of a file.
+pub struct Found {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// The digest of the content.
+    pub digest: Digest,
+    /// Its permission bits; `None` where the system has none.
+    pub mode: Option<u32>,
 }
 
 /// What is to become of a file.
-pub(crate) enum New<'a> {
-    /// It says this.
-    Says { bytes: &'a [u8], mode: Option<u32> },
+pub enum New<'a> {
+    /// The file gets this content.
+    Says {
+        /// The new content.
+        bytes: &'a [u8],
+        /// The permission bits; `None` means those of a plain file, 0o644.
+        mode: Option<u32>,
+    },
     /// It is not there.
     Gone,
 }
 
 /// How a change went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Done {
+pub enum Done {
     /// It is on disk.
     Changed,
     /// The file is not what it was a moment ago; nothing was changed.
@@ -93,7 +101,7 @@ fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
 }
 
 /// A folder of the workspace, with no link on the way; `None` where there is none.
-pub(crate) fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
+pub fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     match folder(root, path)? {
         Some(dir) => enter(&dir, parts(path).1),
         None => Ok(None),
@@ -113,7 +121,7 @@ fn folder(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
 }
 
 /// Folders above a file that are not there yet, the outermost first.
-pub(crate) fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
+pub fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
     let (mut dir, mut at, mut missing) = (Some(root.try_clone()?), String::new(), Vec::new());
     for name in parts(path).0 {
         at = if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
@@ -143,7 +151,7 @@ fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
 }
 
 /// Removes folders that an apply has made and that nothing is in any more.
-pub(crate) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
+pub fn remove_folders(root: &Dir, folders: &[RepoPath]) {
     for path in folders.iter().rev() {
         let Ok(Some(dir)) = folder(root, path) else { continue };
         // Not empty, or gone: then another program has it.
@@ -154,7 +162,7 @@ pub(crate) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
 }
 
 /// What a file says; `None` where there is none.
-pub(crate) fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
+pub fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
     match folder(root, path)? {
         Some(dir) => look_inside(&dir, parts(path).1),
         None => Ok(None),
@@ -199,8 +207,9 @@ fn says(dir: &Dir, name: &str) -> Option<Digest> {
     look_inside(dir, name).ok().flatten().map(|it| it.digest)
 }
 
-/// Changes a file that says `old` at this moment, by way of another name in its folder that nobody else uses.
-pub(crate) fn change(
+/// Changes a file that says `old` at this moment, by way of another name in its folder that
+/// no other writer uses.
+pub fn change(
     root: &Dir,
     path: &RepoPath,
     beside: &str,
@@ -312,7 +321,7 @@ fn vanish(dir: &Dir, beside: &str, name: &str, old: Option<Digest>) -> Result<Do
 }
 
 /// Cleans up after a change that was broken off: the file is as it was, or as it was to be. Says which.
-pub(crate) fn settle(
+pub fn settle(
     root: &Dir,
     path: &RepoPath,
     beside: &str,

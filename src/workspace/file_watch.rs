@@ -12,24 +12,26 @@ use rustix::io::Errno;
 
 use super::integrity_scan::{Stamp, directory_flags, is_placeholder, open_place};
 use super::path_text::shown;
-use crate::base::WatchPatterns;
-use crate::base::limits::{
+use provost_base::WatchPatterns;
+use provost_base::limits::{
     SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX, WATCH_DIRS_MAX, WATCH_FILES_MAX, WATCH_LISTED_MAX,
 };
-use crate::domain::{FileChange, Watched, WatchedFile};
-use crate::jail::{PLACEHOLDER_MTIME, Place};
+use provost_domain::{FileChange, Watched, WatchedFile};
+use provost_jail::{PLACEHOLDER_MTIME, Place};
 
 /// Folders of git and of daemons; what changes in them is no work.
 const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
 
-/// What is watched, and where.
+/// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
-    pub(crate) place: Place,
-    pub(crate) patterns: WatchPatterns,
+pub struct Watch {
+    /// The working directory of the task.
+    pub place: Place,
+    /// The files to report, from that directory.
+    pub patterns: WatchPatterns,
 }
 
-/// What a file was like.
+/// The state of a file, by which a change is recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Known {
     stamp: Stamp,
@@ -40,19 +42,19 @@ struct Known {
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub struct Look {
     files: BTreeMap<Vec<u8>, Known>,
     /// Directories, for hints about changes; as many as are of use.
-    pub(crate) directories: Vec<Vec<u8>>,
+    pub directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
     incomplete: Option<String>,
     /// How long it took.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
 impl Watch {
     /// Looks at all files. Never fails: what could not be looked at is said in the result.
-    pub(crate) fn look(&self) -> Look {
+    pub fn look(&self) -> Look {
         let began = Instant::now();
         let mut walk = Walk {
             patterns: &self.patterns,
@@ -137,7 +139,7 @@ impl Walk<'_> {
 }
 
 /// What became of files between two looks.
-pub(crate) fn changes(before: &Look, after: &Look) -> Watched {
+pub fn changes(before: &Look, after: &Look) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     let mut gone: BTreeMap<&Vec<u8>, &Known> = match incomplete {
         // What an unfinished look did not come to is not gone.
@@ -170,7 +172,7 @@ pub(crate) fn changes(before: &Look, after: &Look) -> Watched {
 }
 
 /// The same, with no more files than are listed.
-pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
+pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
     Watched { files, more: more.saturating_add(left_out), incomplete }
@@ -178,7 +180,7 @@ pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<
 
 impl Look {
     /// Nothing could be seen.
-    pub(crate) fn failed(why: &str) -> Self {
+    pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }
 }

@@ -3,32 +3,32 @@
 
 use std::time::Duration;
 
-use crate::base::WatchPatterns;
-use crate::base::limits::WATCH_LISTED_MAX;
-use crate::domain::{Watched, WatchedFile};
-use crate::jail::Place;
+use provost_base::WatchPatterns;
+use provost_base::limits::WATCH_LISTED_MAX;
+use provost_domain::{Watched, WatchedFile};
+use provost_jail::Place;
 
-/// What is watched, and where.
+/// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
-    pub(crate) place: Place,
-    pub(crate) patterns: WatchPatterns,
+pub struct Watch {
+    pub place: Place,
+    pub patterns: WatchPatterns,
 }
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub struct Look {
     /// Directories, for hints about changes.
-    pub(crate) directories: Vec<Vec<u8>>,
+    pub directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
     incomplete: Option<String>,
     /// How long it took.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
 impl Watch {
     /// Says that nothing was looked at.
-    pub(crate) fn look(&self) -> Look {
+    pub fn look(&self) -> Look {
         let (place, patterns) = (self.place.path().display(), &self.patterns);
         tracing::debug!(%place, ?patterns, "files are not watched on Windows");
         Look::failed("files are not watched on Windows in this version")
@@ -36,13 +36,13 @@ impl Watch {
 }
 
 /// What became of files between two looks.
-pub(crate) fn changes(before: &Look, after: &Look) -> Watched {
+pub fn changes(before: &Look, after: &Look) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     listed(Vec::new(), 0, incomplete.map(|why| why.as_str().into()))
 }
 
 /// The same, with no more files than are listed.
-pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
+pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
     Watched { files, more: more.saturating_add(left_out), incomplete }
@@ -50,7 +50,7 @@ pub(crate) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<
 
 impl Look {
     /// Nothing could be seen.
-    pub(crate) fn failed(why: &str) -> Self {
+    pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }
 }

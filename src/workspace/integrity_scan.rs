@@ -17,25 +17,28 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::sensitive_paths::{Said, Zone, is_repository, said};
-use crate::base::later;
-use crate::base::limits::{
+use super::shared_file::Shared;
+use provost_base::later;
+use provost_base::limits::{
     SETTINGS_HELD_MAX, SURVEY_AFTER_TIMES, SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX,
     SURVEY_MS_MAX,
 };
-use crate::domain::FindingKind;
-use crate::jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
+use provost_domain::FindingKind;
+use provost_jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
 
 /// What the kernel says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Stamp {
-    pub(crate) inode: (u64, u64),
+pub struct Stamp {
+    /// The device and the number of the inode.
+    pub inode: (u64, u64),
     mode: u32,
     size: i64,
     changed: (i64, i64),
 }
 
 impl Stamp {
-    pub(crate) fn of(stat: &Stat) -> Self {
+    /// Takes what `stat` has said.
+    pub fn of(stat: &Stat) -> Self {
         Self {
             inode: (stat.st_dev, stat.st_ino),
             mode: stat.st_mode,
@@ -47,26 +50,29 @@ impl Stamp {
 
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) stamp: Stamp,
+pub struct Entry {
+    /// Its state at the look; a later look compares it.
+    pub stamp: Stamp,
     /// Why its name or place matters.
-    pub(crate) kind: Option<FindingKind>,
+    pub kind: Option<FindingKind>,
     /// A link that leads out of the workspace.
-    pub(crate) leaves: bool,
-    pub(crate) setuid: bool,
-    pub(crate) executable: bool,
-    /// A local socket.
-    pub(crate) socket: bool,
+    pub leaves: bool,
+    /// Whether it has the bit for another user or group.
+    pub setuid: bool,
+    /// Whether any user may run it.
+    pub executable: bool,
+    /// Whether it is a local socket.
+    pub socket: bool,
     /// A directory that could not be looked into.
-    pub(crate) closed: bool,
+    pub closed: bool,
     /// A pipe with a name; a socket, too.
     #[serde(default)]
-    pub(crate) pipe: bool,
+    pub pipe: bool,
     /// It matters where it is new: a module that an interpreter would load in place of another one.
     #[serde(default)]
-    pub(crate) only_new: bool,
+    pub only_new: bool,
     /// An object of git's, named by its content: a new one, or one that is gone, changes nothing that is seen.
-    pub(crate) by_content: bool,
+    pub by_content: bool,
 }
 
 impl Entry {
@@ -86,70 +92,51 @@ impl Entry {
     }
 }
 
-/// A regular file with several names.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Shared {
-    links: u64,
-    pub(crate) size: u64,
-    /// Whether it is this user's.
-    pub(crate) own: bool,
-    /// Those of its names that were seen, from the workspace, and whether they lie in what is read-only.
-    pub(crate) paths: Vec<(Vec<u8>, bool)>,
-}
-
-impl Shared {
-    /// Whether it has names outside of what was looked at.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.links > self.paths.len() as u64
-    }
-
-    /// Whether a worker that writes it changes something that it is not to change. Without mounts nothing is read-only.
-    pub(crate) fn matters(&self, mounts: bool) -> bool {
-        let (held, open) = (self.paths.iter().any(|it| it.1), self.paths.iter().any(|it| !it.1));
-        self.is_elsewhere() && (open || !mounts) || mounts && held && open
-    }
-}
-
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Survey {
-    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
+pub struct Survey {
+    /// Files and folders that matter.
+    pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only, by path from the workspace.
-    pub(crate) held: BTreeSet<Vec<u8>>,
+    pub held: BTreeSet<Vec<u8>>,
     /// Links among them, in them, and in repositories. A link cannot be mounted upon: what it leads to is held.
-    pub(crate) links: BTreeSet<Vec<u8>>,
+    pub links: BTreeSet<Vec<u8>>,
     /// Files with several names, by device and inode.
-    pub(crate) shared: BTreeMap<(u64, u64), Shared>,
+    pub shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories, whatever they are called, and files and links of git's that lead to some.
-    pub(crate) repositories: BTreeSet<Vec<u8>>,
+    pub repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
-    pub(crate) incomplete: Option<String>,
+    pub incomplete: Option<String>,
     /// The folder in which there was too much.
-    pub(crate) stopped_at: Option<Vec<u8>>,
+    pub stopped_at: Option<Vec<u8>>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Ground {
+pub struct Ground {
     /// The workspace; links that lead out of it matter.
-    pub(crate) root: Place,
+    pub root: Place,
     /// The directory that the worker may change, in it.
-    pub(crate) directory: Place,
+    pub directory: Place,
     /// Further paths that matter with all that lies below, from the workspace.
-    pub(crate) protected: BTreeSet<Vec<u8>>,
+    pub protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters, and not what names programs alone: where a worker can write to it.
-    pub(crate) whole_repositories: bool,
+    pub whole_repositories: bool,
     /// Ends of paths of files that matter, with a separator before them.
-    pub(crate) ends: BTreeSet<Vec<u8>>,
+    pub ends: BTreeSet<Vec<u8>>,
     /// Folders, from the workspace, in which new modules of interpreters matter.
-    pub(crate) beside: BTreeSet<Vec<u8>>,
+    pub beside: BTreeSet<Vec<u8>>,
 }
 
 /// Why a look was given up, or is incomplete.
-pub(crate) enum Stop {
+pub enum Stop {
+    /// More entries than a look reads.
     TooMany,
+    /// Folders in folders beyond the bound.
     TooDeep,
+    /// More time than a look may take.
     TooSlow,
+    /// The system refused a step.
     Io(io::Error),
 }
 
@@ -160,7 +147,8 @@ impl From<Errno> for Stop {
 }
 
 impl Stop {
-    pub(crate) fn why(self) -> String {
+    /// The reason as a sentence for a report.
+    pub fn why(self) -> String {
         match self {
             Stop::TooMany => {
                 format!("the workspace has more than {SURVEY_ENTRIES_MAX} entries, or too many that matter")
@@ -174,19 +162,19 @@ impl Stop {
 
 impl Ground {
     /// Looks at everything. Never fails: what could not be looked at is said in the result.
-    pub(crate) fn look(&self) -> Survey {
+    pub fn look(&self) -> Survey {
         self.walk(SURVEY_ENTRIES_MAX, None, false)
     }
 
     /// Looks once more when nothing of the worker is left: at as much as it may have added, and into folders that it has
     /// shut, which are opened for that.
-    pub(crate) fn look_after(&self, before: &Survey) -> Survey {
+    pub fn look_after(&self, before: &Survey) -> Survey {
         self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before), false)
     }
 
     /// Looks at what counts for an apply: where there is too much, not into what package managers fill. No setting is read
     /// there; of repositories there, it is not known then what their configuration names.
-    pub(crate) fn look_for_an_apply(&self) -> Survey {
+    pub fn look_for_an_apply(&self) -> Survey {
         let found = self.look();
         if found.incomplete.is_none() { found } else { self.walk(SURVEY_ENTRIES_MAX, None, true) }
     }
@@ -486,8 +474,8 @@ impl Walk<'_> {
         if self.ground.whole_repositories { Zone::Whole } else { Zone::Git }
     }
 
-    /// Whether a link leads out of the workspace: as the kernel follows it, or by its words where it leads nowhere
-    /// at present.
+    /// Whether a link leads out of the workspace: as the kernel follows it; or, where it leads nowhere at
+    /// present, by its text.
     fn leaves(&self, dir: BorrowedFd<'_>, name: &CString, path: &[u8]) -> bool {
         let Ok(target) = rustix::fs::readlinkat(dir, name, Vec::new()) else { return true };
         let target = PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes()));
@@ -507,7 +495,7 @@ impl Walk<'_> {
 }
 
 /// Gives a folder's owner the right to look into it and to change it, if that is this user. Follows no link.
-pub(crate) fn open_to_its_owner(dir: impl AsFd, name: &CString) -> rustix::io::Result<()> {
+pub fn open_to_its_owner(dir: impl AsFd, name: &CString) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::openat(dir, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&found)?;
@@ -530,7 +518,7 @@ fn is_fixed(zone: Zone) -> bool {
 }
 
 /// The directory that a place stood for, or an error when another one has its name.
-pub(crate) fn open_place(place: &Place) -> io::Result<OwnedFd> {
+pub fn open_place(place: &Place) -> io::Result<OwnedFd> {
     let opened = rustix::fs::openat(CWD, place.path(), directory_flags(), Mode::empty())?;
     let stat = rustix::fs::fstat(&opened)?;
     if (stat.st_dev, stat.st_ino) != (place.dev(), place.ino()) {
@@ -540,13 +528,13 @@ pub(crate) fn open_place(place: &Place) -> io::Result<OwnedFd> {
 }
 
 /// Flags to open a directory with, and nothing else.
-pub(crate) fn directory_flags() -> OFlags {
+pub fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
 /// What a jail has put somewhere for the time of a run, and which does no harm, even if a worker made it: an empty
 /// directory, an empty file, or git's word for "here".
-pub(crate) fn is_placeholder(dir: BorrowedFd<'_>, name: &CString, stat: &Stat) -> bool {
+pub fn is_placeholder(dir: BorrowedFd<'_>, name: &CString, stat: &Stat) -> bool {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {
             let opened = rustix::fs::openat(dir, name, directory_flags(), Mode::empty());

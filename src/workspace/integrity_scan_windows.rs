@@ -7,93 +7,93 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::FindingKind;
-use crate::jail::{Place, Repositories};
+use provost_domain::FindingKind;
+use provost_jail::{Place, Repositories};
 
 /// What is known of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Stamp;
+pub struct Stamp;
 
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) stamp: Stamp,
+pub struct Entry {
+    pub stamp: Stamp,
     /// Why its name or place matters.
-    pub(crate) kind: Option<FindingKind>,
+    pub kind: Option<FindingKind>,
     /// A link that leads out of the workspace.
-    pub(crate) leaves: bool,
-    pub(crate) setuid: bool,
-    pub(crate) executable: bool,
-    /// A local socket.
-    pub(crate) socket: bool,
+    pub leaves: bool,
+    pub setuid: bool,
+    pub executable: bool,
+    /// Whether it is a local socket.
+    pub socket: bool,
     /// A directory that could not be looked into.
-    pub(crate) closed: bool,
+    pub closed: bool,
     /// A pipe with a name.
-    pub(crate) pipe: bool,
+    pub pipe: bool,
     /// It matters where it is new.
-    pub(crate) only_new: bool,
+    pub only_new: bool,
     /// An object of git's, named by its content.
-    pub(crate) by_content: bool,
+    pub by_content: bool,
 }
 
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Survey {
-    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
+pub struct Survey {
+    pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
-    pub(crate) held: BTreeSet<Vec<u8>>,
+    pub held: BTreeSet<Vec<u8>>,
     /// Links among them. Never known here.
-    pub(crate) links: BTreeSet<Vec<u8>>,
+    pub links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
-    pub(crate) shared: BTreeMap<(u64, u64), Shared>,
-    /// Repositories.
-    pub(crate) repositories: BTreeSet<Vec<u8>>,
+    pub shared: BTreeMap<(u64, u64), Shared>,
+    /// Repositories. Never known here.
+    pub repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
-    pub(crate) incomplete: Option<String>,
+    pub incomplete: Option<String>,
     /// The folder in which there was too much. Never known here.
-    pub(crate) stopped_at: Option<Vec<u8>>,
+    pub stopped_at: Option<Vec<u8>>,
 }
 
 /// A file with several names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Shared {
-    pub(crate) paths: Vec<(Vec<u8>, bool)>,
+pub struct Shared {
+    pub paths: Vec<(Vec<u8>, bool)>,
 }
 
 impl Shared {
-    /// Never known here.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    /// Always `false`: files with several names are not known here.
+    pub fn is_elsewhere(&self) -> bool {
         false
     }
 }
 
 /// What was done about them: nothing, since every worker works in a copy here.
 #[derive(Debug, Default)]
-pub(crate) struct Unshared {
-    pub(crate) made: usize,
-    pub(crate) held: BTreeSet<String>,
+pub struct Unshared {
+    pub made: usize,
+    pub held: BTreeSet<String>,
 }
 
-/// What is to be looked at.
+/// The part of a workspace that a scan covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Ground {
-    /// The workspace.
-    pub(crate) root: Place,
+pub struct Ground {
+    /// The top directory of the workspace.
+    pub root: Place,
     /// The directory that the worker may change, in it.
-    pub(crate) directory: Place,
+    pub directory: Place,
     /// Further paths that matter with all that lies below, from the workspace.
-    pub(crate) protected: BTreeSet<Vec<u8>>,
+    pub protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters.
-    pub(crate) whole_repositories: bool,
+    pub whole_repositories: bool,
     /// Ends of paths of files that matter, with a separator before them.
-    pub(crate) ends: BTreeSet<Vec<u8>>,
+    pub ends: BTreeSet<Vec<u8>>,
     /// Folders, from the workspace, in which new modules of interpreters matter.
-    pub(crate) beside: BTreeSet<Vec<u8>>,
+    pub beside: BTreeSet<Vec<u8>>,
 }
 
 impl Ground {
     /// Says that nothing was looked at.
-    pub(crate) fn look(&self) -> Survey {
+    pub fn look(&self) -> Survey {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
         let protected = self.protected.len();
         let why = format!(
@@ -102,18 +102,18 @@ impl Ground {
         Survey { incomplete: Some(why), ..Survey::default() }
     }
 
-    /// Finds nothing.
-    pub(crate) fn look_for_an_apply(&self) -> Survey {
+    /// Looks at nothing, and finds nothing.
+    pub fn look_for_an_apply(&self) -> Survey {
         Survey::default()
     }
 
-    /// The same.
-    pub(crate) fn look_after(&self, _before: &Survey) -> Survey {
+    /// Looks at nothing, as `look` does.
+    pub fn look_after(&self, _before: &Survey) -> Survey {
         self.look()
     }
 
-    /// Does nothing.
-    pub(crate) fn unshare(
+    /// Does nothing, since no worker runs in the workspace here.
+    pub fn unshare(
         &self,
         _survey: &Survey,
         _mounts: bool,
@@ -123,15 +123,15 @@ impl Ground {
     }
 
     /// None was looked for.
-    pub(crate) fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
+    pub fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
         Vec::new()
     }
 
     /// There are none here.
-    pub(crate) fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
+    pub fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
 
     /// Nothing is moved here.
-    pub(crate) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
+    pub fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
         (None, "still in force: remove it before you use git there".into())
     }
 }

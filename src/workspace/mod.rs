@@ -5,29 +5,34 @@
 //! scan is run (`effects`), and whether a file may be written (`service` and `policy`).
 #![forbid(unsafe_code)]
 
-pub(crate) mod apply_record;
-pub(crate) mod approval_diff;
-pub(crate) mod artifact_path;
-pub(crate) mod change_hints;
-pub(crate) mod change_plan;
-pub(crate) mod collect;
+pub mod apply_record;
+pub mod approval_diff;
+pub mod artifact_path;
+pub mod change_hints;
+pub mod change_plan;
+pub mod collect;
 #[cfg_attr(windows, path = "copy_windows.rs")]
-pub(crate) mod copy;
-pub(crate) mod diff;
-pub(crate) mod file;
+pub mod copy;
+pub mod diff;
+pub mod file;
 #[cfg_attr(windows, path = "file_watch_windows.rs")]
-pub(crate) mod file_watch;
+pub mod file_watch;
+mod ground;
 #[cfg_attr(windows, path = "integrity_scan_windows.rs")]
-pub(crate) mod integrity_scan;
-pub(crate) mod orphaned_copies;
-pub(crate) mod path_text;
+pub mod integrity_scan;
+pub mod orphaned_copies;
+pub mod path_text;
 #[cfg(not(windows))]
 mod sensitive_paths;
-pub(crate) mod size_quota;
-pub(crate) mod snapshot;
+#[cfg(unix)]
+mod set_aside;
+#[cfg(not(windows))]
+pub mod shared_file;
+pub mod size_quota;
+pub mod snapshot;
 mod tracked;
 #[cfg(not(windows))]
-pub(crate) mod unshare;
-pub(crate) mod versions;
+pub mod unshare;
+pub mod versions;
 
 pub use versions::Versions;

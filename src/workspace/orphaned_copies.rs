@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::copy::remove;
-use crate::base::TaskId;
-use crate::base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
-use crate::system::{self, Ages};
+use provost_base::TaskId;
+use provost_base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
+use provost_system::{self as system, Ages};
 
 /// Ends the name of the folder of such files.
 const MARKS: &str = "runs";
@@ -25,11 +25,11 @@ const KEPT: &str = "left-by-";
 
 /// Says whose run works in a copy; for as long as it is held.
 #[derive(Debug)]
-pub(crate) struct Mark(PathBuf);
+pub struct Mark(PathBuf);
 
 impl Mark {
     /// Puts it beside a copy.
-    pub(crate) fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
+    pub fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
         let (copies, name) = copy.parent().zip(copy.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let marks = copies.with_extension(MARKS);
         system::make_private_folders(&marks)?;
@@ -48,7 +48,7 @@ impl Drop for Mark {
 }
 
 /// At the start of a daemon: gives copies of runs whose daemon was killed a name of their own, and removes all others.
-pub(crate) fn sort(copies: &Path) {
+pub fn sort(copies: &Path) {
     for mark in listed(&copies.with_extension(MARKS)) {
         let copy = mark.file_name().map(|name| copies.join(name)).unwrap_or_default();
         let task = fs::read_to_string(&mark).ok().and_then(|text| TaskId::parse(&text).ok());
@@ -85,12 +85,12 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Where the copy of a run is kept whose daemon was killed, if it is.
-pub(crate) fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
+pub fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
     Some(place_of(copies, task)).filter(|it| it.is_dir())
 }
 
 fn place_of(copies: &Path, task: &TaskId) -> PathBuf {
-    copies.join(format!("{KEPT}{}", crate::domain::artifact::shelf(task)))
+    copies.join(format!("{KEPT}{}", provost_domain::artifact::shelf(task)))
 }
 
 /// When something last happened to it, renaming included.

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use crate::base::limits::FINDING_PATH_BYTES_MAX;
+use provost_base::limits::FINDING_PATH_BYTES_MAX;
 
 /// A path as text, by the same rule as [`shown`].
-pub(crate) fn of_path(path: &Path) -> String {
+pub fn of_path(path: &Path) -> String {
     shown(path.as_os_str().as_encoded_bytes())
 }
 
 /// A path that a worker may have chosen, as text of bounded length in which nothing acts.
-pub(crate) fn shown(path: &[u8]) -> String {
+pub fn shown(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     let end = text.floor_char_boundary(FINDING_PATH_BYTES_MAX.min(text.len()));
-    crate::jail::plain_text(&text[..end])
+    provost_jail::plain_text(&text[..end])
 }

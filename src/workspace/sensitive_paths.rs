@@ -4,16 +4,16 @@
 //! that run by themselves; this list has the files that people run on purpose. Such a list is never complete; the
 //! configuration adds further paths with `protect`.
 
-use crate::base::later::{self, Whose, names};
-use crate::domain::FindingKind;
-use crate::jail::Parts;
+use provost_base::later::{self, Whose, names};
+use provost_domain::FindingKind;
+use provost_jail::Parts;
 
 /// What a directory is, for what lies in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Zone {
     /// The top of the workspace.
     Top,
-    /// Any directory.
+    /// A directory that has no meaning of its own.
     Plain,
     /// A repository's own directory, under whatever name.
     Git,
@@ -33,9 +33,9 @@ pub(crate) enum Zone {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Said {
     /// What it is as a directory; `None` for one that is not looked into.
-    pub(crate) zone: Option<Zone>,
+    pub zone: Option<Zone>,
     /// Why it matters as a file or link.
-    pub(crate) kind: Option<FindingKind>,
+    pub kind: Option<FindingKind>,
 }
 
 /// Files of a repository that name programs or lead to others that do.

@@ -10,15 +10,15 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
 use super::snapshot::open_folder;
-use crate::base::limits::COPY_DEPTH_MAX;
+use provost_base::limits::COPY_DEPTH_MAX;
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Size {
-    /// On the disk.
-    pub(crate) bytes: u64,
+pub struct Size {
+    /// Bytes that the files take on the disk.
+    pub bytes: u64,
     /// Files, folders and whatever else has a name.
-    pub(crate) entries: u64,
+    pub entries: u64,
 }
 
 impl Size {
@@ -26,14 +26,14 @@ impl Size {
     ///
     /// # Errors
     /// What the system says, or that it is nested too deep to be looked through.
-    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
+    pub fn of(folder: &Path) -> io::Result<Self> {
         let mut size = Self::default();
         size.add(&Dir::open_ambient_dir(folder, ambient_authority())?, COPY_DEPTH_MAX)?;
         Ok(size)
     }
 
     /// By how much this is more than that.
-    pub(crate) fn beyond(self, before: Self) -> Self {
+    pub fn beyond(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
             entries: self.entries.saturating_sub(before.entries),

@@ -16,29 +16,33 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::copy::{Copied, NoCopy, Room, copy_data, share};
 use super::tracked::tracked;
-use crate::base::limits::{
+use provost_base::limits::{
     BASE_BYTES_MAX, BASE_FILE_BYTES_MAX, COPY_DEPTH_MAX, HARVEST_FILES_MAX, IGNORE_BYTES_MAX,
 };
-use crate::base::{Digest, IgnoreRules, RepoPath};
-use crate::system;
+use provost_base::{Digest, IgnoreRules, RepoPath};
+use provost_system as system;
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stamp {
-    pub(crate) mode: u32,
-    pub(crate) size: u64,
+pub struct Stamp {
+    /// Its type and permission bits; 0o644 where the system has none.
+    pub mode: u32,
+    /// Its size in bytes.
+    pub size: u64,
     mark: (u64, i64, i64),
 }
 
 impl Stamp {
+    /// Takes what the system has said.
     #[cfg(unix)]
-    pub(crate) fn of(meta: &Metadata) -> Self {
+    pub fn of(meta: &Metadata) -> Self {
         use cap_std::fs::MetadataExt as _;
         Self { mode: meta.mode(), size: meta.len(), mark: (meta.ino(), meta.ctime(), meta.ctime_nsec()) }
     }
 
+    /// Takes what the system has said.
     #[cfg(not(unix))]
-    pub(crate) fn of(meta: &Metadata) -> Self {
+    pub fn of(meta: &Metadata) -> Self {
         let since =
             |time: cap_std::time::SystemTime| time.into_std().duration_since(std::time::UNIX_EPOCH).ok();
         let modified = meta.modified().ok().and_then(since).unwrap_or_default();
@@ -47,10 +51,10 @@ impl Stamp {
     }
 }
 
-/// What was at a path.
+/// The original at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Was {
-    /// A file.
+pub enum Was {
+    /// There was a regular file.
     File {
         /// Permissions of the original.
         mode: u32,
@@ -67,23 +71,23 @@ pub(crate) enum Was {
 
 /// The workspace as it was when it was copied.
 #[derive(Debug)]
-pub(crate) struct Base {
+pub struct Base {
     /// By the path from the workspace.
-    pub(crate) was: BTreeMap<String, Was>,
+    pub was: BTreeMap<String, Was>,
     /// What ignore files above the copied folder say.
-    pub(crate) above: IgnoreRules,
+    pub above: IgnoreRules,
     /// The copied folder, from the workspace.
-    pub(crate) below: RepoPath,
+    pub below: RepoPath,
     contents: Contents,
 }
 
 /// A private copy, and what was copied.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    /// Where a run works.
-    pub(crate) copied: Copied,
-    /// With what its changes are compared.
-    pub(crate) base: Base,
+pub struct Snapshot {
+    /// The copy in which a run works.
+    pub copied: Copied,
+    /// The record of the originals, with which changes are compared.
+    pub base: Base,
 }
 
 /// Contents one after the other.
@@ -94,8 +98,8 @@ struct Contents {
 }
 
 impl Base {
-    /// What a file held.
-    pub(crate) fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
+    /// The content of an original, by its place in the record.
+    pub fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
         let mut file = self.contents.file.try_clone()?;
         file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
@@ -105,7 +109,7 @@ impl Base {
 }
 
 /// Copies a folder of a workspace into a new one beneath `into`.
-pub(crate) fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Snapshot, NoCopy> {
+pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Snapshot, NoCopy> {
     let copied = Copied::empty(into)?;
     let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
@@ -141,7 +145,7 @@ fn rules_above(workspace: &Dir, git: Option<&Dir>, below: &RepoPath) -> IgnoreRu
 }
 
 /// Adds what an ignore file says, if there is one.
-pub(crate) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
+pub fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
     let Ok(file) = open_file(dir, name.as_ref()) else { return };
     let mut text = Vec::new();
     let most = IGNORE_BYTES_MAX as u64;
@@ -151,7 +155,8 @@ pub(crate) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: 
     }
 }
 
-pub(crate) fn joined(folder: &str, name: &str) -> String {
+/// The path of an entry of a folder, from the top; the top itself is the empty path.
+pub fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
@@ -160,7 +165,7 @@ fn is_folder(dir: &Dir, name: &str) -> bool {
 }
 
 /// Opens a folder in another one, and no link.
-pub(crate) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     let mut options = OpenOptions::new();
     options.read(true);
     no_links(&mut options, true);
@@ -168,7 +173,7 @@ pub(crate) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
 }
 
 /// Opens a file in a folder, and no link; without waiting, since it may be a pipe by now.
-pub(crate) fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+pub fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
     no_links(&mut options, false);

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use cap_std::fs::Dir;
 
 use super::snapshot::open_file;
-use crate::base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
+use provost_base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
 
 /// Bytes of an entry before its flags: times, device, inode, mode, owners, size and the object's name.
 const FIXED: usize = 60;

@@ -15,19 +15,20 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Timespec, Timestamps, XattrFlags};
 
 use super::copy::share;
-use super::integrity_scan::{Ground, Shared, Survey, open_place};
+use super::integrity_scan::{Ground, Survey, open_place};
 use super::path_text::shown;
-use crate::base::later;
-use crate::base::limits::{SETTINGS_HELD_MAX, UNSHARED_BYTES_MAX, UNSHARED_FILES_MAX, XATTR_BYTES_MAX};
-use crate::system::{file_inside, folder_inside, new_file_inside, swap_inside};
+use super::shared_file::Shared;
+use provost_base::later;
+use provost_base::limits::{SETTINGS_HELD_MAX, UNSHARED_BYTES_MAX, UNSHARED_FILES_MAX, XATTR_BYTES_MAX};
+use provost_system::{file_inside, folder_inside, new_file_inside, swap_inside};
 
-/// What was done about them.
+/// The outcome for the files with other names.
 #[derive(Debug, Default)]
-pub(crate) struct Unshared {
+pub struct Unshared {
     /// So many files have a content of their own now.
-    pub(crate) made: usize,
+    pub made: usize,
     /// These are to be read-only, from the workspace.
-    pub(crate) held: BTreeSet<String>,
+    pub held: BTreeSet<String>,
 }
 
 /// One name of a file that is to get a content of its own.
@@ -43,7 +44,7 @@ impl Ground {
     ///
     /// # Errors
     /// Why it cannot be done, and what to do.
-    pub(crate) fn unshare(
+    pub fn unshare(
         &self,
         survey: &Survey,
         mounts: bool,

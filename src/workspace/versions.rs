@@ -15,10 +15,10 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use lru::LruCache;
 
-use crate::base::limits::{VERSION_BYTES_MAX, VERSIONS_BYTES_MAX, VERSIONS_MAX};
-use crate::base::{Digest, RepoPath};
-use crate::domain::Content;
-use crate::system::{file_inside, make_private_folders, new_file_inside};
+use provost_base::limits::{VERSION_BYTES_MAX, VERSIONS_BYTES_MAX, VERSIONS_MAX};
+use provost_base::{Digest, RepoPath};
+use provost_domain::Content;
+use provost_system::{file_inside, make_private_folders, new_file_inside};
 
 /// The folder in the daemon's state.
 const FOLDER: &str = "versions";
@@ -58,7 +58,7 @@ impl Name {
 }
 
 /// The first bytes of a digest, as those of a content.
-pub(crate) fn first(digest: &Digest) -> [u8; 8] {
+pub fn first(digest: &Digest) -> [u8; 8] {
     let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
     *first
 }
@@ -112,7 +112,7 @@ impl Shelf {
     }
 }
 
-/// The folder.
+/// The folder of all versions, which only the daemon can write.
 #[derive(Debug)]
 pub struct Versions {
     dir: Dir,
@@ -121,9 +121,11 @@ pub struct Versions {
 }
 
 /// A version as it was kept.
-pub(crate) struct Found {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) mode: Option<u32>,
+pub struct Found {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Its permission bits; `None` where the system has none.
+    pub mode: Option<u32>,
 }
 
 impl Versions {
@@ -170,12 +172,12 @@ impl Versions {
     }
 
     /// Whether there is a version of a file that says this.
-    pub(crate) fn has(&self, file: &RepoPath, content: Content) -> bool {
+    pub fn has(&self, file: &RepoPath, content: Content) -> bool {
         Name::of(file, content).is_some_and(|name| self.shelf().touch(name).is_some())
     }
 
     /// Keeps what a file says. May block.
-    pub(crate) fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
+    pub fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
         let Some(name) = Name::of(file, content) else { return };
         if self.shelf().touch(name).is_some_and(|it| it.mode == mode) {
             return;
@@ -201,7 +203,7 @@ impl Versions {
     }
 
     /// Reads back what a file said. May block.
-    pub(crate) fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
+    pub fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
         let name = Name::of(file, content)?;
         let kept = self.shelf().touch(name)?;
         let found = file_inside(&self.dir, &name.text(kept.mode)).and_then(bounded);
@@ -217,7 +219,7 @@ impl Versions {
 }
 
 /// All that a file says, if that is no more than a version may have.
-pub(crate) fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
+pub fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(VERSION_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() <= VERSION_BYTES_MAX).then_some(bytes))

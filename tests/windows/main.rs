@@ -6,21 +6,21 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
-#[path = "../it/descriptor.rs"]
+#[path = "../it/jail/descriptor.rs"]
 mod descriptor;
-#[path = "../it/devit_document.rs"]
+#[path = "../it/doors/devit/document.rs"]
 mod devit_document;
-#[path = "../it/devit_door.rs"]
+#[path = "../it/doors/devit/door.rs"]
 mod devit_door;
-#[path = "../it/devit_fields.rs"]
+#[path = "../it/doors/devit/fields.rs"]
 mod devit_fields;
-#[path = "../it/frames.rs"]
+#[path = "../it/core/frames.rs"]
 mod frames;
 mod hooks;
 mod jail;
 mod pipe;
-#[path = "../it/replay.rs"]
+#[path = "../it/core/replay.rs"]
 mod replay;
-#[path = "../it/support.rs"]
+#[path = "../it/support/world.rs"]
 mod support;
 mod workers;

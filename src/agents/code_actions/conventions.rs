@@ -2,7 +2,7 @@
 //!
 //! An existing file of tests comes first, in any place; then the project's folder for tests.
 
-use crate::domain::artifact::{is_test, language_by_name};
+use provost_domain::artifact::{is_test, language_by_name};
 
 /// What there is in a workspace, by paths from it.
 pub trait Look {

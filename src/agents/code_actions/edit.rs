@@ -5,20 +5,20 @@ use super::location::Tree;
 use super::patch::{NoPlace, place};
 use super::test_merge::{Kept, keep_tests};
 use super::{CodePlan, no_change};
-use crate::agents::AgentService;
-use crate::base::{Digest, RepoPath, TaskId};
-use crate::domain::artifact::{artifact_id, language_by_name};
-use crate::domain::{Artifact, Gathered};
+use crate::AgentService;
+use provost_base::{Digest, RepoPath, TaskId};
+use provost_domain::artifact::{artifact_id, language_by_name};
+use provost_domain::{Artifact, Gathered};
 
 /// Further files of tests beside one that is there; more of them are nothing to be added to.
 const FURTHER_TESTS_MAX: u32 = 9;
 
 /// A file that was made of an answer.
-pub(in crate::agents) struct CodeEdit {
+pub(crate) struct CodeEdit {
     kind: &'static str,
     path: String,
     content: String,
-    /// What is there.
+    /// The file's present content and its digest; `None` where there is no file.
     before: Option<(Vec<u8>, Digest)>,
 }
 
@@ -28,7 +28,7 @@ impl CodeEdit {
     }
 
     /// As if a run had left it.
-    pub(in crate::agents) fn gathered(self, task: &TaskId) -> Gathered {
+    pub(crate) fn gathered(self, task: &TaskId) -> Gathered {
         let artifact = Artifact {
             id: artifact_id(task, 1),
             kind: self.kind.into(),
@@ -48,7 +48,7 @@ impl AgentService {
     ///
     /// # Errors
     /// Why there is none, as a sentence.
-    pub(in crate::agents) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
+    pub(crate) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
         let same = || no_change("the answer is the code as it was");
         let Some(file) = &plan.file else {
             let content = place(&plan.code, &plan.code).map_err(|why| why.says(&plan.name))?.with(new);
@@ -71,7 +71,7 @@ impl AgentService {
     ///
     /// # Errors
     /// As for [`AgentService::refactored`].
-    pub(in crate::agents) fn with_tests(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
+    pub(crate) fn with_tests(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
         let tree = Tree(self.provost().root().handle());
         let Some(path) = &plan.tests else {
             let name = tests_of(&named_after(&plan.name, &plan.language), &tree);

@@ -7,9 +7,9 @@ use cap_std::fs::Dir;
 use super::conventions::{Look, tests_of};
 use super::patch::NoPlace;
 use super::{CodeAsk, CodeQuestion};
-use crate::agents::AgentService;
-use crate::base::limits::{ID_LEN_MAX, PATH_LEN_MAX};
-use crate::base::{Digest, RepoPath};
+use crate::AgentService;
+use provost_base::limits::{ID_LEN_MAX, PATH_LEN_MAX};
+use provost_base::{Digest, RepoPath};
 
 /// What is there at the moment of asking.
 pub(super) struct Found {
@@ -33,7 +33,7 @@ pub(super) struct Tests {
 }
 
 /// What there is in a workspace. Blocking.
-pub(in crate::agents) struct Tree<'a>(pub(in crate::agents) &'a Dir);
+pub(crate) struct Tree<'a>(pub(crate) &'a Dir);
 
 impl Look for Tree<'_> {
     fn is_file(&self, path: &str) -> bool {

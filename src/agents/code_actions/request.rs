@@ -3,9 +3,9 @@
 use super::location::Found;
 use super::patch::place;
 use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
-use crate::agents::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
-use crate::base::RepoPath;
-use crate::base::limits::A6S_CONTEXT_BYTES_MAX;
+use crate::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
+use provost_base::RepoPath;
+use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
 
 /// A question, made ready.
 pub(super) struct Order {
@@ -58,8 +58,8 @@ pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -
     Ok(Order { prompt, plan })
 }
 
-/// The selection as it stands in its file: with the indentation of its first line an agent can tell how far all of it is
-/// indented.
+/// The selection as it stands in its file. From the indentation of its first line, an agent can tell how far
+/// all of it is indented.
 ///
 /// # Errors
 /// Where new text could not be put in its place, or never be written.

@@ -14,8 +14,8 @@ pub enum Kept {
     Lost(Vec<String>),
 }
 
-/// Puts new tests into a file that has some: the new text where it holds everything that was there, or else both, one
-/// after the other.
+/// Puts new tests into a file that has some: the new text where it holds all that was there, or else
+/// both, one after the other.
 pub fn keep_tests(old: &str, new: &str) -> Kept {
     if has_everything(old, new) {
         return Kept::Whole(with_end(new));

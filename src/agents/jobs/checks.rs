@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use super::phases::{Known, in_phase};
 use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, Run};
-use crate::agents::Rounds;
-use crate::agents::prompts::fenced;
-use crate::base::JobId;
-use crate::base::limits::CHECK_TOLD_BYTES_MAX;
-use crate::domain::{Artifact, Failure, JobResult, PhaseName};
+use crate::Rounds;
+use crate::prompts::fenced;
+use provost_base::JobId;
+use provost_base::limits::CHECK_TOLD_BYTES_MAX;
+use provost_domain::{Artifact, Failure, JobResult, PhaseName};
 
 /// A command that is run.
 type Command = [Box<str>];
@@ -168,7 +168,7 @@ impl JobRunner {
     }
 }
 
-/// What checks have said.
+/// The output of checks, and how many have passed.
 #[derive(Default)]
 struct Checks {
     text: String,

@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, Run};
-use crate::agents::code_actions::{CodeAnswer, CodeEdit, lost_tests, no_change};
-use crate::agents::{
+use crate::code_actions::{CodeAnswer, CodeEdit, lost_tests, no_change};
+use crate::{
     AgentService, Ask, CodePlan, CodeQuestion, PromptFor, Review, as_markdown, code_in, code_of_json,
     code_schema, line_count, review, review_schema, unread_review,
 };
-use crate::base::Json;
-use crate::base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
-use crate::domain::artifact::is_test;
-use crate::domain::{Artifact, Harvest, JobResult, PhaseName};
+use provost_base::Json;
+use provost_base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
+use provost_domain::artifact::is_test;
+use provost_domain::{Artifact, Harvest, JobResult, PhaseName};
 
 /// Of what an agent has said, so much is in the reason why there is no change, in characters.
 const WHY_CHARS_MAX: usize = 300;
@@ -209,7 +209,7 @@ fn unchanged(why: impl AsRef<str>) -> Stop {
     Stop::Failed(no_change(why.as_ref()))
 }
 
-/// Reads a review where that holds nobody up: replies are as long as agents like.
+/// Reads a review on a thread that may block, since a reply can be very long.
 async fn read_review(reply: String, lines: u64) -> Result<Result<Review, String>, Stop> {
     tokio::task::spawn_blocking(move || review(&reply, lines)).await.map_err(|_| Stop::Over)
 }

@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 use super::runner::Stop;
 use super::workflow_run::{Checked, SoFar, WorkflowRun, unsuccessful};
-use crate::agents::prompts::{Ask, PromptFor, as_json};
-use crate::agents::replies::reply_as;
-use crate::agents::workflows::{Known, told};
-use crate::base::Json;
+use crate::prompts::{Ask, PromptFor, as_json};
+use crate::replies::reply_as;
+use crate::workflows::{Known, told};
+use provost_base::Json;
 
 /// What a supervisor says where nothing is left to do.
 const DONE: &str = "done";
 
 impl WorkflowRun<'_> {
-    /// The first step decides, round by round, who is next and what it is told.
+    /// The first step decides, round by round, which step is next and what its agent has to do.
     pub(super) async fn supervised(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let went = self.decisions(so_far).await;
         let ran = so_far.answers.clone();

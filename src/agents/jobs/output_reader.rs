@@ -1,8 +1,8 @@
 //! Follows the output of a run, for the job's log and for its progress.
 
-use crate::base::JobId;
-use crate::jail::{LiveOutput, Page, Reader, Stream, Transcript, plain_text};
-use crate::store::JobLogs;
+use provost_base::JobId;
+use provost_jail::{LiveOutput, Page, Reader, Stream, Transcript, plain_text};
+use provost_store::JobLogs;
 
 /// A line that does not end is written down when it has become so long, in bytes.
 const LINE_BYTES: usize = 64 << 10;

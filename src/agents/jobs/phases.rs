@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, Run, never_ran};
-use crate::agents::Rounds;
-use crate::agents::prompts::{Ask, PromptFor};
-use crate::base::AgentId;
-use crate::base::limits::SURROUNDINGS_BYTES_MAX;
-use crate::domain::{JobResult, PhaseName};
+use crate::Rounds;
+use crate::prompts::{Ask, PromptFor};
+use provost_base::AgentId;
+use provost_base::limits::SURROUNDINGS_BYTES_MAX;
+use provost_domain::{JobResult, PhaseName};
 
 /// What is wanted, in the parts from which prompts are made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Wanted {
     /// In the user's words.
     pub task: Box<str>,
-    /// What came with it.
+    /// The context that the editor has sent; may be empty.
     pub context: Box<str>,
-    /// Who the agent is to be.
+    /// The role that the agent takes, as text; may be empty.
     pub preamble: Box<str>,
 }
 
 impl JobRunner {
-    /// The five phases.
+    /// Carries an execution out in its five phases.
     pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
         let around = self.around();
         let context = self.research(wanted, &around).await?;
@@ -41,7 +41,7 @@ impl JobRunner {
         self.keep(ran, kept).map(drop)
     }
 
-    /// What there is to know before anybody begins.
+    /// Collects what the agent should know before the first run.
     async fn research(&self, wanted: &Wanted, around: &Rounds) -> Result<String, Stop> {
         self.begin(PhaseName::Research).await?;
         let looks = self.is_by_template().then(|| self.service.surroundings());
@@ -144,7 +144,7 @@ impl JobRunner {
         self.order.prompt.is_empty()
     }
 
-    /// What the agent is told of everything.
+    /// The prompt of an agent that does all phases in one run.
     fn prompt(&self, known: &Known<'_>) -> Result<Box<str>, Stop> {
         if !self.is_by_template() {
             return Ok(self.order.prompt.clone());

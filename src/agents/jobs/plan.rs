@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::phases::Wanted;
-use crate::agents::CodePlan;
-use crate::agents::workflows::Flow;
+use crate::CodePlan;
+use crate::workflows::Flow;
 
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub enum Plan {
 /// What carries a job out, kept with it for the next daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// What its worker is told.
+    /// The prompt of its worker.
     pub(super) prompt: Box<str>,
     /// Where its worker works, within the workspace.
     pub(super) working_dir: Option<Box<str>>,

@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
-use crate::base::JobId;
-use crate::base::limits::PULSES_BUFFERED;
-use crate::domain::{Job, JobKind, PhaseName};
+use provost_base::JobId;
+use provost_base::limits::PULSES_BUFFERED;
+use provost_domain::{Job, JobKind, PhaseName};
 
 /// How far a job is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pulse {
-    /// Which.
+    /// The id of the job.
     pub job: JobId,
-    /// What kind of job.
+    /// The kind of the job.
     pub kind: JobKind,
     /// Which part of it, if it has parts.
     pub phase: Option<PhaseName>,
-    /// Of a hundred.
+    /// How far the part is, in percent; or the whole job, if it has no parts.
     pub progress: u8,
 }
 

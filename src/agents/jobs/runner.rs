@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::{Order, Plan};
-use crate::agents::AgentService;
-use crate::base::limits::JOB_ERROR_BYTES_MAX;
-use crate::domain::command::{EndJob, KeepResult, MoveJob};
-use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
+use crate::AgentService;
+use provost_base::limits::JOB_ERROR_BYTES_MAX;
+use provost_domain::command::{EndJob, KeepResult, MoveJob};
+use provost_domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
 
 /// What ended a job before its time.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ impl JobRunner {
         self.service.pulses().end(&self.job.id);
     }
 
-    /// What is not offered is a file for people among those that are: editors show files, and no list of what is
-    /// missing.
+    /// Lists what is not offered in a file among the artifacts: editors show files, but have no
+    /// list of what is missing.
     fn name_what_is_missing(&self, kept: &mut JobResult) {
         // The answer to a question about code is the files that were asked for, and nothing beside them.
         if let Some(left_out) = kept.left_out.as_ref().filter(|_| self.job.kind != JobKind::Code) {

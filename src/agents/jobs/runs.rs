@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use super::LOOK_EVERY;
 use super::output_reader::{OutputReader, last_words};
 use super::runner::{JobRunner, Stop, failed};
-use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
-use crate::base::{AgentId, JobId, Json, TaskId, Ttl};
-use crate::domain::command::{Delegated, MoveJob, Status, Tool};
-use crate::domain::{
+use provost_base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
+use provost_base::{AgentId, JobId, Json, TaskId, Ttl};
+use provost_domain::command::{Delegated, MoveJob, Status, Tool};
+use provost_domain::{
     Answer, Artifact, Delegate, Errand, Failure, JobKind, JobState, PhaseName, Task, TaskState,
 };
-use crate::jail::{LiveOutput, Reader, Stream, plain_text};
+use provost_jail::{LiveOutput, Reader, Stream, plain_text};
 
 /// Longer than any worker may run; the worker's own limit is what counts.
 const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
@@ -23,24 +23,24 @@ const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
 const USUAL: Duration = Duration::from_secs(60);
 /// How long a task that waits is left alone; whatever happens to it is heard at once.
 const WAIT: Duration = Duration::from_secs(60);
-/// Until then what a run has left is there that was stopped: it has a moment to end by itself, and then its copy is
-/// looked through.
+/// How long what a stopped run has left may take to be there: the run has a moment to end by itself, and then
+/// its copy is searched.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// How far a run that has not ended may seem to be.
 const NEARLY: u64 = 95;
 
-/// What a run is for.
+/// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     /// The part of the job that it belongs to.
     pub(super) phase: PhaseName,
-    /// Who runs.
+    /// The worker that runs.
     pub(super) worker: AgentId,
     /// Whether it is an agent: then it works in a private copy.
     pub(super) by_agent: bool,
-    /// What it is told.
+    /// The prompt, which is the task's goal.
     pub(super) prompt: Box<str>,
-    /// Where it works, within the workspace.
+    /// The directory where it works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
     /// The JSON Schema that its answer has to satisfy.
     pub(super) schema: Option<Json>,
@@ -52,12 +52,12 @@ pub(super) struct Run {
     pub(super) harvest: bool,
 }
 
-/// What a run has come to.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
-    /// As it ended.
+    /// The task of the run, as it was at its end.
     pub(super) task: Arc<Task>,
-    /// What it has answered.
+    /// Its answer, as text.
     pub(super) answer: String,
     /// Files as they could be.
     pub(super) artifacts: Vec<Artifact>,
@@ -195,7 +195,7 @@ impl JobRunner {
         }
     }
 
-    /// What an agent is told of what its work is a part of.
+    /// The errand of an agent's task: what its work is a part of.
     fn errand(&self, run: &Run) -> Option<Errand> {
         run.by_agent.then(|| Errand {
             job: format!("job_{}", self.job.id).into(),
@@ -307,7 +307,7 @@ impl JobRunner {
 /// How much a run of a worker takes.
 struct Usual {
     time: Duration,
-    /// Where the worker tells its steps.
+    /// The usual number of steps, for a worker that reports its steps.
     steps: Option<u64>,
 }
 
@@ -326,7 +326,7 @@ impl Usual {
     }
 }
 
-/// Writes down what was said, where that holds nobody up.
+/// Writes down what was said, on a thread that may block.
 async fn heard(mut ear: OutputReader, live: &LiveOutput, is_over: bool) -> Result<OutputReader, Stop> {
     if !is_over && !ear.is_behind(live) {
         return Ok(ear);

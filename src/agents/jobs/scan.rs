@@ -2,10 +2,10 @@
 
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::Run;
-use crate::agents::prompts::{Ask, PromptFor};
-use crate::agents::scans::{scan_report, scan_schema, unread_scan};
-use crate::base::Json;
-use crate::domain::{JobResult, PhaseName};
+use crate::prompts::{Ask, PromptFor};
+use crate::scans::{scan_report, scan_schema, unread_scan};
+use provost_base::Json;
+use provost_domain::{JobResult, PhaseName};
 
 impl JobRunner {
     /// The scan, and once more where its reply is none that can be read.
@@ -27,7 +27,7 @@ impl JobRunner {
         Ok(())
     }
 
-    /// What it changes in its copy is nobody's.
+    /// Runs the agent. Its copy is thrown away with all changes.
     async fn look_through(&self, prompt: Box<str>) -> Result<String, Stop> {
         let run = Run {
             phase: PhaseName::Generate,

@@ -12,11 +12,11 @@ use super::plan::Plan;
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, Run, never_ran};
 use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
-use crate::agents::prompts::{Ask, PromptFor};
-use crate::agents::workflows::{Assignee, Flow, Known, Pattern, Step};
-use crate::base::Json;
-use crate::base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
-use crate::domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
+use crate::prompts::{Ask, PromptFor};
+use crate::workflows::{Assignee, Flow, Known, Pattern, Step};
+use provost_base::Json;
+use provost_base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
+use provost_domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
 
 /// Exit codes by which a check says that it could not be made, as for `git bisect run` and in the shell.
 const NOT_CHECKED: std::ops::RangeInclusive<u8> = 125..=127;
@@ -43,14 +43,14 @@ pub(super) struct SoFar {
 
 /// How a command has ended that checks something.
 pub(super) enum Checked {
-    /// It has succeeded.
+    /// The command has succeeded, and has said this.
     Passed(String),
-    /// It has not, and has said this.
+    /// The command has failed, and has said this.
     Failed(String),
 }
 
 impl JobRunner {
-    /// All of it.
+    /// Carries all steps of a workflow out.
     pub(super) async fn workflow(&self, flow: &Flow, kept: &mut JobResult) -> Result<(), Stop> {
         self.begin(PhaseName::Research).await?;
         let flowing =
@@ -145,7 +145,8 @@ impl WorkflowRun<'_> {
         Ok(answer)
     }
 
-    /// All at once. What two of them have made different things of is nobody's to choose.
+    /// Takes all steps at once. If two of them have changed one file in different ways, the workflow fails:
+    /// no rule could choose between them.
     async fn at_once(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let each = self.flow.steps.iter().enumerate().map(|(number, step)| async move {
             let mut its = SoFar::default();

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Artifact {
-    /// By which the daemon finds what the file was when it was made.
+    /// The id under which the daemon has kept the content that the file had when the artifact was made.
     pub id: String,
     /// `file`, `delete`, or anything that is written like a file.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it belongs.
+    /// The path of the file, relative to the workspace.
     pub path: String,
-    /// All of it.
+    /// The whole new text of the file; empty for a file that is to be deleted.
     pub content: String,
     /// Digest of what was there when it was made.
     pub base_hash: Option<String>,
@@ -32,7 +32,7 @@ pub struct Artifacts {
 /// An element of the answer to `POST /preview-artifacts` and `POST /preview-task`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Previewed {
-    /// Which file.
+    /// The path of the file, relative to the workspace.
     pub path: String,
     /// `create`, `modify` or `skip`.
     pub action: String,
@@ -59,13 +59,13 @@ pub struct Applied {
     pub skipped: u32,
     /// The others, each with a reason.
     pub errors: Vec<String>,
-    /// By which it can be undone.
+    /// The number by which it can be undone; absent where nothing was to be written.
     pub apply: Option<u64>,
     /// The approval that it waits for.
     pub approval: Option<u64>,
     /// The rule that denied it.
     pub rule: Option<String>,
-    /// Its reason.
+    /// The reason that the denying rule gives; absent unless the state is `denied`.
     pub reason: Option<String>,
 }
 
@@ -81,16 +81,16 @@ pub struct OfTask {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Undo {
-    /// Which apply.
+    /// The number of the apply whose files are to be brought back.
     pub apply: u64,
-    /// Also where a file has changed since.
+    /// Whether to bring back files that have changed since that apply, too.
     pub force: bool,
 }
 
 /// A file of an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppliedFile {
-    /// Which.
+    /// The path of the file, relative to the workspace.
     pub path: String,
     /// What became of it: `created`, `changed` or `deleted`.
     pub how: String,
@@ -99,15 +99,15 @@ pub struct AppliedFile {
 /// An element of the answer to `GET /applies`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Apply {
-    /// Its number.
+    /// The number that `POST /undo` takes; it rises with every apply.
     pub apply: u64,
-    /// For whom.
+    /// The agent that asked for it.
     pub by: String,
-    /// When.
+    /// When the daemon wrote the files.
     pub at: String,
-    /// What it has undone.
+    /// The earlier apply that this one has undone; absent for an apply that is no undo.
     pub undoes: Option<u64>,
-    /// By what it was undone last.
+    /// The last apply that has undone this one, if any.
     pub undone_by: Option<u64>,
     /// Files that it has written.
     pub files: Vec<AppliedFile>,

@@ -12,47 +12,47 @@ pub struct TakeLock {
     pub symbol: String,
     /// For how long, in milliseconds; half an hour when absent.
     pub ttl_ms: Option<u64>,
-    /// Whether a lock of the caller's own that lasts longer keeps its time.
+    /// Whether a lock of the caller's own that lasts longer keeps its end.
     pub at_least: bool,
     /// How long to wait for it while another agent has it, in milliseconds; not at all when absent.
     pub wait_ms: Option<u64>,
-    /// What for.
+    /// The purpose, for people; shown to agents that the lock stops.
     pub reason: Option<String>,
     /// The process with which it ends.
     pub pid: Option<u32>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
 /// Answer to [`TakeLock`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Locked {
-    /// The lock.
+    /// The caller's lock, as it is now.
     pub lock: Lock,
-    /// What its holder should know.
+    /// Warnings for the holder.
     pub warnings: Vec<Told>,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     pub more: usize,
 }
 
-/// A lock.
+/// A lock that an agent has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// On what, in the file's one spelling.
     pub symbol: String,
     /// The same as the holder wrote it.
     pub asked: String,
-    /// Who has it.
+    /// The agent that has the lock.
     pub holder: String,
-    /// What people call the holder.
+    /// The name that people call the holder; absent where it has none.
     pub name: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,
     /// Since the grant, or the last refresh.
     pub since: String,
-    /// Until when.
+    /// When the lock ends by itself.
     pub until: String,
-    /// What for.
+    /// Its purpose, in the holder's words; absent when the holder has named none.
     pub reason: Option<String>,
     /// The process with which it ends.
     pub pid: Option<u32>,
@@ -68,17 +68,17 @@ pub struct Told {
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
     /// `file_claimed`, `locked`, `announced`. `incomplete` says that callers and callees may be missing.
     pub kind: String,
-    /// One sentence.
+    /// A sentence that says what it is, and of which agent.
     pub message: String,
-    /// Whose doing it is.
+    /// The agent whose lock, claim or intent it is.
     pub holder: Option<String>,
     /// The symbol that is locked.
     pub symbol: Option<String>,
-    /// The grant.
+    /// The number of the lock's grant; absent where it is about no lock.
     pub fence: Option<u64>,
-    /// Until when.
+    /// When the lock or claim of the other agent ends; absent where that is not known.
     pub until: Option<String>,
-    /// The other intent.
+    /// The id of the other agent's intent; absent where it is about no intent.
     pub intent: Option<String>,
 }
 
@@ -88,11 +88,11 @@ pub struct Told {
 pub struct Unlock {
     /// `file:symbol`.
     pub symbol: String,
-    /// Only if it still is this grant.
+    /// Only if the lock is still this grant.
     pub fence: Option<u64>,
-    /// The agent that has it.
+    /// Whether to release another agent's lock, which only the user may do.
     pub force: bool,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -115,20 +115,20 @@ pub struct Whose {
 pub struct Locks {
     /// In the order of their first grants.
     pub locks: Vec<Lock>,
-    /// Who waits for one, longest first.
+    /// The agents that wait for one, longest first.
     pub waiting: Vec<Waiter>,
 }
 
 /// An agent that waits for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Waiter {
-    /// For what.
+    /// The symbol whose lock it waits for.
     pub symbol: String,
-    /// Who.
+    /// The agent that waits.
     pub agent: String,
-    /// Since when.
+    /// When it began to wait.
     pub since: String,
-    /// Until when.
+    /// When it stops waiting, with or without the lock.
     pub until: String,
 }
 
@@ -153,15 +153,15 @@ pub struct Left {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Declare {
-    /// What is to be done.
+    /// The change, in the caller's words; must not be empty.
     pub description: String,
-    /// In which files.
+    /// The paths of the files that the change is about, from the root of the repository.
     pub files: Vec<String>,
     /// In which symbols of them; none for whole files.
     pub symbols: Vec<String>,
     /// When it lapses by itself, in milliseconds.
     pub ttl_ms: Option<u64>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
     /// The grants of locks that were taken for this change.
     pub grants: Vec<u64>,
@@ -170,11 +170,11 @@ pub struct Declare {
 /// Answer to [`Declare`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Declared {
-    /// The intent.
+    /// The caller's new intent.
     pub intent: Intent,
-    /// What it collides with.
+    /// The locks, claims and intents of other agents that the change collides with.
     pub conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     pub more: usize,
 }
 
@@ -182,37 +182,37 @@ pub struct Declared {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckConflicts {
-    /// In which files.
+    /// The paths of the files that the change would be about, from the root of the repository.
     pub files: Vec<String>,
     /// In which symbols of them; none for whole files.
     pub symbols: Vec<String>,
-    /// The work tree.
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
 /// Answer to [`CheckConflicts`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Conflicts {
-    /// What is in the way.
+    /// The locks, claims and intents that the change would collide with.
     pub conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     pub more: usize,
 }
 
 /// An intent. `GET /intents`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
-    /// Its id.
+    /// The id by which `POST /update-intent` names it.
     pub id: String,
-    /// Whose.
+    /// The agent that has announced it.
     pub agent: String,
-    /// What people call that agent.
+    /// The name that people call that agent; absent where it has none.
     pub name: Option<String>,
-    /// What is to be done.
+    /// The change, in that agent's words.
     pub description: String,
-    /// In which files.
+    /// The files that it will change.
     pub files: Vec<IntentFile>,
-    /// In which symbols of them.
+    /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<String>,
     /// `declared`, `active`, `resolved`, `abandoned`.
     pub status: String,
@@ -230,7 +230,7 @@ pub struct Intent {
 /// A file of an intent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IntentFile {
-    /// Its path.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// Where the symbols are in it, as first byte and the byte after the last one.
     pub spans: Vec<(u32, u32)>,
@@ -239,7 +239,7 @@ pub struct IntentFile {
 /// `POST /update-intent`, answered with the intent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UpdateIntent {
-    /// Which.
+    /// The id of the intent.
     pub id: String,
     /// `active`, `resolved`, `abandoned`.
     pub to: String,
@@ -251,30 +251,30 @@ pub struct UpdateIntent {
 pub struct Propose {
     /// `file:symbol`.
     pub symbol: String,
-    /// The work tree.
+    /// The absolute path of the work tree whose file has the signature; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
 /// `POST /answer-contract`, answered with the contract.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerContract {
-    /// Which.
+    /// The id of the contract.
     pub id: String,
-    /// Yes or no.
+    /// Whether the caller accepts the contract; `false` rejects it.
     pub accept: bool,
 }
 
 /// `POST /withdraw-contract`, answered with the contract.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawContract {
-    /// Which.
+    /// The id of the contract; only its proposer may withdraw it.
     pub id: String,
 }
 
 /// `POST /appoint-lead`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppointLead {
-    /// Who is to lead the crew.
+    /// The name of the agent that is to lead the crew.
     pub agent: String,
 }
 
@@ -299,17 +299,17 @@ pub struct Imported {
 /// A contract. `GET /contracts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Contract {
-    /// Its id.
+    /// The id by which `POST /answer-contract` names it.
     pub id: String,
-    /// On what.
+    /// The symbol whose signature it fixes.
     pub symbol: String,
     /// Files to which the symbol was moved; it binds there, too.
     pub also: Vec<String>,
     /// The signature that was agreed on.
     pub signature: String,
-    /// Who offered it.
+    /// The agent that has offered it.
     pub proposer: String,
-    /// Who answered.
+    /// The agent that has accepted or rejected it; absent while it waits for an answer.
     pub responder: Option<String>,
     /// `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
     pub status: String,
@@ -333,7 +333,7 @@ pub struct ContractsQuery {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Paths {
-    /// The files.
+    /// The paths of the files, from the root of the repository.
     pub paths: Vec<String>,
 }
 
@@ -357,7 +357,7 @@ pub struct CheckContracts {
     pub on_disk: Vec<String>,
     /// Files that it would not contain any more.
     pub deleted: Vec<String>,
-    /// The work tree.
+    /// The absolute path of the work tree where the commit would be made; the daemon's own when absent.
     pub worktree: Option<String>,
 }
 
@@ -365,7 +365,7 @@ pub struct CheckContracts {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StagedFile {
-    /// Where.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// What, in Base64.
     pub content: String,
@@ -386,9 +386,9 @@ pub struct Checked {
 /// A contract that a commit would break.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
-    /// Its id.
+    /// The id of the contract.
     pub contract: String,
-    /// On what.
+    /// The symbol whose signature the contract fixes.
     pub symbol: String,
     /// The file that breaks it.
     pub file: String,
@@ -406,7 +406,7 @@ pub struct Violation {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guard {
-    /// What it would write.
+    /// The files that the caller is about to write.
     pub edits: Vec<Edit>,
 }
 
@@ -414,11 +414,11 @@ pub struct Guard {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Edit {
-    /// Which.
+    /// The path of the file, from the root of the repository.
     pub path: String,
     /// What it contains before, in Base64; with `after` or not at all.
     pub before: Option<String>,
-    /// What it contains after.
+    /// The content after the write, in Base64; with `before` or not at all.
     pub after: Option<String>,
     /// Of the file, this symbol alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -429,7 +429,7 @@ pub struct Edit {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guarded {
-    /// As whom the caller was asked about.
+    /// The name of the agent as which the caller was judged.
     pub agent: String,
     /// Locks and claims of others in its way.
     pub blocked: Vec<Blocked>,
@@ -441,21 +441,21 @@ pub struct Guarded {
 /// What another agent has announced to change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NearIntent {
-    /// Whose.
+    /// The agent that has announced the change.
     pub agent: String,
     /// The file, or a symbol of it.
     pub at: String,
-    /// What they will do.
+    /// The change, in that agent's words.
     pub description: String,
 }
 
 /// A lock or a claim of another agent on a place that the caller is about to write.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocked {
-    /// The lock.
+    /// The lock in the way; absent where a claim is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<Lock>,
-    /// The claim.
+    /// The claim in the way; absent where a lock is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
@@ -465,11 +465,11 @@ pub struct Blocked {
 /// A claim on a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// Which.
+    /// The path of the claimed file, from the root of the repository.
     pub file: String,
-    /// Whose.
+    /// The agent that has claimed the file.
     pub holder: String,
-    /// Since when.
+    /// When the holder claimed the file.
     pub since: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,

@@ -11,7 +11,7 @@ pub struct JoinCrew {
     pub tool: String,
     /// `lead`, `specialist`, `worker`; the latter when absent.
     pub role: Option<String>,
-    /// What it can do.
+    /// The caller's abilities, in its own words.
     pub capabilities: Vec<String>,
 }
 
@@ -34,9 +34,9 @@ pub struct LeftCrew {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClaimFile {
-    /// The file.
+    /// The path of the file, from the root of the repository.
     pub path: String,
-    /// For which task.
+    /// The id of the task for which the caller claims it, if any.
     pub task: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct Claimed {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReleaseClaim {
-    /// The file.
+    /// The path of the file, from the root of the repository.
     pub path: String,
 }
 
@@ -64,10 +64,10 @@ pub struct Released {
     pub released: bool,
 }
 
-/// The first of so many.
+/// The first rows of a list, within a bound.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rows<T> {
-    /// The first of them.
+    /// The first rows, in the list's order.
     pub rows: Vec<T>,
     /// How many there are beyond those.
     pub more: usize,
@@ -97,7 +97,7 @@ pub struct AtWork {
 /// One of the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name.
+    /// The name of the agent.
     pub agent: String,
     /// The program that it says it is.
     pub tool: String,
@@ -110,7 +110,7 @@ pub struct Member {
 /// A worker at a delegated task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WorkerAtTask {
-    /// The worker.
+    /// The name of the worker.
     pub agent: String,
     /// The task's id.
     pub task: String,
@@ -119,11 +119,11 @@ pub struct WorkerAtTask {
 /// A file of the crew's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileHeld {
-    /// The file.
+    /// The path of the file, from the root of the repository.
     pub file: String,
     /// `claimed`, `locked`, `conflicted`.
     pub how: String,
-    /// Whose it is, or was.
+    /// The agent that has the file; where it is in conflict, the one that had it.
     pub agent: String,
 }
 
@@ -134,20 +134,20 @@ pub struct Stake {
     pub at: String,
     /// `lock`, `intent`.
     pub kind: String,
-    /// Whose.
+    /// The agent that has the lock or has announced the change.
     pub agent: String,
-    /// The place as its owner wrote it, or what for.
+    /// For a lock, the place as its owner wrote it; for an intent, its purpose.
     pub asked: String,
 }
 
 /// A task for the caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskForMe {
-    /// Its id.
+    /// The id of the task.
     pub id: String,
-    /// What it is called.
+    /// The title that its requester has given it.
     pub title: String,
-    /// Who wants it.
+    /// The agent that has requested it.
     pub by: String,
     /// `queued`, `assigned`, `in_progress`, `review`, `blocked`.
     pub status: String,
@@ -158,13 +158,13 @@ pub struct TaskForMe {
 /// Work that an agent hands over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HandoffForMe {
-    /// Its id.
+    /// The id of the hand-off.
     pub id: String,
-    /// Who does.
+    /// The agent that hands the work over.
     pub from: String,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it.
     pub task: String,
-    /// What was done.
+    /// The work that is done so far, in the words of the agent that hands over.
     pub summary: String,
 }
 
@@ -174,24 +174,24 @@ pub struct HandoffForMe {
 pub struct ClaimsQuery {
     /// Only the caller's own.
     pub mine: bool,
-    /// Only this file.
+    /// Only this file, by its path; every file when absent.
     pub file: Option<String>,
 }
 
 /// A file of the crew's, with what is known of it. `GET /claims`, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeldFile {
-    /// The file.
+    /// The path of the file, from the root of the repository.
     pub file: String,
     /// `claimed`, `locked` by the lead, `conflicted`.
     pub how: String,
-    /// Whose it is, or was.
+    /// The agent that has the file; where it is in conflict, the one that had it.
     pub holder: String,
-    /// Since when.
+    /// When its holder claimed it.
     pub since: Option<String>,
     /// The grant; rises with every one.
     pub fence: u64,
-    /// What for.
+    /// The id of the task that the holder has named for it, if any.
     pub task: Option<String>,
 }
 
@@ -206,29 +206,29 @@ pub struct HandoffsQuery {
 /// Work that is handed over. `GET /handoffs`: those that the caller has made or may answer, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HandedOver {
-    /// Its id.
+    /// The id by which `POST /answer-handoff` names it.
     pub id: String,
     /// Its place in lists; rises.
     pub place: u64,
-    /// Whose work it was.
+    /// The agent that hands the work over.
     pub from: String,
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it.
     pub task: String,
     /// `pending`, `accepted`, `rejected`.
     pub state: String,
-    /// What was done.
+    /// The work that is done so far, in the words of the agent that hands over.
     pub summary: String,
     /// Files that were changed.
     pub files_modified: Vec<String>,
     /// Files that were made.
     pub files_created: Vec<String>,
-    /// What to know.
+    /// What the next agent should know; may be empty.
     pub context: String,
-    /// What is in the way.
+    /// Problems that stand in the way, in the words of the agent that hands over.
     pub blockers: Vec<String>,
-    /// Since when it waits.
+    /// When it was handed over.
     pub at: String,
 }
 
@@ -236,19 +236,19 @@ pub struct HandedOver {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferHandoff {
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     pub to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, as the agent names it; must not be empty.
     pub task: String,
-    /// What was done.
+    /// The work that is done so far; must not be empty.
     pub summary: String,
     /// Files that were changed.
     pub files_modified: Vec<String>,
     /// Files that were made.
     pub files_created: Vec<String>,
-    /// What to know.
+    /// What the next agent should know; may be empty.
     pub context: String,
-    /// What is in the way.
+    /// Problems that stand in the way; may be empty.
     pub blockers: Vec<String>,
 }
 
@@ -256,10 +256,10 @@ pub struct OfferHandoff {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnswerHandoff {
-    /// Which.
+    /// The id of the hand-off.
     pub id: String,
     /// Whether the caller goes on with it.
     pub accept: bool,
-    /// Why not.
+    /// The reason, mostly for a rejection; recorded in the journal with the answer.
     pub reason: Option<String>,
 }

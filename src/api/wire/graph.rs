@@ -19,7 +19,7 @@ pub struct Calls {
     pub symbols: Vec<String>,
     /// Whether all files are known.
     pub complete: bool,
-    /// Why not.
+    /// Why not, a sentence for each cause; empty when `complete`.
     pub missing: Vec<String>,
     /// The `.scip` index that was used besides.
     pub scip: Option<String>,
@@ -31,7 +31,7 @@ pub struct Calls {
 pub struct Graph {
     /// Source files that are known.
     pub files: usize,
-    /// Symbols in them.
+    /// Symbols that are defined in these files.
     pub symbols: usize,
     /// Pairs of caller and callee.
     pub edges: usize,
@@ -41,7 +41,7 @@ pub struct Graph {
     pub bytes: usize,
     /// Whether all files are known.
     pub complete: bool,
-    /// Why not.
+    /// Why not, a sentence for each cause; empty when `complete`.
     pub missing: Vec<String>,
     /// Whether the system tells of changed files.
     pub watching: bool,
@@ -55,7 +55,7 @@ pub struct Graph {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scip {
-    /// What made it.
+    /// The name of the program that made the index, as the index says it.
     pub tool: String,
     /// Files for which it is used.
     pub files: usize,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// `POST /switch-worker`: have a worker of the configuration begin nothing, or begin again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchWorker {
-    /// Its name.
+    /// The name of a worker of the configuration.
     pub worker: String,
     /// Whether it is to take work on.
     pub on: bool,
@@ -14,7 +14,7 @@ pub struct SwitchWorker {
 /// Answer to [`SwitchWorker`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WorkerSwitched {
-    /// Its name.
+    /// The name of the worker, as the request has it.
     pub worker: String,
     /// How it stood before: `on`, `paused` or `off`.
     pub from: String,

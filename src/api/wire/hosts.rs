@@ -1,4 +1,4 @@
-//! Tasks of a host's own agent, and answers of the person at the host, as they travel.
+//! Tasks that a host's own agent has asked for, and answers of the person at the host, as they travel.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct MyTasks {
 // No `Debug`: it holds a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialogKey {
-    /// The user.
+    /// The name of the daemon's user.
     pub user: String,
     /// The agent, or the user.
     pub agent: String,
@@ -41,12 +41,12 @@ pub struct DialogKey {
 /// `POST /host-answer`: the person at the caller's host has answered a dialog. Answered as `POST /answer-approval` is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostAnswer {
-    /// Which approval.
+    /// The number of the approval.
     pub approval: u64,
     /// Yes or no; neither when the dialog was closed.
     #[serde(default)]
     pub grant: Option<bool>,
-    /// Why.
+    /// The person's reason or remark, recorded with the answer.
     #[serde(default)]
     pub note: Option<String>,
     /// Digest of what was shown.

@@ -19,7 +19,7 @@ pub struct SendMessage {
     pub kind: String,
     /// The recipient; absent of a question, which the supervisor gets.
     pub to: Option<String>,
-    /// What it says.
+    /// The text of the message; neither empty nor longer than a bound.
     pub text: String,
     /// Of an answer: to which question.
     pub re: Option<String>,
@@ -28,9 +28,9 @@ pub struct SendMessage {
 /// Answer to [`SendMessage`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sent {
-    /// Its number.
+    /// The number of the message in the log.
     pub number: u64,
-    /// Who gets it.
+    /// The agent that gets the message.
     pub to: String,
     /// Whether no agent has used that inbox yet; the message waits there.
     pub waits: bool,
@@ -53,7 +53,7 @@ pub struct ReadInbox {
 /// Answer to [`ReadInbox`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Inbox {
-    /// Oldest first.
+    /// New entries, oldest first.
     pub entries: Vec<InboxEntry>,
     /// Whether there are more.
     pub more: bool,
@@ -66,7 +66,7 @@ pub struct InboxEntry {
     pub post: Option<u64>,
     /// Its number, if it is a word of the daemon.
     pub mail: Option<u64>,
-    /// When.
+    /// When it was written.
     pub at: String,
     /// Who has written it; `provost` is the daemon itself.
     pub from: String,
@@ -74,7 +74,7 @@ pub struct InboxEntry {
     /// `status`, `verify_now`; of the daemon: `task`, `work`, `approval`, `meeting`,
     /// `lock_wanted`.
     pub kind: String,
-    /// What it says.
+    /// The beginning of the text; the whole text unless `cut`.
     pub text: String,
     /// Whether it says more than is shown.
     pub cut: bool,
@@ -103,11 +103,11 @@ pub struct Work {
 /// A task to be done.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkOrder {
-    /// Its id.
+    /// The id of the task.
     pub task: String,
-    /// What is to be done.
+    /// The task in the asker's words.
     pub goal: String,
-    /// In seconds.
+    /// How long the worker may take, in seconds.
     pub timeout_s: u64,
     /// Files that are watched meanwhile.
     pub watch_patterns: Vec<String>,
@@ -115,7 +115,7 @@ pub struct WorkOrder {
     pub working_dir: Option<String>,
     /// The same as an absolute path.
     pub absolute_working_dir: String,
-    /// Free data.
+    /// Data of the asker's for the worker, of any form.
     pub context: Option<Value>,
     /// The task as its asker wrote it.
     pub raw: Value,
@@ -124,11 +124,11 @@ pub struct WorkOrder {
 /// A task that is not wanted any more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CalledOff {
-    /// Its id.
+    /// The id of the task.
     pub task: String,
     /// `cancelled`, `timeout`.
     pub status: String,
-    /// Why.
+    /// Why the task has ended, in words.
     pub reason: String,
 }
 
@@ -136,7 +136,7 @@ pub struct CalledOff {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PictureQuery {
-    /// Its task.
+    /// The id of the task that took the picture.
     pub task: String,
     /// How wide the small one is at most, in pixels; bounded.
     pub width: u32,
@@ -145,13 +145,13 @@ pub struct PictureQuery {
 /// Answer to [`PictureQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Picture {
-    /// Where it is.
+    /// The absolute path of the picture's file.
     pub path: String,
     /// Its format, as a file extension.
     pub format: String,
-    /// Its size.
+    /// The size of the file, in bytes.
     pub bytes: u64,
-    /// A small one.
+    /// The picture at a smaller size; absent where `why` says the reason.
     pub thumb: Option<Thumb>,
     /// Why there is none.
     pub why: Option<String>,
@@ -162,8 +162,8 @@ pub struct Picture {
 pub struct Thumb {
     /// All of it, in Base64.
     pub png: String,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
 }

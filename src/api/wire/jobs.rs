@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct JobLogQuery {
     /// Which job: `job_`, `exec_` or `task_` and sixteen characters, or these alone.
     pub id: String,
-    /// Where the caller stands, in bytes.
+    /// The position from which to read, in bytes: 0 at first, then `next` of the answer before.
     pub from: u64,
     /// How long to wait for more, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
@@ -19,7 +19,7 @@ pub struct JobLogQuery {
 pub struct JobLog {
     /// For people, without escape sequences.
     pub text: String,
-    /// Where to go on.
+    /// The position at which the next request continues, in bytes.
     pub next: u64,
     /// Whether nothing more will come.
     pub done: bool,

@@ -1,4 +1,4 @@
-//! What was kept of what a task has changed, as its notes say it.
+//! The changes of a task that the daemon has kept, read from the notes of the task.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub struct ChangesKept {
     pub files: Vec<String>,
     /// Whether they can be applied.
     pub can_apply: bool,
-    /// What was left out.
+    /// Files that were not kept, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -27,8 +27,8 @@ impl ChangesKept {
 }
 
 impl Task {
-    /// What was kept of its changes. The newest note that speaks of them says so, which of a task that was taken back is not
-    /// the last.
+    /// The changes that the daemon has kept. The newest note that speaks of them says which; in a task that
+    /// was taken back, other notes follow it.
     pub fn changes_kept(&self) -> ChangesKept {
         let apply = format!("provost apply {}", self.id);
         let said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());

@@ -14,9 +14,9 @@ pub struct AskPermission {
     pub id: String,
     /// The host: `claude`, `codex`.
     pub host: String,
-    /// Its tool.
+    /// The name of the host's tool, as the host calls it.
     pub tool: String,
-    /// What it would be called with.
+    /// The arguments with which the host would call it; bounded.
     pub arguments: Value,
     /// How long the host waits in all, in milliseconds; an answer after that counts for nothing.
     pub patience_ms: u64,

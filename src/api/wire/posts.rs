@@ -1,4 +1,4 @@
-//! Messages between agents as they travel. The messages themselves are in the broker's words.
+//! Messages between agents as they travel. The messages themselves have the form of the broker's protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct PublishPost {
 /// Answer to [`PublishPost`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PostPublished {
-    /// Its number.
+    /// The number of the message in the log; it rises with every message.
     pub seq: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct PostPublished {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PostsQuery {
-    /// Whose inbox; everything when absent.
+    /// The agent whose inbox is read; all messages when absent.
     pub inbox: Option<String>,
     /// After which number; without it, and without an inbox, the newest.
     pub since: Option<u64>,
@@ -32,50 +32,50 @@ pub struct PostsQuery {
 /// Answer to [`PostsQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Posts {
-    /// Oldest first.
+    /// The messages, oldest first, as many as fit into an answer.
     pub posts: Vec<Post>,
-    /// Where the next question goes on.
+    /// The number after which the next request continues.
     pub last_seq: u64,
 }
 
 /// A message at its place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Post {
-    /// Its number.
+    /// The number of the message in the log.
     pub seq: u64,
     /// When it was published.
     pub at: String,
     /// The same in a sentence.
     pub text: String,
-    /// The message.
+    /// The message, as the broker door shows it.
     pub message: Value,
 }
 
 /// The row of an agent: `GET /roster`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RosterRow {
-    /// Who.
+    /// The name of the agent, in the broker's spelling.
     pub agent: String,
-    /// Where they stand.
+    /// The status word that the agent published last.
     pub status: String,
-    /// What they are busy with.
+    /// The present activity, in a word or two; absent where the agent has named none.
     pub phase: Option<String>,
-    /// The program.
+    /// The program that the agent says it is; empty when it has said none.
     pub cli: String,
-    /// Their last word.
+    /// When the agent last published something.
     pub last_seen: String,
 }
 
 /// A question without an answer: `GET /questions`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
-    /// Its number.
+    /// The number of the question in the log of messages.
     pub seq: u64,
-    /// Who asks.
+    /// The agent that asks, in the broker's spelling.
     pub agent: String,
-    /// Its beginning.
+    /// The beginning of the question.
     pub text: String,
-    /// When.
+    /// When the agent asked.
     pub at: String,
 }
 
@@ -84,7 +84,7 @@ pub struct Question {
 pub struct Overlap {
     /// Where: a file, a folder or a pattern.
     pub file: String,
-    /// Who.
+    /// The names of the two agents.
     pub agents: [String; 2],
 }
 

@@ -1,4 +1,4 @@
-//! Tokens as they travel. The token itself does so once.
+//! Tokens as they travel. Only the answer to `POST /mint-token` contains a token itself, once.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MintToken {
-    /// Whose.
+    /// The agent that the token is for; a name of the daemon's or of a person's is refused.
     pub agent: String,
     /// What for: `read`, `join`, `coordinate`, `delegate`, `work`; the first three when absent.
     pub scopes: Option<Vec<String>>,
@@ -20,24 +20,24 @@ pub struct MintToken {
 pub struct Minted {
     /// The token, shown this once.
     pub secret: String,
-    /// What is kept of it.
+    /// The description of the token, which the daemon keeps.
     pub token: Token,
 }
 
 /// A token, without itself. An element of the answer to `GET /tokens`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// What it goes by.
+    /// The id by which `POST /revoke-tokens` names it.
     pub id: String,
-    /// Whose.
+    /// The agent that the token is for.
     pub agent: String,
-    /// What for.
+    /// The rights that it gives, with the words of `MintToken::scopes`.
     pub scopes: Vec<String>,
-    /// Since when.
+    /// When it was made.
     pub minted_at: String,
-    /// By whom.
+    /// The agent or the person that had it made.
     pub minted_by: String,
-    /// Until when.
+    /// When it stops being good.
     pub expires_at: String,
 }
 
@@ -45,8 +45,8 @@ pub struct Token {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RevokeTokens {
-    /// The one.
+    /// The id of the one token to end; not together with `agent`.
     pub id: Option<String>,
-    /// The agent.
+    /// The agent whose tokens all end; not together with `id`.
     pub agent: Option<String>,
 }

@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a worker says that it has used: claims, as they are.
+/// The resources that a worker says it has used. The daemon shows these claims and never relies on them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
-    /// Tokens read.
+    /// Tokens that the model has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_input: Option<u64>,
-    /// Tokens written.
+    /// Tokens that the model has written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_output: Option<u64>,
-    /// Tokens of thinking.
+    /// Tokens that the model has spent on reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_reasoning: Option<u64>,
-    /// Tokens out of the service's cache.
+    /// Tokens read from the cache of the model's service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cache_read: Option<u64>,
-    /// Tokens into it.
+    /// Tokens written to that cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cache_write: Option<u64>,
     /// Money, in US dollars.
@@ -30,7 +30,8 @@ pub struct Used {
 }
 
 impl Used {
-    /// The same in a line, as far as anything is told. The model's name is as its worker has written it.
+    /// The same in a line, as far as the worker has reported it. The model's name is as the
+    /// worker has written it.
     pub fn in_words(&self) -> Option<String> {
         let parts = [
             (self.tokens_input, "tokens in"),

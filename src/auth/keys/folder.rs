@@ -10,18 +10,20 @@ use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use zeroize::Zeroizing;
 
 use super::KeyError;
-use crate::base::limits::KEY_FILE_BYTES_MAX;
+use provost_base::limits::KEY_FILE_BYTES_MAX;
 
 /// Begins the names of files that are being written.
 const UNFINISHED: &str = ".new-";
 
-pub(crate) struct Folder {
+/// A folder of keys that only its owner can open, held open so that no one can exchange it.
+/// A folder of keys that only its owner can open, held open so that no one can exchange it.
+pub struct Folder {
     path: PathBuf,
     fd: OwnedFd,
 }
 
 /// Keeps other processes from changing the folder.
-pub(crate) struct Lock<'a>(&'a Folder);
+pub struct Lock<'a>(&'a Folder);
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
@@ -32,7 +34,7 @@ impl Drop for Lock<'_> {
 
 impl Folder {
     /// Opens the folder, making it (0700) if it is missing.
-    pub(crate) fn open(path: &Path) -> Result<Self, KeyError> {
+    pub fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -46,13 +48,13 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub(crate) fn lock(&self) -> Result<Lock<'_>, KeyError> {
+    pub fn lock(&self) -> Result<Lock<'_>, KeyError> {
         fs::flock(&self.fd, FlockOperation::LockExclusive).map_err(|e| self.io("", e))?;
         Ok(Lock(self))
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.
-    pub(crate) fn sweep(&self) -> Result<(), KeyError> {
+    pub fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.io(name, e))?;
         }
@@ -60,7 +62,7 @@ impl Folder {
     }
 
     /// The names in the folder that are UTF-8; ours are.
-    pub(crate) fn names(&self) -> Result<Vec<String>, KeyError> {
+    pub fn names(&self) -> Result<Vec<String>, KeyError> {
         let entries = fs::Dir::read_from(&self.fd).map_err(|e| self.io("", e))?;
         let mut names = Vec::new();
         for entry in entries {
@@ -71,7 +73,7 @@ impl Folder {
     }
 
     /// A file's bytes, or `None` if there is no such file.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+    pub fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         // Without waiting: a pipe laid here must not hold us up before it is seen for what it is.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
@@ -97,7 +99,7 @@ impl Folder {
     }
 
     /// Puts a file (0600) in its place, whole and on disk, or leaves the old one. Needs the lock.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = format!("{UNFINISHED}{name}");
         // Under the lock, a file of that name is what a killed process left.
         let _left_over = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
@@ -113,7 +115,7 @@ impl Folder {
     }
 
     /// Removes a file; whether there was one. Needs the lock.
-    pub(crate) fn remove(&self, name: &str) -> Result<bool, KeyError> {
+    pub fn remove(&self, name: &str) -> Result<bool, KeyError> {
         match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) => fs::fsync(&self.fd).map(|()| true).map_err(|e| self.io(name, e)),
             Err(rustix::io::Errno::NOENT) => Ok(false),
@@ -132,7 +134,9 @@ impl Folder {
         file.sync_all()
     }
 
-    pub(crate) fn malformed(&self, name: &str, what: String) -> KeyError {
+    /// The error for a file of this folder whose text is not in its form.
+    /// The error for a file of this folder whose text is not in its form.
+    pub fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::KeyError;
-use crate::base::limits::KEY_FILE_BYTES_MAX;
-use crate::system;
+use provost_base::limits::KEY_FILE_BYTES_MAX;
+use provost_system as system;
 
 /// Begins the names of files that are being written.
 const UNFINISHED: &str = ".new-";
 
-/// Whoever has this file locked may change the folder.
+/// The process that has this file locked may change the folder.
 const LOCK: &str = ".lock";
 
 pub(crate) struct Folder {
@@ -22,7 +22,7 @@ pub(crate) struct Folder {
 }
 
 /// Keeps other processes from changing the folder.
-pub(crate) struct Lock(File);
+pub struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use super::number::{Reading, is_integer, push_fraction};
 use super::{BadJson, JSON_DEPTH_MAX};
 
-/// What [`canonical`] found.
+/// The result of [`canonical`].
 pub(super) struct Canonical {
-    /// The canonical text.
+    /// The canonical text of the whole value.
     pub(super) text: String,
     /// Whether some number was not an integer of 64 bits, so that its text depends on the reading.
     pub(super) fractions: bool,
@@ -32,7 +32,7 @@ pub(super) fn canonical(text: &str, reading: Reading, depth_max: usize) -> Resul
 
 /// Appends a string with its quotes, escaped as `serde_json` does: only what JSON demands, hexadecimal in
 /// lower case.
-pub(crate) fn push_text(out: &mut String, text: &str) {
+pub fn push_text(out: &mut String, text: &str) {
     out.push('"');
     let mut plain_from = 0;
     for (i, byte) in text.bytes().enumerate() {

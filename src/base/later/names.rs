@@ -1,7 +1,7 @@
-//! Names of files that programs of the host, or a build, read by themselves, beside settings that run later: by the
-//! name alone.
+//! Names of files that a build server, a build, a package manager or git reads by itself, for the hand-off
+//! report. These are no settings that run later: a worker may change them.
 
-/// What servers run, at the top of a workspace.
+/// Files that build servers run, at the top of a workspace.
 const CI: [&str; 17] = [
     ".appveyor.yml",
     ".azure-pipelines",
@@ -22,7 +22,7 @@ const CI: [&str; 17] = [
     "bitbucket-pipelines.yml",
 ];
 
-/// What builds, tests and package managers run.
+/// Files that builds, tests and package managers run.
 const BUILD: [&str; 71] = [
     ".bazelrc",
     ".npmrc",
@@ -97,10 +97,10 @@ const BUILD: [&str; 71] = [
     "tox.ini",
 ];
 
-/// Directories of the same.
+/// Directories whose files builds and package managers run.
 const BUILD_DIRS: [&str; 3] = [".cargo", ".mvn", "gradle"];
 
-/// Beginnings and ends of names of the same: `vite.config.ts`, `rules.mk`.
+/// Beginnings and ends of names of files that builds run: `vite.config.ts`, `rules.mk`.
 const BUILD_ENDS: [&str; 9] = [
     ".mk",
     ".cmake",
@@ -113,10 +113,10 @@ const BUILD_ENDS: [&str; 9] = [
     ".config.mts",
 ];
 
-/// Ends of hidden names of the same: `.eslintrc.js`.
+/// Ends of hidden names of files that builds run: `.eslintrc.js`.
 const PROGRAM_RC_ENDS: [&str; 4] = ["rc.js", "rc.cjs", "rc.mjs", "rc.ts"];
 
-/// What pins what is fetched.
+/// Lock files, which pin the packages that a build fetches.
 const LOCKS: [&str; 19] = [
     "Cargo.lock",
     "Gemfile.lock",
@@ -142,15 +142,16 @@ const LOCKS: [&str; 19] = [
 /// Files of a work tree that say what git shows of it, and how.
 const HIDING: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
 
-/// What is added to the name of a pipe that a worker has made where a program of the host would wait at it.
+/// The suffix that is added to the name of a pipe which a worker has made where a program of the host
+/// would wait at it.
 pub const PIPE_ASIDE: &str = ".pipe-set-aside-by-provost";
 
-/// Whether it is what servers run, at the top of a workspace.
+/// Whether build servers run the file or folder of this name at the top of a workspace.
 pub fn is_ci(name: &str) -> bool {
     CI.contains(&name)
 }
 
-/// Whether it is what builds, tests and package managers run.
+/// Whether builds, tests and package managers run a file of this name.
 pub fn is_build(name: &str) -> bool {
     BUILD.contains(&name)
         || BUILD_ENDS.iter().any(|end| name.ends_with(end))
@@ -159,17 +160,17 @@ pub fn is_build(name: &str) -> bool {
         || name.starts_with("docker-compose.")
 }
 
-/// Whether it is a folder of the same.
+/// Whether builds and package managers run the files of a folder of this name.
 pub fn is_build_folder(name: &str) -> bool {
     BUILD_DIRS.contains(&name)
 }
 
-/// Whether it pins what is fetched.
+/// Whether a file of this name pins the packages that a build fetches.
 pub fn is_lock(name: &str) -> bool {
     LOCKS.contains(&name) || (name.starts_with("requirements") && name.ends_with(".txt"))
 }
 
-/// Whether it says what git shows of a work tree, and how.
+/// Whether a file of this name says what git shows of a work tree, and how.
 pub fn is_hiding(name: &str) -> bool {
     HIDING.contains(&name)
 }

@@ -1,4 +1,5 @@
-//! The rows. Each names where its tool says that it reads the file; a tool that is not here is not known.
+//! The rows of the table of settings that run later. Each names the page on which its tool says that it reads
+//! the file. Files of tools without a row are not known.
 
 use super::Whose::{Agents, Editors, Hooks, Instructions, Interpreters, Shells, VersionControl};
 use super::{Held, Row, Whose};
@@ -48,7 +49,7 @@ const OPENCODE: &str = "https://opencode.ai/docs/config";
 const OVERCOMMIT: &str = "https://github.com/sds/overcommit#configuration";
 const VIM: &str = "https://vimhelp.org/options.txt.html#'exrc'";
 
-/// All of them.
+/// Every row. `later` looks paths up in them, and `docs/settings-that-run-later.md` prints them.
 pub const ROWS: &[Row] = &[
     kept(Agents, ".agents", "https://agentskills.io/"),
     kept(Agents, ".aider.conf.yml", "https://aider.chat/docs/config/aider_conf.html"),

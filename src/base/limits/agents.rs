@@ -31,7 +31,7 @@ pub const BASE_FILE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of all such contents, on the disk and for the time of one run.
 pub const BASE_BYTES_MAX: u64 = 1 << 30;
 
-/// Artifacts of one run. More is no change that anybody looks through.
+/// Artifacts of one run. No person looks through a larger change.
 pub const ARTIFACTS_MAX: usize = 200;
 
 /// Bytes of the contents of one run's artifacts.
@@ -43,7 +43,7 @@ pub const LEFT_OUT_MAX: usize = 50;
 /// Runs whose artifacts are kept; the oldest go first.
 pub const HARVESTS_KEPT_MAX: usize = 500;
 
-/// For how long they are kept, in days.
+/// How long artifacts are kept, in days.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
 /// What the time between two starts of the machine counts for at most, in seconds, when something that is kept grows old: the
@@ -77,11 +77,11 @@ pub const REVIEW_ISSUES_MAX: usize = 200;
 /// Longest message of one of them, and longest suggestion, in characters.
 pub const REVIEW_TEXT_MAX: usize = 4_000;
 
-/// Lines that an agent is told of what is changed in the workspace; it can ask git itself for more.
+/// Lines about changes in the workspace that an agent's prompt has; the agent can ask git itself for more.
 pub const SURROUNDINGS_LINES_MAX: usize = 200;
 
-/// Bytes of that.
+/// Bytes of these lines together.
 pub const SURROUNDINGS_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of what a check has said last that are shown with its outcome; the job's log has the rest.
+/// Bytes from the end of a check's output that are shown with its outcome; the job's log has the rest.
 pub const CHECK_TOLD_BYTES_MAX: usize = 4 << 10;

@@ -15,7 +15,7 @@ pub const DIFFS_BYTES_MAX: usize = 8 << 20;
 /// How long the diffs of one call may take to be found, in milliseconds; what is found by then is coarser, and right.
 pub const DIFF_MS_MAX: u64 = 3_000;
 
-/// How often a file that keeps changing is looked at anew before an apply gives up on it.
+/// How often an apply reads a file that keeps changing before it gives up on it.
 pub const APPLY_TRIES_MAX: usize = 5;
 
 /// Files that are looked at or written at once, over all calls; each takes a thread meanwhile.
@@ -24,17 +24,19 @@ pub const APPLIERS_MAX: usize = 4;
 /// Applies that can be undone; the oldest give way.
 pub const APPLIES_MAX: usize = 200;
 
-/// What they keep of old contents, in bytes; the oldest give way.
+/// Old contents that all applies together keep, in bytes; the oldest give way.
 pub const APPLIES_BYTES_MAX: u64 = 256 << 20;
 
 /// Longest line of an apply's record, in bytes: paths, digests, and folders that were made on the way.
 pub const APPLY_LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Files that are told of in one command. So many at once, and whoever reads the timeline does not wait for the last.
+/// Applied files that one command reports. With no more at once, a reader of the timeline does not wait
+/// for the last one.
 pub const APPLIED_TOLD_AT_ONCE: usize = 32;
 
-/// Files of which is remembered that an apply wrote them, until the watch has seen them.
+/// Files that are remembered because an apply wrote them, until the watch has seen them.
 pub const APPLIED_REMEMBERED_MAX: usize = 2_000;
 
-/// Bytes of the differences that whoever is asked about an apply is shown. A person reads no more, and mail holds it.
+/// Bytes of the differences that an approver is shown about an apply. A person reads no more,
+/// and mail holds it.
 pub const APPROVAL_DIFF_BYTES_MAX: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! Bounds of the handling of clocks that are set.
+//! Bounds of the engine's clock, for a system's clock that is set ahead or back.
 
 /// One part in so many of the time that has passed by which the log's time may go faster or slower, to come back to the
 /// system's clock. A lease of an hour is then off by 36 s at most; a clock that was set back by an hour is caught up in four days.

@@ -1,6 +1,6 @@
 //! Bounds of locks, intents and contracts. One tree of processes may have a quarter of them, under all its names.
 
-/// Locks held at once. A lock is for a symbol that somebody edits at this moment; there are never many.
+/// Locks held at once. A lock is for a symbol that an agent edits at this moment; there are never many.
 pub const LOCKS_MAX: usize = 20_000;
 
 /// Locks that one agent may hold: so many that no honest one notices.
@@ -12,7 +12,7 @@ pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
 /// Agents that wait for a lock at once.
 pub const WAITERS_MAX: usize = 1_000;
 
-/// Those of them that share a tree of processes.
+/// Of these, so many may share a tree of processes.
 pub const WAITERS_OF_ONE_MAX: usize = WAITERS_MAX / 4;
 
 /// Intents that are declared or active at once.
@@ -33,7 +33,7 @@ pub const INTENT_FILES_MAX: usize = 1_000;
 /// Symbols of one intent.
 pub const INTENT_SYMBOLS_MAX: usize = 10_000;
 
-/// Contracts kept, whatever became of them; the oldest that binds nobody goes first.
+/// Contracts kept, whatever became of them; the oldest that binds no agent goes first.
 pub const CONTRACTS_MAX: usize = 10_000;
 
 /// Contracts that are open at once under all names of one tree of processes.

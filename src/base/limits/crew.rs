@@ -8,7 +8,8 @@ pub const MEMBERS_MAX: usize = AGENTS_MAX;
 /// Of these, so many are the names of one tree of processes.
 pub const MEMBERS_OF_ONE_MAX: usize = MEMBERS_MAX / 4;
 
-/// Files that are remembered because somebody has claimed them once; the one that was free for longest gives way.
+/// Files that are remembered because an agent has claimed them once; the one that was free
+/// for longest gives way.
 pub const CLAIMS_MAX: usize = 20_000;
 
 /// Files that one agent may have claimed at once.
@@ -41,7 +42,8 @@ pub const RECORDS_OF_ONE_BYTES_MAX: usize = RECORDS_BYTES_MAX / 4;
 /// Size of what a note on the timeline says beside its few words, in bytes.
 pub const NOTE_BYTES_MAX: usize = 256 << 10;
 
-/// Rows of a kind in one answer about who works at what. Nobody reads more, and the rest is counted.
+/// Rows of a kind in one answer about who works at what. A longer answer is not read, and
+/// the rest is counted.
 pub const AT_WORK_ROWS_MAX: usize = 200;
 
 /// Entries of the timeline in one answer.
@@ -71,15 +73,15 @@ pub const FOREIGN_ROW_BYTES_MAX: i32 = 1 << 20;
 /// Size of such a database, in bytes. A million events have some 300 MB.
 pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;
 
-/// How long somebody may wait for the next entry of the timeline, in seconds: less than what a proxy or a client's own
-/// patience usually is.
+/// How long a request may wait for the next entry of the timeline, in seconds: less than what a proxy or a
+/// client's own patience usually is.
 pub const TIMELINE_WAIT_S_MAX: u64 = 25;
 
 /// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on the way
 /// takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;
 
-/// Size of a claimed file of which versions are kept, in bytes. Larger ones are generated, or data.
+/// Largest claimed file whose versions are kept, in bytes. Larger ones are generated, or data.
 pub const VERSION_BYTES_MAX: usize = 1 << 20;
 
 /// Versions of claimed files that are kept; the one that was longest not asked for gives way.

@@ -1,4 +1,4 @@
-//! The division of a daemon's descriptors, and its other necessary resources.
+//! How a daemon's descriptors are divided, and which other resources it needs.
 
 /// Descriptors that one connection takes: its socket, and a handle of the process at its other end.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 2;
@@ -10,7 +10,7 @@ pub const DESCRIPTORS_KEPT_MIN: u64 = 256;
 /// The same at most: sixteen workers with all their ways out, and as much again.
 pub const DESCRIPTORS_KEPT_MAX: u64 = 2_048;
 
-/// Threads that a daemon has soon after its start, besides one for each processor.
+/// Threads that a daemon has soon after its start, in addition to one for each processor.
 pub const THREADS_AT_START: usize = 14;
 
 /// Address space that a daemon needs, in bytes: it takes 300 MiB at its start, most of it reserved for threads and never

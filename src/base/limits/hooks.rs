@@ -1,5 +1,6 @@
-//! Bounds of what the hooks of hosts work out of a tool call. A host gives a hook half a minute, and some let the write through when
-//! that has passed, so all of it ends earlier; what is beyond a bound counts as writing everything.
+//! Bounds of the hooks of hosts, which find out the files that a tool call writes. A host gives a hook half a
+//! minute, and some hosts let the write through after that, so a hook ends earlier. A call beyond a bound
+//! counts as one that writes every file.
 
 /// Obstacles that a refusal names; a model reads it, and that costs.
 pub const HOOK_OBSTACLES_NAMED_MAX: usize = 8;
@@ -21,7 +22,7 @@ pub const HOOK_LINKS_MAX: usize = 16;
 /// Brackets within brackets in JSON with comments that are read; the reader takes stack for each. Real files stay under ten.
 pub const JSONC_DEPTH_MAX: usize = 128;
 
-/// What git says of what differs that is read, in bytes; more counts as everything.
+/// Bytes of git's list of differences that are read; a longer list counts as every file.
 pub const HOOK_GIT_BYTES_MAX: usize = 1 << 20;
 
 /// Writes to many files that are compared one by one with what others hold; more count as everything.
@@ -45,10 +46,10 @@ pub const SHELL_LINES_MAX: usize = 500;
 /// Levels of commands within commands that a hook reads. Each level takes stack; real lines have fewer.
 pub const SHELL_DEPTH_MAX: usize = 8;
 
-/// What may be read for one command, in bytes, each as often as it is read. No system takes a line half as long.
+/// Bytes that may be read for one command, each as often as it is read. No system takes a line half as long.
 pub const SHELL_COST_MAX: usize = 8 << 20;
 
-/// What asking another program is taken to cost, in bytes that are read: that takes milliseconds.
+/// The cost of asking another program, counted as bytes that are read: that takes milliseconds.
 pub const SHELL_ASKING_COST: usize = SHELL_COST_MAX / 32;
 
 /// Writes of one command that are told apart: more than one agent holds.
@@ -75,7 +76,8 @@ pub const CODE_PLACES_MAX: usize = 4_000;
 /// Texts that one expression may be; parts that vary multiply.
 pub const CODE_TEXTS_MAX: usize = 512;
 
-/// What is looked at for what names are given, in words and signs, each as often as it is: a second at most.
+/// Words and signs that are examined to find the values of names, each as often as it is examined:
+/// a second at most.
 pub const CODE_WORK_MAX: usize = 1_000_000;
 
 /// Longest text in code that may be a path or a line for a shell, in bytes; no path is longer.
@@ -90,10 +92,11 @@ pub const SCRIPT_PLACES_MAX: usize = 2_000;
 /// Largest file of a project that is read for its scripts, in bytes.
 pub const PROJECT_FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What one script that a command starts may cost of [`SHELL_COST_MAX`]: of scripts that take more, what was found by then counts.
+/// The part of [`SHELL_COST_MAX`] that one script which a command starts may cost: of scripts that take more,
+/// what was found by then counts.
 pub const SHELL_SCRIPT_COST_MAX: usize = SHELL_COST_MAX / 4;
 
-/// What a host may say to a hook, in bytes: a whole file as an argument, and what JSON makes of it.
+/// Input of a host to a hook, in bytes: a whole file as an argument, with its escapes in JSON.
 pub const HOOK_INPUT_BYTES_MAX: usize = 16 << 20;
 
 /// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write to everything.

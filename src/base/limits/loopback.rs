@@ -25,8 +25,9 @@ pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
 /// How long a client may leave an answer unread, in milliseconds.
 pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
 
-/// Connections to one door over loopback HTTP. One more, and the process that has most of them gives way. The accept loop's
-/// own bound is reached by nobody: there is as much room again for those who arrive, and for those who are refused.
+/// Connections to one door over loopback HTTP. One more, and the process that has most of them gives way. No
+/// client reaches the accept loop's own bound: there is as much room again for those who arrive, and for
+/// those who are refused.
 pub const LOOPBACK_CONNECTIONS_MAX: usize = super::CONNECTIONS_MAX - 2 * LOOPBACK_ARRIVING_MAX;
 
 /// Idle connections of one process that are closed at once, beyond the one that has to be, when a door is full: it is
@@ -37,8 +38,9 @@ pub const LOOPBACK_SPARE_MAX: usize = 256;
 /// own that is smaller.
 pub const LOOPBACK_WAITING_MAX: u32 = 1_024;
 
-/// Connections to one door over loopback HTTP of which it is being found out whose they are; further ones wait outside.
-/// A crowd that comes at once would otherwise be let in, and others closed for it, before anybody knows that it is one.
+/// Connections to one door over loopback HTTP whose owner the daemon is looking up; further ones wait to be
+/// accepted. Many connections of one process that come at once would otherwise be let in, and others closed
+/// for them, before the daemon knows that they are one process's.
 pub const LOOPBACK_ARRIVING_MAX: usize = 64;
 
 /// Readers of one door's stream of events: as many as there may be connections, so that it is the process with most of

@@ -12,7 +12,7 @@ pub const MCP_TEXT_BYTES_MAX: usize = 24 << 10;
 /// Finished tasks in one answer.
 pub const MCP_TASKS_MAX: usize = 100;
 
-/// What a caller has asked for, on one page.
+/// Tasks that a caller has asked for, on one page.
 pub const MY_TASKS_MAX: usize = 50;
 
 /// Finished tasks that are looked through for one page of a caller's own; a page may be short, and then says where to go
@@ -22,7 +22,7 @@ pub const MY_TASKS_SCANNED_MAX: usize = 1_000;
 /// How often a host is asked to look at a task, in milliseconds.
 pub const MCP_POLL_MS: u64 = 2_000;
 
-/// Tasks on which one server process keeps an eye for its host, so as to tell it of changes; a host polls besides.
+/// Tasks that one server process watches for its host, to report changes. A host polls as well.
 pub const MCP_WATCHED_MAX: usize = 64;
 
 /// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and what
@@ -38,7 +38,7 @@ pub const MCP_PAGE_BYTES_MAX: usize = 16 << 10;
 /// Rows of one page of a list.
 pub const MCP_PAGE_ROWS_MAX: usize = 100;
 
-/// Rows of a page when nobody says how many.
+/// Rows of a page where the request names no number.
 pub const MCP_PAGE_ROWS: usize = 20;
 
 /// Longest text that an agent writes to another in one message, in bytes: it is shown whole.
@@ -54,10 +54,10 @@ pub const INBOX_PAGE_MAX: usize = 100;
 /// one, since JSON may stand in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
 
-/// An id of a request that is told of a fault in it, in bytes.
+/// Longest id of a request that an answer about a faulty request repeats, in bytes.
 pub const MCP_ID_BYTES_MAX: usize = 256;
 
-/// What is said of why a message is none, in characters: it may quote the message.
+/// The reason why a message is refused, in characters: it may quote the message.
 pub const MCP_WHY_CHARS_MAX: usize = 300;
 
 /// Answers that a host has not read yet, in lines; then it is waited for.
@@ -84,8 +84,8 @@ pub const MCP_COMMENT_EVERY_S: u64 = 15;
 /// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 
-/// What a tool of a host is called with, in bytes, when somebody is asked about it. Nobody reads more, and the host itself
-/// asks then.
+/// Longest arguments of a host's tool, in bytes, about which an approver is asked. A person reads no more;
+/// for longer ones the host itself asks.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
 /// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of all. Agents
@@ -96,7 +96,8 @@ pub const PARKED_OF_ONE_MAX: usize = 64;
 /// The processes above one that are looked at; no real chain is a tenth as long.
 pub const ANCESTORS_MAX: usize = 1_000;
 
-/// Processes of which is known that agents speak from them, before those that have ended are forgotten; each is a few bytes.
+/// Processes that are remembered because an agent has spoken from them. Beyond that, ended ones are
+/// forgotten; each takes a few bytes.
 pub const SPEAKERS_MAX: usize = 10_000;
 
 /// How long a host hears nothing of a call that waits, in milliseconds: some lose patience after twenty seconds.
@@ -105,7 +106,7 @@ pub const MCP_BEAT_MS: u64 = 10_000;
 /// Pages of a worker's output that are passed over before a host is told of new lines.
 pub const MCP_CATCH_UP_PAGES: usize = 256;
 
-/// What an asker says in a form that asks for approval, in characters; about a longer request no form asks.
+/// The request that a form for approval shows, in characters; no form asks about a longer one.
 pub const MCP_FORM_CHARS_MAX: usize = 4_000;
 
 /// How long a dialog at a host can be answered, in milliseconds.
@@ -123,8 +124,8 @@ pub const THUMB_WIDTH_MAX: u32 = 1_280;
 /// A small picture in an answer, in bytes as Base64.
 pub const THUMB_BYTES_MAX: usize = 700 << 10;
 
-/// How often a server process says that its host is still there, in seconds: the crew misses nobody sooner than in a second
-/// by choice, and by default in a minute.
+/// How often a server process says that its host is still there, in seconds: the crew misses a silent member
+/// after a minute by default, and after a second at the shortest.
 pub const MCP_BEAT_EVERY_S: u64 = 20;
 
 /// Places that one piece of work locks.

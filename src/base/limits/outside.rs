@@ -44,5 +44,6 @@ pub const SCRIPTS_READ_MAX: usize = 1_024;
 /// Ends of paths that are held wherever they lie. Every path of a workspace is compared with each; more keep workers out.
 pub const ENDS_HELD_MAX: usize = 128;
 
-/// Files that git's configuration includes under a condition that does not hold, and that are read all the same.
+/// Files that git's configuration includes under a condition that does not hold, and that
+/// the daemon reads nevertheless.
 pub const GIT_INCLUDES_MAX: usize = 64;

@@ -3,14 +3,15 @@
 /// Agents that the broker door knows at once; who was silent for longest goes first.
 pub const POST_AGENTS_MAX: usize = 1_000;
 
-/// Of these, so many are the names of one tree of processes, so that whoever invents names keeps nobody out.
+/// Of these, so many are the names of one tree of processes, so that an agent that invents names keeps
+/// no other agent out.
 pub const POST_AGENTS_OF_ONE_MAX: usize = POST_AGENTS_MAX / 4;
 
 /// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and its rest
 /// compared with nothing.
 pub const POST_FILES_MAX: usize = 1_000;
 
-/// Folders and patterns among these: each is compared with every file that anybody works on.
+/// Folders and patterns among these: each is compared with every file that an agent works on.
 pub const POST_WIDE_MAX: usize = 32;
 
 /// Regions of one file in an intent; with more, all of the file is meant.
@@ -22,7 +23,8 @@ pub const ROSTER_TEXT_MAX: usize = 1_024;
 /// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
 pub const POST_PATTERN_LEN_MAX: usize = 256;
 
-/// Questions at the broker door that nobody has answered; of those who have most of them, the oldest goes first.
+/// Questions at the broker door that wait for an answer; the oldest of the agent that has most
+/// of them goes first.
 pub const QUESTIONS_MAX: usize = 1_000;
 
 /// How much of a question is shown, in bytes. Its message has all of it.

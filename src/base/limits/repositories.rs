@@ -17,8 +17,9 @@ pub const FOLDERS_HEARD_PART: usize = 64;
 /// News of such folders that are looked at in a tenth of a second; those beyond wait for the next one.
 pub const NEWS_PER_TICK_MAX: usize = 512;
 
-/// Folders in each other of which git is asked whether it knows anything in them, to name one that a worker has left.
+/// Nested folders about which git is asked whether it tracks a file in them, to name one that
+/// a worker has left.
 pub const TRACKED_LEVELS_MAX: usize = 16;
 
-/// Repositories in each other that a worker has made, each of which is found when the one around it is out of force.
+/// Nested repositories that a worker has made. Each is found when the one around it is out of force.
 pub const REPOSITORY_LAYERS_MAX: usize = 16;

@@ -3,7 +3,7 @@
 /// Workflows of a configuration; a person must be able to choose among them.
 pub const WORKFLOWS_MAX: usize = 100;
 
-/// Files of workflows in one folder, each of which a person has to read before it counts.
+/// Files of workflows in one folder. A person has to read each before it counts.
 pub const WORKFLOW_FILES_MAX: usize = 64;
 
 /// Steps of one workflow: each is a job, and has a row in an editor's window.
@@ -15,7 +15,7 @@ pub const WORKFLOW_ROUNDS_MAX: u32 = 20;
 /// Rounds where a workflow says nothing.
 pub const WORKFLOW_ROUNDS: u32 = 5;
 
-/// What the next step is told of an answer or of a check's output, in bytes: the end of it.
+/// Bytes from the end of an answer, or of a check's output, that the next step gets.
 pub const WORKFLOW_TOLD_BYTES_MAX: usize = 64 << 10;
 
 /// Longest name of a workflow's domain, of a workflow in it, and of a step, in bytes.

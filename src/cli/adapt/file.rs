@@ -14,11 +14,11 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::host::Host;
 use super::section::{self, Damage, Rest};
-use crate::base::Digest;
-use crate::base::limits::HOST_FILE_BYTES_MAX;
-use crate::cli::cli_error::USAGE;
-use crate::cli::{CliError, RepoContext};
-use crate::system;
+use crate::cli_error::USAGE;
+use crate::{CliError, RepoContext};
+use provost_base::Digest;
+use provost_base::limits::HOST_FILE_BYTES_MAX;
+use provost_system as system;
 
 /// A file that was written less than this ago may be about to be written on: editors empty a file first.
 const QUIET_FOR: Duration = Duration::from_millis(150);

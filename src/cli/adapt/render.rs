@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::api::wire;
+use provost_api::wire;
 
 /// Rows of a kind that are shown; who has to read them has other things to do.
 const ROWS_MAX: usize = 40;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use clap::ValueEnum as _;
 
 use super::host::Host;
-use crate::base::Digest;
+use provost_base::Digest;
 
 /// Why the section cannot be told from the text around it. Lines are counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::changes::ask;
-use crate::api::wire;
-use crate::cli::{CliError, RepoContext};
-use crate::client::{Client, ClientError};
+use crate::{CliError, RepoContext};
+use provost_api::wire;
+use provost_client::{Client, ClientError};
 
 /// git-paw's marker in a git folder.
 const MARKER: &str = "paw-agent-id";
@@ -89,19 +89,15 @@ const TREES_MAX: usize = 500;
 
 /// Whose work a commit is told as, as the hook that tells of it has it.
 #[derive(Default)]
-pub(in crate::cli) struct Tellers {
+pub(crate) struct Tellers {
     /// The branch of the work tree in which commits are told as the agent's that is asked about.
-    pub(in crate::cli) own: Option<String>,
+    pub(crate) own: Option<String>,
     /// Whom a commit in this work tree is told as, if it is told.
-    pub(in crate::cli) here: Option<String>,
+    pub(crate) here: Option<String>,
 }
 
 /// Whom commits are told as: those of an agent, and those of the work tree where one is.
-pub(in crate::cli) async fn tellers(
-    here: &RepoContext,
-    client: &Client,
-    agent: &str,
-) -> Result<Tellers, CliError> {
+pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) -> Result<Tellers, CliError> {
     let mut found = Tellers::default();
     let Ok(said) = ask(&["worktree", "list", "--porcelain"]).await else { return Ok(found) };
     let text = String::from_utf8_lossy(&said);
@@ -111,13 +107,13 @@ pub(in crate::cli) async fn tellers(
         let Some(branch) = member("branch refs/heads/") else { continue };
         let named = Marker::read_in(path).await.and_then(|it| it.agent);
         let is_named = named.is_some();
-        let Some(teller) = named.or_else(|| crate::cli::broker::dashed(branch)) else { continue };
-        let own = crate::cli::broker::dashed(&teller).as_deref() == Some(agent);
+        let Some(teller) = named.or_else(|| crate::broker::dashed(branch)) else { continue };
+        let own = crate::broker::dashed(&teller).as_deref() == Some(agent);
         if own {
             found.own = Some(branch.to_owned());
         }
-        let is_here = crate::system::real_path(path.as_ref())
-            .is_ok_and(|it| crate::system::real_path(&here.places.worktree).is_ok_and(|here| here == it));
+        let is_here = provost_system::real_path(path.as_ref())
+            .is_ok_and(|it| provost_system::real_path(&here.places.worktree).is_ok_and(|here| here == it));
         // In the first one, only agents that are known are told of; this one makes itself known to begin with.
         if is_here && (is_named || at > 0 || own || is_known(client, &teller).await?) {
             found.here = Some(teller);
@@ -134,7 +130,7 @@ pub(super) async fn tell_commit(here: &RepoContext, client: &Client) -> Result<(
     let named = marker.as_ref().and_then(|it| it.agent.clone());
     let linked = here.places.worktree != here.places.root;
     // A branch of which no name is left is no agent's.
-    let Some(agent) = named.clone().or_else(|| crate::cli::broker::dashed(&branch)) else { return Ok(()) };
+    let Some(agent) = named.clone().or_else(|| crate::broker::dashed(&branch)) else { return Ok(()) };
     if named.is_none() && !linked && !is_known(client, &agent).await? {
         return Ok(());
     }

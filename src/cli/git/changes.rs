@@ -5,9 +5,9 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::base::RepoPath;
-use crate::base::limits::SOURCE_BYTES_MAX;
-use crate::cli::CliError;
+use crate::CliError;
+use provost_base::RepoPath;
+use provost_base::limits::SOURCE_BYTES_MAX;
 
 /// A file that changes. Paths that nobody can name to us, and so nobody has a lock or contract on, are `None`.
 #[derive(Clone, Debug)]

@@ -8,16 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::changes::{Blobs, Change, changes};
 use super::merge::Merge;
-use crate::api::wire;
-use crate::base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
-use crate::cli::{CliError, RepoContext, out};
-use crate::client::Client;
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
+use provost_client::Client;
 
 /// Bytes of paths asked about at once; their spelling takes at most as much again.
 const PATHS_AT_ONCE_BYTES: usize = FRAME_LEN_MAX / 4;
 
 /// Asks the daemon.
-pub(in crate::cli) struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     here: &'a RepoContext,
     client: Client,
 }
@@ -30,17 +30,17 @@ struct Concerned {
 }
 
 impl<'a> Checker<'a> {
-    pub(in crate::cli) fn new(here: &'a RepoContext, client: Client) -> Self {
+    pub(crate) fn new(here: &'a RepoContext, client: Client) -> Self {
         Self { here, client }
     }
 
     /// What is staged, held against contracts.
-    pub(in crate::cli) async fn staged(&self) -> Result<wire::Checked, CliError> {
+    pub(crate) async fn staged(&self) -> Result<wire::Checked, CliError> {
         Ok(self.look_at(&["--cached"], false).await?.0)
     }
 
     /// Files as they are on disk, held against contracts.
-    pub(in crate::cli) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, CliError> {
+    pub(crate) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, CliError> {
         let mut asked = Contracts::default();
         for file in files {
             let (path, at) = (self.here.path(file)?, self.here.cwd.join(file));
@@ -287,7 +287,7 @@ impl Contracts {
 }
 
 /// Violations on standard error, as wit's hook tells them.
-pub(in crate::cli) fn say_violations(all: &[wire::Violation]) {
+pub(crate) fn say_violations(all: &[wire::Violation]) {
     for it in all {
         let place = format!("{}, between {}, in {}", it.contract, it.between.join(" and "), it.file);
         out::note(format!("Contract violation: {}", out::one_line(&it.symbol, 800)));

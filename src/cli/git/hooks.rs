@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::Unchecked;
+use provost_config::Unchecked;
 
 /// What a hook that was there before is called now, behind its name.
 pub(super) const BEFORE: &str = ".before-provost";

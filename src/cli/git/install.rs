@@ -8,13 +8,13 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::hooks::{BEFORE, HOOKS, Hook, is_ours};
-use crate::cli::cli_error::DONE;
-use crate::cli::{CliError, RepoContext, out};
-use crate::system::{make_executable, real_path};
+use crate::cli_error::DONE;
+use crate::{CliError, RepoContext, out};
+use provost_system::{make_executable, real_path};
 
 /// A hook, as it is.
 #[derive(Serialize)]
-pub(in crate::cli) struct Standing {
+pub(crate) struct Standing {
     hook: &'static str,
     path: String,
     /// `installed`, `outdated`, `missing`, `other`.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Standing {
 
 impl Standing {
     /// Whether it tells others of commits.
-    pub(in crate::cli) fn tells_commits(&self) -> bool {
+    pub(crate) fn tells_commits(&self) -> bool {
         self.hook == "post-commit" && matches!(self.state, "installed" | "outdated")
     }
 }
@@ -80,7 +80,7 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-pub(in crate::cli) fn install(here: &RepoContext, shared: bool) -> Result<u8, CliError> {
+pub(crate) fn install(here: &RepoContext, shared: bool) -> Result<u8, CliError> {
     let folder = folder(here)?;
     if !shared && !is_own(here, &folder) {
         return Err(CliError::refusal("core.hooksPath leads out of this repository")
@@ -135,7 +135,7 @@ fn put(path: &Path, script: &str) -> Result<(), CliError> {
     })
 }
 
-pub(in crate::cli) fn uninstall(here: &RepoContext) -> Result<u8, CliError> {
+pub(crate) fn uninstall(here: &RepoContext) -> Result<u8, CliError> {
     let folder = folder(here)?;
     for hook in HOOKS {
         let path = folder.join(hook.name);
@@ -168,7 +168,7 @@ fn standing(folder: &Path, hook: Hook, script: &str) -> Standing {
 }
 
 /// All of them, as they are.
-pub(in crate::cli) fn standings(here: &RepoContext) -> Result<Vec<Standing>, CliError> {
+pub(crate) fn standings(here: &RepoContext) -> Result<Vec<Standing>, CliError> {
     let folder = folder(here)?;
     let when_unchecked = here.config(None)?.config.git.when_unchecked;
     let program = program()?;
@@ -176,7 +176,7 @@ pub(in crate::cli) fn standings(here: &RepoContext) -> Result<Vec<Standing>, Cli
     Ok(HOOKS.iter().map(one).collect())
 }
 
-pub(in crate::cli) fn status(here: &RepoContext) -> Result<u8, CliError> {
+pub(crate) fn status(here: &RepoContext) -> Result<u8, CliError> {
     let (folder, all) = (folder(here)?, standings(here)?);
     if here.json {
         return out::json(&all).map(|()| DONE);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::changes::{Change, ask, broken, changes};
-use crate::cli::CliError;
+use crate::CliError;
 
 /// Paths asked about at once; a command line takes many times as much.
 const PATHS_AT_ONCE: usize = 200;

@@ -10,14 +10,14 @@ use clap::{Args, Subcommand};
 use super::agent::{self, Marker};
 use super::changes::{ask, changes};
 use super::checker::{Checker, say_violations};
-use crate::api::wire;
-use crate::cli::cli_error::{DONE, FAILED};
-use crate::cli::guard::held;
-use crate::cli::identity::IdentityArgs;
-use crate::cli::repo_context::wait_for;
-use crate::cli::{CliError, RepoContext, out};
-use crate::client::{Client, ClientError};
-use crate::config::{Enforce, GitSettings, Unchecked};
+use crate::cli_error::{DONE, FAILED};
+use crate::guard::held;
+use crate::identity::IdentityArgs;
+use crate::repo_context::wait_for;
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_client::{Client, ClientError};
+use provost_config::{Enforce, GitSettings, Unchecked};
 
 /// Refs of a push that are checked; a push of more is a mirror, and the hook says that it is unchecked.
 const REFS_MAX: usize = 1_000;
@@ -27,7 +27,7 @@ const REMOTE_REFS: &str = "--count=500";
 
 /// `provost git run`.
 #[derive(Subcommand, Debug)]
-pub(in crate::cli) enum Run {
+pub(crate) enum Run {
     /// Check staged changes against contracts and locks
     PreCommit,
     /// Add trailers that name the intents of the commit
@@ -40,7 +40,7 @@ pub(in crate::cli) enum Run {
 
 /// The arguments that git gives `prepare-commit-msg`.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Message {
+pub(crate) struct Message {
     file: PathBuf,
     /// The source of the message
     source: Option<String>,
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Message {
 
 /// The arguments that git gives `pre-push`.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Push {
+pub(crate) struct Push {
     /// The remote's name
     remote: String,
     /// The remote's address
@@ -91,7 +91,7 @@ impl Settings {
 
 /// A daemon outlives the hook, and must not inherit git's variables for hooks.
 async fn start() -> Result<(), CliError> {
-    let mut up = tokio::process::Command::new(crate::system::this_program());
+    let mut up = tokio::process::Command::new(provost_system::this_program());
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         up.env_remove(name);
@@ -107,7 +107,7 @@ async fn start() -> Result<(), CliError> {
     }
 }
 
-pub(in crate::cli) fn run(asked: &Run) -> Result<u8, CliError> {
+pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     let here = match RepoContext::find(false) {
         Ok(here) => here,
         // Without a home there is no daemon, and nobody has set anything.

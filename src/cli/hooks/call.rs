@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::patch::{self, Change};
 use super::shell::{self, Written};
 use super::wide::{Wide, bounded};
-use crate::base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
-use crate::cli::RepoContext;
+use crate::RepoContext;
+use provost_base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 
 /// What a host tells a hook.
 pub(super) struct Told(Value);
@@ -340,7 +340,7 @@ pub(super) fn real(path: &Path) -> Option<PathBuf> {
     }
     let mut rest: Vec<std::ffi::OsString> = Vec::new();
     loop {
-        if let Ok(real) = crate::system::real_path(&there) {
+        if let Ok(real) = provost_system::real_path(&there) {
             return Some(rest.iter().rev().fold(real, |path, name| path.join(name)));
         }
         rest.push(there.file_name()?.to_owned());

@@ -11,10 +11,10 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::base::Digest;
-use crate::base::limits::HOST_FILE_BYTES_MAX;
-use crate::cli::{CliError, RepoContext};
-use crate::system;
+use crate::{CliError, RepoContext};
+use provost_base::Digest;
+use provost_base::limits::HOST_FILE_BYTES_MAX;
+use provost_system as system;
 
 /// Where a host's file is.
 pub(super) struct HostFile {

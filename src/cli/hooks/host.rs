@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// A host that calls hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::cli) enum Host {
+pub(crate) enum Host {
     /// Claude Code
     Claude,
     /// Codex
@@ -18,7 +18,7 @@ pub(in crate::cli) enum Host {
 
 /// What a hook is called for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::cli) enum Event {
+pub(crate) enum Event {
     /// A tool is about to be used
     PreToolUse,
     /// A person is about to be asked whether a tool may be used
@@ -63,7 +63,7 @@ const MCP_TOOLS: &str = "mcp__.*(write|edit|create|delete|remove|move|rename|rep
 
 impl Host {
     /// The word on the command line, and in names of agents.
-    pub(in crate::cli) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Host::Claude => "claude",
             Host::Codex => "codex",

@@ -12,8 +12,8 @@ use super::file::HostFile;
 use super::host::{Host, Wish};
 use super::json::{self, Tree};
 use super::{rule, trust};
-use crate::cli::cli_error::DONE;
-use crate::cli::{CliError, RepoContext, out};
+use crate::cli_error::DONE;
+use crate::{CliError, RepoContext, out};
 
 /// A file of a host, as it is.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::{Range, Ranged as _};
 
-use crate::base::jsonc;
+use provost_base::jsonc;
 
 /// Indentation where the file shows none of its own.
 const INDENT: &str = "  ";

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::file::HostFile;
 use super::install::Standing;
 use super::trust;
-use crate::cli::{CliError, RepoContext};
+use crate::{CliError, RepoContext};
 
 /// The setting, and what it says about asking: not at all.
 const KEY: &str = "default_tools_approval_mode";

@@ -19,21 +19,21 @@ use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
 use super::shown::Shown;
 use super::wide::{Known, Wide};
-use crate::api::wire;
-use crate::base::limits::{
+use crate::args::duration;
+use crate::cli_error::{DONE, USAGE};
+use crate::guard::held;
+use crate::identity::IdentityArgs;
+use crate::repo_context::wait_for;
+use crate::session::{self, Session};
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::limits::{
     HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_OBSTACLES_NAMED_MAX, HOOK_STACK_BYTES,
     HOOK_WORK_MS_MAX,
 };
-use crate::base::{AgentId, Ttl};
-use crate::cli::args::duration;
-use crate::cli::cli_error::{DONE, USAGE};
-use crate::cli::guard::held;
-use crate::cli::identity::IdentityArgs;
-use crate::cli::repo_context::wait_for;
-use crate::cli::session::{self, Session};
-use crate::cli::{CliError, RepoContext, out};
-use crate::client::{Client, ClientError};
-use crate::config::env::Environment;
+use provost_base::{AgentId, Ttl};
+use provost_client::{Client, ClientError};
+use provost_config::env::Environment;
 
 /// What hosts take for a no whose reason is on standard error.
 const REFUSED: u8 = USAGE;
@@ -53,7 +53,7 @@ const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has an
 
 /// `provost hook run`.
 #[derive(Args, Clone, Debug)]
-pub(in crate::cli) struct Run {
+pub(crate) struct Run {
     /// The host that calls the hook
     host: Host,
     /// The event that the host reports
@@ -75,7 +75,7 @@ enum Checked {
     Held(String),
 }
 
-pub(in crate::cli) fn run(asked: &Run) -> Result<u8, CliError> {
+pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     // A worker's own confinement says what it writes, and there is no daemon to ask in a jail.
     if std::env::var_os("DEVIT_TASK_ID").is_some() && std::env::var_os("DEVIT_WORKSPACE").is_some() {
         return Ok(DONE);
@@ -137,7 +137,7 @@ fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<AgentId, CliErr
     }
     // Cursor calls Claude Code's hooks as well.
     let host = if std::env::var_os("CURSOR_VERSION").is_some() { Host::Cursor } else { asked.host };
-    let process = crate::system::parent_process();
+    let process = provost_system::parent_process();
     let session = told.session().map(|id| Session { host: host.word(), id, process });
     // Codex says with every call over MCP which session it is of, and one process of it may have several.
     let named = match (host, session) {
@@ -159,7 +159,7 @@ fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<AgentId, CliErr
 async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
     if matches!(client.about().await, Err(ClientError::NotRunning(_))) && here.environment.auto_start {
-        let mut up = tokio::process::Command::new(crate::system::this_program());
+        let mut up = tokio::process::Command::new(provost_system::this_program());
         up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
         up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // How that went shows when it is asked.
@@ -239,7 +239,7 @@ async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> 
 
 /// Those of them that a write to many files would write.
 fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instant) -> Vec<wire::Edit> {
-    let top = crate::system::real_path(top).unwrap_or_else(|_| top.to_owned());
+    let top = provost_system::real_path(top).unwrap_or_else(|_| top.to_owned());
     let held = Known::all(&top, held.iter().map(String::as_str));
     let written: BTreeSet<&str> = wide.iter().flat_map(|it| it.among(&top, &held, until)).collect();
     written.into_iter().map(|path| wire::Edit { path: path.into(), ..wire::Edit::default() }).collect()

@@ -27,9 +27,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::wide::Between;
-use crate::base::limits::{SHELL_FUNCTIONS_MAX, SHELL_PLACES_MAX};
 use code::Language;
 use found::Found;
+use provost_base::limits::{SHELL_FUNCTIONS_MAX, SHELL_PLACES_MAX};
 use values::Values;
 use words::{Part, Word};
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::limits::HOOK_SHOWN_FILES_MAX;
-use crate::base::{AgentId, Digest};
-use crate::config::Places;
-use crate::system;
+use provost_base::limits::HOOK_SHOWN_FILES_MAX;
+use provost_base::{AgentId, Digest};
+use provost_config::Places;
+use provost_system as system;
 
 /// How often is looked whether it is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::host::Host;
-use crate::base::limits::HOST_FILE_BYTES_MAX;
-use crate::base::{Digest, Json};
-use crate::cli::RepoContext;
+use crate::RepoContext;
+use provost_base::limits::HOST_FILE_BYTES_MAX;
+use provost_base::{Digest, Json};
 
 /// Time that it gives a hook which names none, in seconds.
 const TIMEOUT_S: u64 = 600;

@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::call::real;
-use crate::base::WatchPatterns;
-use crate::base::limits::{HOOK_CHANGED_MAX, HOOK_GIT_BYTES_MAX, HOOK_WIDE_MAX};
+use provost_base::WatchPatterns;
+use provost_base::limits::{HOOK_CHANGED_MAX, HOOK_GIT_BYTES_MAX, HOOK_WIDE_MAX};
 
 /// A write to many files.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

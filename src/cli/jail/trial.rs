@@ -11,8 +11,8 @@ use super::super::cli_error::{INTERRUPTED, PIPE_CLOSED};
 use super::super::repo_context::wait_for;
 use super::super::{CliError, Rehearsal, RepoContext, out};
 use super::{InTier, Words, question, refused};
-use crate::base::{AgentId, Ttl};
-use crate::jail::{
+use provost_base::{AgentId, Ttl};
+use provost_jail::{
     Chunk, Exit, ExitReason, Handed, Limits, LiveOutput, Plan, Running, Space, Stream, Supervisor, Tier,
     become_subreaper, harden_daemon, launch_with, size,
 };
@@ -28,7 +28,7 @@ const SIGNALLED: i32 = 128;
 
 /// `provost jail try`.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Try {
+pub(crate) struct Try {
     /// The worker whose jail the command runs in
     #[arg(long, default_value = "shell")]
     worker: AgentId,
@@ -70,7 +70,7 @@ pub(super) fn run(here: &RepoContext, asked: Try, rehearse: &Rehearsal) -> Resul
 
 /// What starts the command inside: it is looked for there, and a script of the workspace can be one.
 fn words(command: Vec<String>) -> Words {
-    let (program, before) = crate::system::shell();
+    let (program, before) = provost_system::shell();
     let before = before.iter().map(|word| (*word).to_owned());
     let args = if cfg!(windows) {
         // This shell takes one text.

@@ -1,10 +1,10 @@
 //! `provost log JOB`: what a job's workers have said.
 
-use crate::api::wire;
-use crate::cli::cli_error::{DONE, INTERRUPTED};
-use crate::cli::repo_context::wait_for;
-use crate::cli::{CliError, RepoContext, out};
-use crate::client::Client;
+use crate::cli_error::{DONE, INTERRUPTED};
+use crate::repo_context::wait_for;
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_client::Client;
 
 /// How long one question waits for more, in milliseconds.
 const WAIT_MS: u64 = 20_000;

@@ -1,12 +1,12 @@
-//! What agents are told of the workspace before they begin: how git says that it stands.
+//! Describes the workspace for agents before they begin, as `git status` does.
 
-use crate::agents::Surroundings;
-use crate::config::Places;
+use provost_agents::Surroundings;
+use provost_config::Places;
 
 /// For the daemon's own checkout.
 #[cfg(unix)]
 pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
-    use crate::base::limits::SURROUNDINGS_LINES_MAX;
+    use provost_base::limits::SURROUNDINGS_LINES_MAX;
     let places = places.clone();
     Surroundings::new(move || {
         let is_repository = places.root.join(".git").exists();
@@ -18,7 +18,7 @@ pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
     })
 }
 
-/// Nobody asks git there so that it starts nothing.
+/// On these systems the daemon does not ask git, since it cannot keep git from starting programs.
 #[cfg(not(unix))]
 pub(in crate::daemon) fn surroundings(_places: &Places) -> Surroundings {
     Surroundings::default()

@@ -1,10 +1,10 @@
-//! Workflows, from the configuration's words to what doors speak of.
+//! Translates the configuration's workflows into those that doors list and agents run.
 
 use std::collections::BTreeMap;
 
-use crate::agents::{Pattern, Step, Workflow};
-use crate::config::{self, Config};
-use crate::domain::PhaseName;
+use provost_agents::{Pattern, Step, Workflow};
+use provost_config::{self as config, Config};
+use provost_domain::PhaseName;
 
 /// Those that can be run.
 pub(super) fn usable(config: &Config) -> Vec<Workflow> {

@@ -17,15 +17,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::PostSeq;
-use crate::base::limits::POLL_BYTES_MAX;
-use crate::config::{Config, KeepLog, LogFormat};
 use crate::daemon::Daemon;
-use crate::domain::EventKind;
-use crate::domain::view::Inboxes;
-use crate::jail::PLACEHOLDER_MTIME;
-use crate::protocols::broker::{entry, log_line};
-use crate::service::{Letter, Letters, Provost};
+use provost_base::PostSeq;
+use provost_base::limits::POLL_BYTES_MAX;
+use provost_config::{Config, KeepLog, LogFormat};
+use provost_domain::EventKind;
+use provost_domain::view::Inboxes;
+use provost_jail::PLACEHOLDER_MTIME;
+use provost_protocols::broker::{entry, log_line};
+use provost_service::{Letter, Letters, Provost};
 
 const FOLDER: &str = ".git-paw";
 const FILE: &str = "broker.log";
@@ -39,7 +39,7 @@ const GATHERED_FOR: Duration = Duration::from_millis(20);
 /// How much of the file's end is read to find its last line: a little first, and at last as long as the longest can be.
 const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
 
-/// What keeps the file.
+/// Follows the journal, and writes the file.
 struct BrokerLog {
     provost: Provost,
     top: PathBuf,
@@ -57,7 +57,8 @@ struct Opened {
     last: Option<PostSeq>,
 }
 
-/// By what a file is known that nobody else has written to: device, inode and length; and the number of its last message.
+/// Recognises a file to which no other program has written, by device, inode and length; with the
+/// number of its last message.
 #[derive(Clone, Copy)]
 struct Left {
     file: (u64, u64, u64),
@@ -118,7 +119,7 @@ impl BrokerLog {
                     Err(RecvError::Closed) => return,
                 },
                 () = write => false,
-                // Nothing is looked for while the file is there and nobody says anything.
+                // Once the file is there, only events cause a look at it.
                 _ = look.tick(), if !settled => false,
             };
             first = None;
@@ -146,7 +147,8 @@ impl BrokerLog {
         }
     }
 
-    /// Writes what is not in the file yet; begins it anew if that is wanted. Answers whether there is a file.
+    /// Writes what is not in the file yet; begins the file again if that is wanted. Returns
+    /// whether there is a file.
     async fn catch_up(&mut self, begin: bool) -> Result<bool> {
         let (_, from) = self.provost.view(Inboxes).await?;
         let (top, keep, left) = (self.top.clone(), self.keep, self.left.take());

@@ -1,8 +1,9 @@
-//! A look at one work tree: which files are changed there, as git says it, and in which folders more could change.
+//! Looks at one work tree: finds the files that are changed there, as git says it, and the folders in
+//! which more could change.
 //!
-//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it finds: the
-//! folder in which it keeps its things is named to it, so that no pointer in the work tree leads it to another one, and
-//! the filters that are configured there are switched off.
+//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it
+//! finds. The call names the folder of the repository, so that no pointer in the work tree leads git to
+//! another one, and switches off the filters that are configured there.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,18 +15,18 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::base::limits::{
+use crate::daemon::ears::{Covered, Ears};
+use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
     WATCH_FOLDERS_MAX,
 };
-use crate::config::WorkTree;
-use crate::daemon::ears::{Covered, Ears};
-use crate::system;
+use provost_config::WorkTree;
+use provost_system as system;
 
 /// How often in a row a work tree is looked at in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;
 
-/// What there is to be seen.
+/// The state of a work tree at one look.
 pub(super) struct Looked {
     /// Files that are changed, untracked ones one by one; by their names and sorted.
     pub(super) files: Vec<String>,
@@ -178,7 +179,7 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     let status = child.wait().map_err(|err| err.to_string())?;
     let answer = answer.map_err(|err| err.to_string())?.map_err(|err| err.to_string())?;
     let whole = (answer.len() as u64) < GIT_ANSWER_BYTES_MAX;
-    // Cut off at the bound, git is told that nobody reads on.
+    // When the answer is cut off at the bound, git fails because its pipe has no reader; that is no error.
     if whole && !status.success() {
         return Err(format!("git ended with {status}"));
     }

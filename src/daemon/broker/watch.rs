@@ -1,10 +1,12 @@
-//! Files that agents change, seen in their work trees, whatever they say about it.
+//! Watches the work trees of agents, and publishes the files that change there, whatever
+//! the agents say about it.
 //!
 //! ```text
 //!   the system tells of a change --> [due] --a moment later--> [looked at] --> told in the agent's name, if it is news
 //! ```
-//! Every work tree whose branch is a known agent's is looked at, and every one that `/watch` names, when something has
-//! happened there and not otherwise. Only where the system does not tell, they are looked at now and then.
+//! The daemon looks at every work tree whose branch is a known agent's, and at every one that
+//! `/watch` names, when something has happened there. It looks at regular times only where the system
+//! does not report changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,16 +19,16 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{branch, look};
-use crate::auth::role;
-use crate::base::AgentId;
-use crate::base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
-use crate::config::{Places, WorkTree};
 use crate::daemon::ears::{Covered, Ears};
-use crate::domain::command::Publish;
-use crate::domain::post::{Post, Source, slug, slug_of_branch};
-use crate::domain::view::SeenFiles;
-use crate::service::Provost;
 use look::{Looked, look};
+use provost_auth::role;
+use provost_base::AgentId;
+use provost_base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
+use provost_config::{Places, WorkTree};
+use provost_domain::command::Publish;
+use provost_domain::post::{Post, Source, slug, slug_of_branch};
+use provost_domain::view::SeenFiles;
+use provost_service::Provost;
 
 /// How long after the first sign of a change a work tree is looked at: files are written in bursts.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -38,7 +40,7 @@ const PAUSE_TIMES: u32 = 5;
 /// How often one is looked at of which the system does not tell, or at which looking has failed.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
-/// Work trees that somebody has named, with who works there.
+/// Work trees that `/watch` has named, each with the agent that works there.
 #[derive(Clone, Default)]
 pub(super) struct Named(Arc<(Mutex<BTreeMap<PathBuf, AgentId>>, Notify)>);
 
@@ -63,7 +65,7 @@ impl Named {
 struct Watched {
     tree: WorkTree,
     agent: AgentId,
-    /// What was seen last.
+    /// The changed files at the last look; `None` before the first.
     files: Option<Vec<String>>,
     /// When it is to be looked at; not at all while nothing happens.
     due: Option<Instant>,
@@ -222,7 +224,7 @@ impl Watch {
         for top in gone {
             self.trees.remove(&top);
             let ears = self.ears.clone();
-            // Nobody waits for silence.
+            // The task does not wait until the system has stopped to report.
             tokio::task::spawn_blocking(move || ears.cover(&top, &BTreeSet::new()));
         }
     }
@@ -233,7 +235,7 @@ impl Watch {
         known.then(|| AgentId::from(&name))
     }
 
-    /// What was seen is told if it is news.
+    /// Publishes what was seen, if it is news.
     async fn done(&mut self, (top, begun, folders_too, looked): Look) {
         let Some(it) = self.trees.get_mut(&top) else { return };
         it.looking = false;
@@ -262,14 +264,14 @@ impl Watch {
             None => self.provost.view(SeenFiles(slug(it.agent.as_str()))).await.unwrap_or(false),
         };
         if is_news && tell(&self.provost, &it.agent, &looked.files).await.is_err() {
-            // It is told with the next look.
+            // The next look publishes it.
             return it.call(PAUSE, false);
         }
         it.files = Some(looked.files);
     }
 }
 
-async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<(), crate::domain::Refusal> {
+async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<(), provost_domain::Refusal> {
     let post = Post::Status {
         agent: agent.clone(),
         status: "working".into(),

@@ -1,7 +1,7 @@
 //! The properties of a command that the decision needs.
 
 use super::Command;
-use crate::base::TaskId;
+use provost_base::TaskId;
 
 impl Command {
     /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath};
-use crate::domain::{AppliedFile, ApplyFile};
+use crate::{AppliedFile, ApplyFile};
+use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath};
 
 /// Write files in the workspace: what a worker has made, or what was there before an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApplyFiles {
     /// Of everything that is to be written: what an approver approves, and how the same call is recognised.
     pub digest: Digest,
-    /// Which files, for people.
+    /// The files that are to be written or removed, as an approver sees them.
     pub files: Vec<ApplyFile>,
     /// Those of them that run later, or are instructions for agents.
     #[serde(default)]
@@ -24,7 +24,7 @@ pub struct ApplyFiles {
 }
 
 impl ApplyFiles {
-    /// What an approver is shown.
+    /// The details that an approver is shown.
     pub fn shown(&self) -> Json {
         let one = |it: &ApplyFile| format!("{} {}", if it.gone { "delete" } else { "write" }, it.path);
         let files: Vec<String> = self.files.iter().map(one).collect();
@@ -36,36 +36,36 @@ impl ApplyFiles {
     }
 }
 
-/// It may begin.
+/// The apply may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyBegun {
-    /// Its number.
+    /// The number of the apply, which its reports name.
     pub apply: ApplyId,
     /// Whether an approval exists for exactly this.
     pub granted: bool,
 }
 
-/// Files were written.
+/// Report that files were written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TellApplied {
-    /// By which apply.
+    /// The apply that wrote them.
     pub apply: ApplyId,
-    /// For whom.
+    /// The agent for which they were written.
     pub by: AgentId,
-    /// Which.
+    /// The files, each with its digests before and after.
     pub files: Vec<AppliedFile>,
 }
 
-/// It is on record.
+/// The files are on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AppliedTold;
 
-/// An apply is over.
+/// Report that an apply is over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EndApply {
-    /// Which.
+    /// The apply that has ended.
     pub apply: ApplyId,
-    /// For whom it was.
+    /// The agent for which it wrote.
     pub by: AgentId,
     /// Files that it has written.
     pub applied: u32,
@@ -77,6 +77,6 @@ pub struct EndApply {
     pub broken_off: bool,
 }
 
-/// It is on record.
+/// The end of the apply is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyEnded;

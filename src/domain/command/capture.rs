@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{EffectId, TaskId};
-use crate::domain::{Failure, Picture, Principal};
+use crate::{Failure, Picture, Principal};
+use provost_base::{EffectId, TaskId};
 
 /// A picture is about to be taken: may it still?
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeginCapture {
     /// The owed effect this carries out.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that the picture is the result of.
     pub task: TaskId,
-    /// Who asked, as the effect says.
+    /// The principal that asked, as the effect has it.
     pub asker: Principal,
 }
 
-/// Go on.
+/// The picture may be taken. The answer is a refusal where it may not be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureBegun;
 
@@ -25,7 +25,7 @@ pub struct CaptureBegun;
 pub struct EndCapture {
     /// The owed effect this settles.
     pub effect: EffectId,
-    /// Its task.
+    /// The task that the picture is the result of.
     pub task: TaskId,
     /// The picture, or why there is none.
     pub end: Shot,
@@ -35,15 +35,15 @@ pub struct EndCapture {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shot {
-    /// Here it is.
+    /// The picture was taken and lies in its file.
     Taken(Picture),
-    /// There is none.
+    /// No picture was taken, for this reason.
     Failed(Failure),
 }
 
 /// The result is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureEnded {
-    /// Whether the task was unfinished until now. A picture of which nobody will hear is thrown away.
+    /// Whether the task was unfinished until now. A picture that will reach no agent is thrown away.
     pub heard: bool,
 }

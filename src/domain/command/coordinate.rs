@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl};
-use crate::domain::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use provost_base::{
+    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl,
+};
 
 /// wit `register`: a name for people beside the session id.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -24,11 +26,11 @@ pub struct AgentNamed {
 /// Take a lock on a symbol, or refresh it. wit `lock.acquire`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AcquireLock {
-    /// Of what, in the file's one spelling.
+    /// The symbol to lock, in the file's one spelling.
     pub at: SymbolPath,
-    /// The same as the caller wrote it.
+    /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
-    /// For how long, from now.
+    /// How long the lock is held without a refresh, from now.
     pub ttl: Ttl,
     /// Whether a refresh never ends before the lock would have: the caller has named no time of its own, or wants no
     /// less.
@@ -38,18 +40,18 @@ pub struct AcquireLock {
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
-    /// What for, for others to read; a refresh without one keeps the lock's.
+    /// The purpose, for others to read; a refresh without one keeps the lock's.
     pub reason: Option<Box<str>>,
     /// The process with which it ends; a refresh without one keeps the lock's.
     pub process: Option<ProcessMark>,
     /// Whether the door ties it to a session instead, so that a refresh keeps no process.
     #[serde(default)]
     pub in_session: bool,
-    /// What the file says about it.
+    /// The facts that were read about the symbol before the submit.
     pub seen: SymbolFacts,
 }
 
-/// What was read of a symbol before a verb about it was submitted.
+/// Facts about a symbol that were read before the submit of a verb about it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SymbolFacts {
@@ -65,16 +67,16 @@ pub struct SymbolFacts {
     pub gaps: Vec<Box<str>>,
 }
 
-/// What a file says of a symbol.
+/// Whether a file defines a symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
-    /// Nobody looked, or there is nothing to look at: a language that is not read.
+    /// The daemon did not look, or has nothing to look at: it does not read the file's language.
     #[default]
     Unasked,
     /// There is no such file.
     NoFile,
-    /// It is there.
+    /// The file defines the symbol.
     Found,
     /// The file was read, and does not define it.
     Missing,
@@ -89,22 +91,23 @@ pub enum Known {
 pub enum Locked {
     /// The caller has it.
     Held {
-        /// The lock.
+        /// The lock as it is now, with its grant and its end.
         lock: Arc<Lock>,
-        /// Whether the caller did not have it before. If nobody reads this answer, it is given back.
+        /// Whether the caller did not have it before. If the caller goes before it reads this answer, the
+        /// lock is given back.
         fresh: bool,
-        /// What the caller should know.
+        /// Facts that the caller should know, at most `WARNINGS_MAX`.
         warnings: Vec<Warning>,
-        /// Warnings beyond those.
+        /// How many further warnings there are.
         more: usize,
     },
     /// Another agent has it; the caller waits, and asks again with this ticket when something has changed.
     Queued {
-        /// Its place.
+        /// The caller's place in the queue, to ask again with.
         ticket: Ticket,
         /// How many wait before it.
         ahead: usize,
-        /// When the place is lost.
+        /// When the caller loses its place, unless it asks again before.
         until: Timestamp,
     },
 }
@@ -114,14 +117,14 @@ pub enum Locked {
 pub enum Warning {
     /// Another agent has locked a symbol that calls this one.
     CallerLocked {
-        /// The caller.
+        /// The symbol that calls the locked one.
         caller: SymbolPath,
         /// The lock that covers it.
         lock: Arc<Lock>,
     },
     /// Another agent has locked a symbol that this one calls.
     CalleeLocked {
-        /// The callee.
+        /// The symbol that the locked one calls.
         callee: SymbolPath,
         /// The lock that covers it.
         lock: Arc<Lock>,
@@ -136,7 +139,7 @@ pub enum Warning {
     Intended(Arc<Intent>),
     /// Another agent has the file, or a part of it, through another door.
     Elsewhere(Arc<Stake>),
-    /// There is no such file.
+    /// The repository has no such file.
     NoFile,
     /// The file does not define this symbol.
     Unknown,
@@ -149,7 +152,7 @@ pub enum Warning {
 /// Give up a lock. wit `lock.release`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReleaseLock {
-    /// Of what, in the file's one spelling.
+    /// The symbol to release, in the file's one spelling.
     pub at: SymbolPath,
     /// Only if it still is this grant.
     pub fence: Option<Fence>,
@@ -160,18 +163,18 @@ pub struct ReleaseLock {
 /// The lock is free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockReleased {
-    /// What it was.
+    /// The lock as it was before its release.
     pub lock: Arc<Lock>,
 }
 
-/// Wait no longer.
+/// Give up a place in the queue for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaveQueue {
-    /// The caller's place.
+    /// The place, as the answer to the request for the lock named it.
     pub ticket: Ticket,
 }
 
-/// The place is free.
+/// The caller is not in the queue any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueLeft;
 
@@ -194,16 +197,16 @@ pub struct HasLeft {
 /// Locks whose holders are gone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReapLocks {
-    /// Which, each only if it still is this grant.
+    /// The locks, each only if it still is this grant.
     pub locks: Vec<(SymbolPath, Fence)>,
-    /// Why, for the log.
+    /// The reason, for the log.
     pub why: Box<str>,
 }
 
-/// They are free.
+/// The locks are free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksReaped {
-    /// How many.
+    /// How many locks were freed; the others had another grant by then.
     pub count: usize,
 }
 
@@ -214,7 +217,7 @@ pub struct FollowLocks {
     pub moves: Vec<(RepoPath, RepoPath)>,
 }
 
-/// They have.
+/// The locks are under the files' new names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksFollowed {
     /// How many locks have gone along.
@@ -224,15 +227,15 @@ pub struct LocksFollowed {
 /// Announce a change. wit `intent.declare`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeclareIntent {
-    /// Chosen by the door, since the core knows no chance.
+    /// The door chooses it, since the core knows no chance.
     pub id: IntentId,
-    /// What is to be done.
+    /// The change, in words.
     pub description: Box<str>,
-    /// In which files.
+    /// The files in which the agent will make the change.
     pub files: Vec<IntendedFile>,
-    /// In which symbols of them; none for whole files.
+    /// The symbols in those files that will change; none for whole files.
     pub symbols: Vec<Box<str>>,
-    /// When it lapses by itself.
+    /// How long until it lapses by itself; `None` for the longest time that is accepted.
     pub ttl: Option<Ttl>,
     /// Calls from one of those symbols: which symbol, and what it calls.
     pub calls: Vec<(SymbolPath, SymbolPath)>,
@@ -252,7 +255,7 @@ pub struct DeclareIntent {
 /// One file of an intent, as found before it was declared.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntendedFile {
-    /// In its one spelling.
+    /// The path, in its one spelling.
     pub path: RepoPath,
     /// As the caller wrote it.
     pub asked: Box<str>,
@@ -265,22 +268,22 @@ pub struct IntendedFile {
 /// Where the symbols of an intent are in one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FreshSpans {
-    /// Whose.
+    /// The intent whose symbols were looked for.
     pub intent: IntentId,
-    /// Where.
+    /// The file in which they were looked for.
     pub file: RepoPath,
-    /// By now.
+    /// The bytes of the symbols that the file has by now.
     pub spans: Vec<Span>,
 }
 
 /// The intent is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declared {
-    /// The intent.
+    /// The intent as it was recorded.
     pub intent: Arc<Intent>,
-    /// What it collides with.
+    /// What others have in the same places, at most `WARNINGS_MAX`.
     pub conflicts: Vec<Conflict>,
-    /// Conflicts beyond those.
+    /// How many further conflicts there are.
     pub more: usize,
 }
 
@@ -295,7 +298,7 @@ pub enum Conflict {
     Locked {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
-        /// The lock.
+        /// The other agent's lock on that symbol.
         lock: Arc<Lock>,
     },
     /// One of its symbols calls what another has locked.
@@ -305,7 +308,7 @@ pub enum Conflict {
         /// The lock on what it calls.
         lock: Arc<Lock>,
     },
-    /// What calls one of its symbols is locked by another.
+    /// Another agent has locked a symbol that calls one of its symbols.
     CallerLocked {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
@@ -314,48 +317,48 @@ pub enum Conflict {
     },
     /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.
     Within(Arc<Lock>),
-    /// What another has in one of its files through another door.
+    /// Another agent's hold on one of its files through another door.
     Elsewhere(Meeting),
 }
 
 /// Say how an intent goes on. wit `intent.update`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UpdateIntent {
-    /// Which.
+    /// The intent to move.
     pub id: IntentId,
     /// Active, resolved or abandoned.
     pub to: IntentStatus,
 }
 
-/// It does.
+/// The intent has its new status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IntentUpdated {
-    /// The intent.
+    /// The intent as it is now.
     pub intent: Arc<Intent>,
 }
 
 /// Files have changed, and symbols of intents with them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RefreshIntents {
-    /// Where they are by now.
+    /// The places of the symbols by now, for each intent and file.
     pub spans: Vec<FreshSpans>,
 }
 
 /// The intents are up to date.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IntentsRefreshed {
-    /// How many were not.
+    /// How many intents had their symbols elsewhere.
     pub moved: usize,
 }
 
 /// Offer a contract on a symbol's signature as it is on disk. wit `contract.propose`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProposeContract {
-    /// Chosen by the door, since the core knows no chance.
+    /// The door chooses it, since the core knows no chance.
     pub id: ContractId,
-    /// Of what, in the file's one spelling and under its full name.
+    /// The symbol that it is about, in the file's one spelling and under its full name.
     pub at: SymbolPath,
-    /// The same as the caller wrote it.
+    /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
     /// The signature, for people.
     pub signature: Box<str>,
@@ -363,26 +366,26 @@ pub struct ProposeContract {
     pub canon: Box<str>,
 }
 
-/// It is offered.
+/// The contract is offered, and binds no agent yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractProposed {
-    /// The contract.
+    /// The contract as it was recorded.
     pub contract: Arc<Contract>,
 }
 
 /// Accept or reject what another agent has offered. wit `contract.respond`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerContract {
-    /// Which.
+    /// The contract to answer.
     pub id: ContractId,
-    /// Yes or no.
+    /// Whether the caller accepts it; `false` rejects it.
     pub accept: bool,
 }
 
-/// It is settled.
+/// The contract is accepted or rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractAnswered {
-    /// The contract.
+    /// The contract as it is now.
     pub contract: Arc<Contract>,
 }
 
@@ -390,14 +393,14 @@ pub struct ContractAnswered {
 /// person may end it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawContract {
-    /// Which.
+    /// The contract to withdraw.
     pub id: ContractId,
 }
 
-/// It binds nobody any more.
+/// The contract does not bind any agent any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractWithdrawn {
-    /// The contract.
+    /// The contract as it was withdrawn.
     pub contract: Arc<Contract>,
 }
 
@@ -408,26 +411,26 @@ pub struct FollowContracts {
     pub moves: Vec<(ContractId, RepoPath)>,
 }
 
-/// They are.
+/// The contracts are looked for in the new files, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractsFollowed {
-    /// How many had not been.
+    /// How many contracts had not been looked for there.
     pub count: usize,
 }
 
-/// A lock in the way of a request, or an agent that waits for it already.
+/// The lock that a request meets, or an agent that waits for it already.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rival {
-    /// Whose.
+    /// The agent that has the lock, or waits for it already.
     pub by: AgentId,
-    /// On what, as they wrote it.
+    /// The symbol, as that agent wrote it.
     pub asked: Box<str>,
-    /// Until when.
+    /// When the lock, or the wait for it, ends.
     pub until: Timestamp,
-    /// Since when.
+    /// When the lock, or the wait for it, began.
     pub since: Timestamp,
     /// The grant; `None` for one who waits, with the next grant coming to them.
     pub fence: Option<Fence>,
-    /// What for.
+    /// The reason that the agent gave, for others to read.
     pub reason: Option<Box<str>>,
 }

@@ -5,36 +5,36 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
-use crate::domain::{
+use crate::{
     Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing,
     Transfer, Version,
 };
+use provost_base::{AgentId, AssignmentId, RepoPath, TransferId};
 
-/// Announce oneself.
+/// Announce oneself to the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JoinCrew {
-    /// The program that it is.
+    /// The program that the caller runs as, in its own words.
     pub tool: Box<str>,
-    /// The part that it wants.
+    /// The part that the caller asks for. Who leads is decided by the crew's rules.
     pub role: Role,
-    /// What it can do.
+    /// What the caller can do, in its own words.
     pub capabilities: Vec<Box<str>>,
 }
 
 /// The caller is one of the crew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewJoined {
-    /// As what.
+    /// The member as the crew knows it now; it may have another part than it asked for.
     pub member: Arc<Member>,
 }
 
-/// Leave.
+/// Leave the crew, and free the claims that the caller holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaveCrew {
     /// Whether the caller stays after all if it holds a file: nothing is released then.
     pub only_if_idle: bool,
-    /// What the caller's files say now, as far as that is known.
+    /// The contents of the caller's files at this moment, as far as they are known.
     pub contents: BTreeMap<RepoPath, Content>,
 }
 
@@ -45,253 +45,254 @@ pub struct CrewLeft {
     pub was_there: bool,
 }
 
-/// Say that one is still there.
+/// Give a sign of life as a member.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeatCrew;
 
-/// It was heard.
+/// The sign of life is noted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewBeaten;
 
-/// Say what one is at.
+/// Say what the caller is busy with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveMember {
-    /// What.
+    /// What the caller is busy with from now on.
     pub to: Standing,
 }
 
-/// It was heard.
+/// The crew knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberMoved;
 
-/// Name the lead.
+/// Name the lead of the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppointLead {
-    /// Who.
+    /// The member that is to lead.
     pub agent: AgentId,
 }
 
-/// It leads.
+/// The named member leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeadAppointed;
 
-/// Ask for a file.
+/// Ask for a whole file, to work on it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ClaimFile {
-    /// Which, in its one spelling.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// What it says.
+    /// The file's content at this moment.
     pub content: Content,
-    /// What for.
+    /// The assignment for which the caller wants the file; `None` outside of assignments.
     pub assignment: Option<Box<str>>,
 }
 
-/// It is the caller's.
+/// The caller has the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileClaimed {
-    /// The claim.
+    /// The claim as it is now.
     pub claim: Arc<Claim>,
-    /// Whether the caller did not have it before.
+    /// Whether the caller did not have the file before.
     pub fresh: bool,
-    /// What others have there through other doors.
+    /// Other agents' holds on the file through other doors.
     pub met: Vec<Meeting>,
 }
 
-/// Give a file back.
+/// Give a claimed file back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReleaseFile {
-    /// Which, in its one spelling.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// What it says.
+    /// The file's content at this moment.
     pub content: Content,
 }
 
-/// It is not the caller's.
+/// The caller does not have the file any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileReleased {
-    /// Whether it was.
+    /// Whether the caller had it until now.
     pub released: bool,
 }
 
-/// Keep a file from being claimed, or let it be.
+/// Keep a file from being claimed, or end that. Only the lead may.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LockFile {
-    /// Which, in its one spelling.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// What it says.
+    /// The file's content at this moment.
     pub content: Content,
-    /// Which of the two.
+    /// Whether the file is to be locked; `false` frees it.
     pub lock: bool,
 }
 
-/// It is so.
+/// The file is locked or free, as the lead wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileLocked {
-    /// Whether it was not.
+    /// Whether it was not so before.
     pub changed: bool,
 }
 
-/// Want something done.
+/// Request work from the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MakeAssignment {
-    /// Chosen by the door, since the core knows no chance.
+    /// The door chooses it, since the core knows no chance.
     pub id: AssignmentId,
-    /// What it is called.
+    /// The title, for lists.
     pub title: Box<str>,
-    /// What is to be done.
+    /// The work, in words.
     pub description: Box<str>,
-    /// Who is to do it.
+    /// The agent that is to do it, any name; `None` leaves it to any member.
     pub to: Option<Box<str>>,
     /// Files that it is about.
     pub files: Vec<Box<str>>,
-    /// What is to be done before.
+    /// Ids of assignments that have to be done before.
     pub after: Vec<Box<str>>,
 }
 
-/// There is an assignment.
+/// The assignment is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AssignmentMade {
-    /// This one.
+    /// The assignment as it was recorded.
     pub assignment: Arc<Assignment>,
 }
 
 /// Say how an assignment goes on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveAssignment {
-    /// Which.
+    /// The assignment to move.
     pub id: AssignmentId,
-    /// Where it is now.
+    /// The state that it has from now on.
     pub to: AssignmentState,
-    /// Only if it was here.
+    /// The state that the caller believes it to have; the verb is refused where it has
+    /// another. `None` checks nothing.
     pub expected: Option<AssignmentState>,
 }
 
-/// It does.
+/// The assignment has its new state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AssignmentMoved {
-    /// The assignment.
+    /// The assignment as it is now.
     pub assignment: Arc<Assignment>,
 }
 
-/// Hand work over.
+/// Offer work to another member, with notes about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfferTransfer {
-    /// Chosen by the door, since the core knows no chance.
+    /// The door chooses it, since the core knows no chance.
     pub id: TransferId,
-    /// To whom.
+    /// The member to take it, any name; `None` offers it to all.
     pub to: Option<Box<str>>,
-    /// What it is part of.
+    /// The assignment that the work is part of.
     pub assignment: Box<str>,
-    /// What was done.
+    /// What was done so far.
     pub summary: Box<str>,
-    /// Files that were changed.
+    /// Files that the sender has changed.
     pub modified: Vec<Box<str>>,
-    /// Files that were made.
+    /// Files that the sender has made.
     pub created: Vec<Box<str>>,
-    /// What to know.
+    /// What the recipient should know.
     pub context: Box<str>,
-    /// What is in the way.
+    /// What keeps the work from going on.
     pub blockers: Vec<Box<str>>,
 }
 
-/// It waits for an answer.
+/// The transfer waits for an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferOffered {
-    /// The transfer.
+    /// The transfer as it was recorded.
     pub transfer: Arc<Transfer>,
 }
 
-/// Go on with work that was handed over, or do not.
+/// Take over work that was offered, or decline it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerTransfer {
-    /// Which.
+    /// The transfer to answer.
     pub id: TransferId,
-    /// Which of the two.
+    /// Whether the caller takes the work over; `false` declines it.
     pub accept: bool,
-    /// Why not.
+    /// Why the caller declines; it may be empty.
     pub reason: Box<str>,
 }
 
-/// It does not wait for an answer.
+/// The transfer has its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferAnswered {
-    /// Whether it did.
+    /// Whether it waited for one until now.
     pub answered: bool,
 }
 
 /// Put something on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeNote {
-    /// What.
+    /// The note, in the caller's words.
     pub note: Note,
-    /// If it says that the caller has changed a file.
+    /// The changed file, if the note reports a change by the caller.
     pub changed: Option<ChangedFile>,
-    /// If it says that a conflict is over.
+    /// The file whose conflict is over, if the note reports that.
     pub settles: Option<SettledFile>,
 }
 
 /// A file that an agent says it has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ChangedFile {
-    /// Which.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// What it says now.
+    /// The file's content by now.
     pub content: Content,
-    /// What was kept of it, in case that it is another's.
+    /// Earlier versions of the file that were kept, in case that another agent has claimed it.
     pub versions: Vec<Version>,
 }
 
 /// A file that is in conflict no more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettledFile {
-    /// Which.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// Whose change counts.
+    /// The agent whose change counts; it gets the file if it is in the crew. `None` frees the file.
     pub pick: Option<AgentId>,
-    /// What it says now, if one of its versions was brought back.
+    /// The file's content by now, if one of its versions was brought back.
     pub content: Option<Content>,
 }
 
-/// It is there.
+/// The note is on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoteTaken {
-    /// As this.
+    /// The note's event.
     pub event: Event,
 }
 
 /// Put on the timeline what another daemon has kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeNotes {
-    /// What, each with where it comes from.
+    /// The notes, each with the daemon and event that it comes from.
     pub notes: Vec<Note>,
 }
 
-/// It is there.
+/// The notes are on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotesTaken;
 
-/// Files that have changed.
+/// Report files that have changed on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeeFiles {
-    /// Which.
+    /// The files that have changed.
     pub files: Vec<SeenFile>,
 }
 
 /// A file that has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeenFile {
-    /// Which.
+    /// The file, in its one spelling.
     pub file: RepoPath,
-    /// How it was seen.
+    /// The kind of change.
     pub how: Seen,
-    /// What it said when it was last looked at.
+    /// The content that the file had when it was last looked at; `None` if that is not known.
     pub before: Option<Content>,
-    /// What it says now.
+    /// The file's content by now.
     pub after: Option<Content>,
-    /// What was kept of it, in case that its owner is not there.
+    /// Versions of the file that were kept, in case that its owner is away.
     pub versions: Vec<Version>,
 }
 
-/// They are on the timeline.
+/// The changes are on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilesSeen;

@@ -1,22 +1,22 @@
-//! The verb about tools of a host's own.
+//! Verbs about a host's own tools: one asks for a use, one takes the question back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::{Digest, Json, Ttl};
+use provost_base::{Digest, Json, Ttl};
 
 /// Use a tool of the agent's own host, which that host would ask its person about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AskPermission {
-    /// Chosen by the caller, anew for every use; by it the same question is recognised.
+    /// The caller chooses a new one for every use. A repeat of the same question has the same id.
     pub id: Box<str>,
-    /// The host.
+    /// The host's name, as the caller says it.
     pub host: Box<str>,
-    /// Its tool.
+    /// The name of the host's own tool.
     pub tool: Box<str>,
-    /// What the tool would be called with.
+    /// The arguments of the tool's call.
     pub arguments: Json,
-    /// How long the host waits; an answer after that would be nobody's.
+    /// How long the host waits; no process would receive a later answer.
     pub wait: Ttl,
 }
 
@@ -27,21 +27,21 @@ impl AskPermission {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// What an approver is shown.
+    /// The details that an approver is shown.
     pub fn shown(&self) -> Json {
         let Self { host, tool, .. } = self;
         Json::from_value(&json!({ "host": host, "tool": tool, "arguments": self.arguments.value() }))
     }
 }
 
-/// Nobody waits for the answer any more.
+/// Report that no process waits for the answer any more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawPermission {
     /// The question's id, as [`AskPermission`] had it.
     pub id: Box<str>,
 }
 
-/// It waits no longer, if it did.
+/// The question waits no longer, if it did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PermissionWithdrawn;
 

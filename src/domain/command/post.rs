@@ -2,49 +2,49 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, PostSeq};
-use crate::domain::post::{Post, Source};
+use crate::post::{Post, Source};
+use provost_base::{AgentId, PostSeq};
 
-/// Publish a message.
+/// Publish a message to other agents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Publish {
-    /// The message.
+    /// The message as its sender wrote it.
     pub post: Post,
-    /// Where it comes from.
+    /// Where the message comes from.
     pub source: Source,
 }
 
 /// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Republish {
-    /// The message; see [`Desk::has_heard`](crate::domain::Desk::has_heard).
+    /// The message; see [`Desk::has_heard`](crate::Desk::has_heard).
     pub post: Post,
 }
 
-/// It is filed, with everything that follows from it.
+/// The message is filed, with everything that follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Published {
-    /// Its number.
+    /// The message's number, by which readers page.
     pub n: PostSeq,
 }
 
-/// It is on record.
+/// The repeat is on record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Republished {
-    /// Its number.
+    /// The repeat's number.
     pub n: PostSeq,
 }
 
 /// Give an agent an inbox before it has said anything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddressAgent {
-    /// Whom.
+    /// The agent that is to have one.
     pub agent: AgentId,
-    /// The program that it runs as; empty if nobody knows.
+    /// The program that it runs as; empty if that is not known.
     pub cli: Box<str>,
 }
 
-/// It has one.
+/// The agent has an inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AgentAddressed {
     /// Whether it had none before.
@@ -55,7 +55,7 @@ pub struct AgentAddressed {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeginLog;
 
-/// It begins after this.
+/// The audit log begins after this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogBegun {
     /// The last number that is not in it.

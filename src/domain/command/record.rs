@@ -1,29 +1,29 @@
-//! Verbs that record events outside of the core.
+//! The verb that puts an event outside of the core on record.
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Json;
-use crate::domain::{EventKind, Outbox};
+use crate::{EventKind, Outbox};
+use provost_base::Json;
 
 /// Something that happened outside the core and belongs in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// What kind of thing: `daemon.started`, `key.added`, `policy.loaded`, ...
+    /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
     pub what: Box<str>,
-    /// About what: an ident, a file.
+    /// An ident or a file that it is about.
     pub subject: Box<str>,
-    /// Details without secrets.
+    /// Particulars, without secrets.
     pub details: Json,
 }
 
 impl Record {
-    pub(in crate::domain) fn put(&self, out: &mut Outbox) -> Recorded {
+    pub(crate) fn put(&self, out: &mut Outbox) -> Recorded {
         let (what, subject, details) = (self.what.clone(), self.subject.clone(), self.details.clone());
         out.say(EventKind::Recorded { what, subject, details });
         Recorded
     }
 }
 
-/// It is in the log.
+/// The entry is in the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded;

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::AgentId;
-use crate::domain::Switch;
+use crate::Switch;
+use provost_base::AgentId;
 
 /// Have a worker begin nothing, or begin again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchWorker {
-    /// Which; one of the configuration.
+    /// The worker to switch, by its name in the configuration.
     pub worker: AgentId,
     /// How it is to stand.
     pub to: Switch,
@@ -16,7 +16,7 @@ pub struct SwitchWorker {
     pub command: Box<str>,
 }
 
-/// It stands so, and that is in the log.
+/// The switch is as the caller wanted it, and that is in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkerSwitched {
     /// How it stood before.

@@ -24,23 +24,23 @@ use super::{
     SwitchWorker, TakeNote, TakeNotes, TakeScreenshot, TellApplied, TokenMinted, TokensRevoked,
     TransferAnswered, TransferOffered, UpdateIntent, WithdrawContract, WithdrawPermission, WorkerSwitched,
 };
-use crate::domain::judged::{HasTurn, Judged, Turn};
-use crate::domain::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
+use crate::judged::{HasTurn, Judged, Turn};
+use crate::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
 
-/// A typed request that policy has no say over. [`crate::engine::Engine::submit`] takes any and answers with its reply.
+/// A typed request that policy has no say over. [`provost_engine::Engine::submit`] takes any and answers with its reply.
 pub trait Verb: Into<Command> {
     /// What a caller gets when the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
-/// A typed request that policy has a say over. [`crate::engine::Engine::submit_judged`] takes any and answers with an
+/// A typed request that policy has a say over. [`provost_engine::Engine::submit_judged`] takes any and answers with an
 /// [`Answer`], since it may be denied, or wait for approval.
 pub trait JudgedVerb: Into<Command> {
     /// What a caller gets when the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
-/// What a commit of a verb waits for.
+/// The durability that the commit of a verb waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Durability {
     /// Nothing: it only touches memory.
@@ -68,7 +68,7 @@ macro_rules! verbs {
         #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum Command { $($(#[$doc])* $verb($verb),)* }
 
-        /// Any reply.
+        /// The reply of any verb, before it is converted to the verb's own type.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Reply { $(
             #[doc = concat!("Answer to [`", stringify!($verb), "`].")]
@@ -86,18 +86,18 @@ macro_rules! verbs {
                 match self { $(Command::$verb(_) => stringify!($verb),)* }
             }
 
-            /// What the answer must wait for.
+            /// The durability that the answer must wait for.
             pub fn durability(&self) -> Durability {
                 match self { $(Command::$verb(_) => Durability::$durability,)* }
             }
 
-            /// What it is to policy; `None` for verbs that policy has no say over.
-            pub(in crate::domain) fn judged(&self) -> Option<&dyn Judged> {
+            /// The verb as policy sees it; `None` for verbs that policy has no say over.
+            pub(crate) fn judged(&self) -> Option<&dyn Judged> {
                 match self { $(Command::$verb($it) => verbs!(@judged $it $($turn)?),)* }
             }
 
             /// Carries it out by its row.
-            pub(in crate::domain) fn decide(
+            pub(crate) fn decide(
                 &self,
                 $state: &State,
                 $judge: &dyn Judge,
@@ -163,13 +163,13 @@ verbs! {
     Delegate => Delegated, needs Delegate, Durable, judged runs;
     /// Say how work is going.
     ReportTask => Reported, needs Work, Durable, by state.report(call.now, call.who, it, call.past.as_ref(), out);
-    /// Acknowledge having seen a notification.
+    /// Acknowledge a notification about a task.
     AckTask => Acked, needs Coordinate, Commit, by state.ack(call.who, it, call.past.as_ref(), out);
-    /// Take work back.
+    /// Take back a task that the caller has delegated.
     CancelTask => Cancelled, needs Delegate, Durable, by state.cancel(call.now, call.who, it, call.past.as_ref(), out);
     /// Grant or deny a parked command.
     AnswerApproval => Answered, needs Approve, Durable, judged never_waits;
-    /// Capture the screen.
+    /// Take a picture of the screen.
     TakeScreenshot => Captured, needs Delegate, Durable, judged runs;
     /// Use a tool of one's own host.
     AskPermission => Permitted, needs Delegate, Durable, judged redeemed;
@@ -179,7 +179,7 @@ verbs! {
     NameAgent => AgentNamed, needs Join, Commit, by state.agents.name(call.now, call.who, it, out);
     /// Take or refresh a lock on a symbol.
     AcquireLock => Locked, needs Coordinate, Commit, by state.acquire(call.now, call.who, it, out);
-    /// Give a lock up.
+    /// Release a lock before its time is up.
     ReleaseLock => LockReleased, needs Coordinate, Commit, by state.release(call.now, call.who, it, out);
     /// Wait for a lock no longer.
     LeaveQueue => QueueLeft, needs Coordinate, Commit, by state.leave_queue(call.who, it, out);
@@ -189,7 +189,7 @@ verbs! {
     ReapLocks => LocksReaped, needs Host, Commit, by Ok(state.reap(it, out));
     /// Let locks follow files that were renamed.
     FollowLocks => LocksFollowed, needs Host, Commit, by Ok(state.follow_locks(it, out));
-    /// Announce a change.
+    /// Announce a change of files and symbols.
     DeclareIntent => Declared, needs Coordinate, Commit, by state.declare(call.now, call.who, it, out);
     /// Say how an announced change goes on.
     UpdateIntent => IntentUpdated, needs Coordinate, Commit, by state.update_intent(call.now, call.who, it, out);
@@ -199,7 +199,7 @@ verbs! {
     ProposeContract => ContractProposed, needs Coordinate, Durable, by state.propose_contract(call.now, call.who, it, out);
     /// Accept or reject a contract.
     AnswerContract => ContractAnswered, needs Coordinate, Durable, by state.answer_contract(call.now, call.who, it, out);
-    /// Take a contract back.
+    /// Take back an offer of a contract, or end one as a person.
     WithdrawContract => ContractWithdrawn, needs Coordinate, Durable, by state.withdraw_contract(call.who, it, out);
     /// Let contracts follow files that were renamed.
     FollowContracts => ContractsFollowed, needs Host, Durable, by Ok(state.follow_contracts(it, out));
@@ -213,7 +213,7 @@ verbs! {
     BeginLog => LogBegun, needs Operate, Commit, by Ok(state.begin_log(it, out));
     /// Announce oneself to the crew.
     JoinCrew => CrewJoined, needs Join, Commit, by state.join_crew(call.now, call.who, it, out);
-    /// Leave the crew.
+    /// Leave the crew, and free one's claims.
     LeaveCrew => CrewLeft, needs Join, Commit, by Ok(state.leave_crew(call.who, it, out));
     /// Say that one is still there.
     BeatCrew => CrewBeaten, needs Join, Commit, by state.beat_crew(call.now, call.who, it, out);
@@ -221,9 +221,9 @@ verbs! {
     MoveMember => MemberMoved, needs Join, Commit, by state.move_member(call.now, call.who, it, out);
     /// Name the lead of the crew.
     AppointLead => LeadAppointed, needs Operate, Commit, by state.appoint_lead(call.who, it, out);
-    /// Ask for a file.
+    /// Claim a whole file.
     ClaimFile => FileClaimed, needs Coordinate, Commit, by state.claim_file(call.now, call.who, it, out);
-    /// Give a file back.
+    /// Release a claimed file.
     ReleaseFile => FileReleased, needs Coordinate, Commit, by Ok(state.release_file(call.now, call.who, it, out));
     /// Lock a file, or give it free.
     LockFile => FileLocked, needs Coordinate, Commit, by state.lock_file(call.now, call.who, it, out);
@@ -249,7 +249,7 @@ verbs! {
     EndJob => JobEnded, needs Host, Durable, by state.end_job(call.now, it, out);
     /// Say what a job had brought about that was over before its last run was.
     KeepResult => ResultKept, needs Host, Durable, by state.keep_result(it, out);
-    /// Take a job back.
+    /// Take back a job that the caller has opened.
     CancelJob => JobCancelled, needs Delegate, Durable, by state.cancel_job(call.now, call.who, it, out);
     /// Say what one thinks of a job's outcome.
     NoteFeedback => FeedbackNoted, needs Delegate, Commit, by state.note_feedback(it, out);
@@ -263,11 +263,11 @@ verbs! {
     EndApply => ApplyEnded, needs Host, Durable, by Ok(state.end_apply(it, out));
     /// Mint a token, whose bearer speaks as an agent.
     MintToken => TokenMinted, needs Join, Durable, judged never_waits;
-    /// End tokens.
+    /// End tokens before their time is up.
     RevokeTokens => TokensRevoked, needs Join, Durable, by state.revoke_tokens(call.who, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
-    /// What was found out about the files of a task.
+    /// Report on the files of a task.
     NoteFiles => FilesNoted, needs Host, Commit, by state.note_files(call.now, it, call.past.as_ref(), out);
     /// A picture of the screen is about to be taken.
     BeginCapture => CaptureBegun, needs Host, Commit, by state.begin_capture(call.now, judge, it, out);

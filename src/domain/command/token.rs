@@ -4,49 +4,49 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, Digest, Ttl};
-use crate::domain::{Scopes, Token};
+use crate::{Scopes, Token};
+use provost_base::{AgentId, Digest, Ttl};
 
 /// Mint a token, whose bearer speaks as an agent. The token itself stays with its maker and its bearer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MintToken {
-    /// Digest of the token.
+    /// Digest of the token; the core never has the token itself.
     pub digest: Digest,
-    /// Whose it is.
+    /// The agent as which its bearer speaks.
     pub agent: AgentId,
-    /// What it is good for; no more than its maker may do.
+    /// The rights of its bearer; no more than its maker has.
     pub scopes: Scopes,
-    /// How long.
+    /// How long the token is good, from now.
     pub ttl: Ttl,
 }
 
 /// The token is good from now on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenMinted {
-    /// What is kept of it.
+    /// The daemon's record of the token.
     pub token: Arc<Token>,
 }
 
-/// End tokens at once.
+/// End tokens before their time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RevokeTokens {
-    /// One by its id, or all of an agent.
+    /// The tokens to end: one by its id, or all of an agent.
     pub which: WhichTokens,
 }
 
-/// Some tokens.
+/// A choice of tokens.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhichTokens {
     /// The one of this id.
     Id(Box<str>),
-    /// All of this agent.
+    /// All tokens of this agent.
     Of(AgentId),
 }
 
-/// They are good no more.
+/// The tokens are good no more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokensRevoked {
-    /// Which.
+    /// The tokens that were ended.
     pub tokens: Vec<Arc<Token>>,
 }

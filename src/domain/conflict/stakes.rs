@@ -5,22 +5,22 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Stake;
-use crate::base::{IntentId, RepoPath, Slug, SymbolPath};
+use provost_base::{IntentId, RepoPath, Slug, SymbolPath};
 
-/// What stakes come from.
+/// The source of stakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Title {
     /// A claim on this file.
     Claim(RepoPath),
     /// The lock on this symbol.
     Lock(SymbolPath),
-    /// This intent.
+    /// The intent of this id.
     Intent(IntentId),
-    /// This agent's plan; it has one.
+    /// The plan of this agent, which has at most one.
     Plan(Slug),
 }
 
-/// All stakes.
+/// All stakes, by their source and by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stakes {
     all: BTreeMap<Title, Vec<Arc<Stake>>>,
@@ -28,7 +28,7 @@ pub struct Stakes {
 }
 
 impl Stakes {
-    pub(in crate::domain) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
+    pub(crate) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
         self.drop(&title);
         for (number, stake) in stakes.iter().enumerate() {
             self.paths.entry(stake.at.clone()).or_default().insert((title.clone(), number));
@@ -36,7 +36,7 @@ impl Stakes {
         self.all.insert(title, stakes.into_iter().map(Arc::new).collect());
     }
 
-    pub(in crate::domain) fn drop(&mut self, title: &Title) {
+    pub(crate) fn drop(&mut self, title: &Title) {
         for (number, stake) in self.all.remove(title).into_iter().flatten().enumerate() {
             if let Some(here) = self.paths.get_mut(&stake.at) {
                 here.remove(&(title.clone(), number));
@@ -47,7 +47,7 @@ impl Stakes {
         }
     }
 
-    /// What comes from something.
+    /// The stakes of a source.
     pub(super) fn of(&self, title: &Title) -> &[Arc<Stake>] {
         self.all.get(title).map(Vec::as_slice).unwrap_or_default()
     }

@@ -1,25 +1,25 @@
-//! Events of a crew, and their rows.
+//! Events of a crew, and the rows that they change.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Member, Role, Standing};
-use crate::base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
-use crate::domain::event::{Change, EventKind};
-use crate::domain::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
+use crate::event::{Change, EventKind};
+use crate::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
+use provost_base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
 
-/// What happened. The actor of the event is the member that did it, unless it says otherwise.
+/// An event of a crew. Its actor is the member that did it, unless the variant says otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrewEvent {
     /// A member announced itself.
     MemberJoined {
-        /// The program that it is.
+        /// The program that it runs as, in its own words.
         tool: Box<str>,
-        /// Its part.
+        /// The part that it has from now on.
         role: Role,
-        /// What it can do.
+        /// What it can do, in its own words.
         capabilities: Vec<Box<str>>,
     },
     /// A member has left.
@@ -28,144 +28,144 @@ pub enum CrewEvent {
     MemberBeat,
     /// A member is at something else.
     MemberMoved {
-        /// Who.
+        /// The member whose standing has changed.
         member: AgentId,
-        /// What it was at.
+        /// Its standing until now.
         from: Standing,
-        /// What it is at.
+        /// Its standing from now on.
         to: Standing,
-        /// Why, when it has not said so itself.
+        /// Why the daemon has moved it; `None` when the member has said so itself.
         why: Option<Box<str>>,
     },
-    /// Another agent leads.
+    /// Another agent is the lead from now on.
     LeadElected {
-        /// Who.
+        /// The member that leads from now on.
         lead: AgentId,
-        /// Why.
+        /// How it has come to lead.
         why: Elected,
     },
     /// An agent has claimed a file.
     ClaimGranted {
-        /// Which.
+        /// The file that the agent has from now on.
         file: RepoPath,
-        /// Whether nobody has asked for it before.
+        /// Whether no agent has asked for it before.
         first: bool,
-        /// What for.
+        /// The assignment for which it was claimed.
         assignment: Option<Box<str>>,
     },
-    /// A file is nobody's again.
+    /// A file has no owner any more.
     ClaimFreed {
-        /// Which.
+        /// The file that is free.
         file: RepoPath,
-        /// Whose it was.
+        /// The agent that had it.
         owner: AgentId,
-        /// What it says now.
+        /// The file's content now, as far as that is known.
         content: Content,
         /// Why, when the owner has not released it.
         why: Option<Box<str>>,
     },
     /// The lead has locked a file, or given it free.
     ClaimLocked {
-        /// Which.
+        /// The file that was locked or freed.
         file: RepoPath,
-        /// Which of the two.
+        /// Whether it is locked now.
         locked: bool,
     },
     /// A file has changed.
     FileChanged {
-        /// Which.
+        /// The file that has changed.
         file: RepoPath,
-        /// How it was seen.
+        /// The kind of change.
         how: Seen,
         /// Whether it was claimed before.
         tracked: bool,
-        /// Whose it is, if it is anybody's who is there.
+        /// The agent that has claimed it and is there; `None` if there is none.
         owner: Option<AgentId>,
         /// The agent that the daemon has changed it for, if the daemon did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AgentId>,
-        /// What it said before, where that is known.
+        /// The content before, where that is known.
         before: Option<Content>,
-        /// What it says now.
+        /// The content now; `None` where it was not read.
         after: Option<Content>,
     },
     /// A file that was claimed has been changed by another agent.
     ConflictFound {
-        /// Which.
+        /// The file in conflict.
         file: RepoPath,
-        /// Whose it was.
+        /// The agent that had claimed it.
         owner: AgentId,
-        /// Who has changed it.
+        /// The agent that has changed it.
         intruder: AgentId,
-        /// What it said before.
+        /// The content before the change.
         before: Content,
-        /// What it says now.
+        /// The content after the change.
         after: Content,
-        /// Both, and what is known of others in between, as far as they were kept.
+        /// Both of these, and versions of others in between, as far as they were kept.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         versions: Vec<Version>,
     },
-    /// There is an assignment.
+    /// An assignment was made.
     AssignmentMade {
-        /// Which.
+        /// The id of the new assignment.
         id: AssignmentId,
-        /// What it is called.
+        /// Its title, for people.
         title: Box<str>,
-        /// Whose it is to be.
+        /// The agent that is to do it; any name.
         to: Option<Box<str>>,
     },
     /// An assignment goes on.
     AssignmentMoved {
-        /// Which.
+        /// The assignment that goes on.
         id: AssignmentId,
-        /// Where it was.
+        /// The state that it had.
         from: AssignmentState,
-        /// Where it is.
+        /// The state that it has.
         to: AssignmentState,
     },
     /// Work is handed over.
     TransferOffered {
-        /// Which.
+        /// The id of the new transfer.
         id: TransferId,
-        /// To whom.
+        /// The agent that is to take it; any name. `None` offers it to all.
         to: Option<Box<str>>,
-        /// What it is part of.
+        /// The assignment that the work is part of.
         assignment: Box<str>,
         /// How many files it names.
         files: u32,
     },
-    /// Work that was handed over is taken, or is not.
+    /// Work that was handed over is taken, or declined.
     TransferAnswered {
-        /// Which.
+        /// The id of the transfer.
         id: TransferId,
-        /// What it is part of.
+        /// The assignment that the work is part of.
         assignment: Box<str>,
-        /// Which of the two.
+        /// Whether the work was taken.
         accepted: bool,
-        /// Why not.
+        /// Why it was declined; it may be empty.
         reason: Box<str>,
     },
     /// Something that an agent says has happened.
     Noted(Note),
 }
 
-/// What an agent wants on the timeline, in its own words.
+/// An entry that an agent puts on the timeline, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// What happened; any word.
+    /// What happened, in one word of the agent's choice.
     pub action: Box<str>,
-    /// To which file, as the agent wrote it.
+    /// The file that it happened to, as the agent wrote it.
     pub file: Option<Box<str>>,
     /// The same in its plainest spelling, if it is in the workspace: it is found under this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<RepoPath>,
-    /// For which assignment.
+    /// The assignment for which it happened.
     pub assignment: Option<Box<str>>,
     /// Digest of what was there before.
     pub before: Option<Box<str>>,
     /// Digest of what is there now.
     pub after: Option<Box<str>>,
-    /// Anything else.
+    /// Any further members, as the agent sent them.
     pub metadata: Json,
     /// Where it comes from, when it did not happen here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,11 +175,11 @@ pub struct Note {
 /// An event that another daemon has kept, as that one knew it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Origin {
-    /// Its name there.
+    /// The event's id at that daemon.
     pub id: Box<str>,
-    /// When it happened.
+    /// When it happened, by that daemon's clock.
     pub at: Timestamp,
-    /// Whose it was.
+    /// The agent of the event, as that daemon names it.
     pub agent: Box<str>,
 }
 
@@ -187,11 +187,11 @@ pub struct Origin {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// It was not there before.
+    /// The file was not there before.
     Created,
-    /// It says something else.
+    /// The file says something else.
     Changed,
-    /// It is not there any more.
+    /// The file is not there any more.
     Deleted,
 }
 
@@ -199,9 +199,9 @@ pub enum Seen {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Elected {
-    /// The lead has gone.
+    /// The lead before it has gone.
     Departed,
-    /// There was none.
+    /// No agent was the lead.
     Nobody,
     /// The configuration names it.
     Configured,
@@ -251,7 +251,7 @@ impl From<CrewEvent> for EventKind {
 /// A row of what a crew works by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CrewChange {
-    /// A member.
+    /// A new member, or a change of one that is known.
     PutMember(Arc<Member>),
     /// A member that is forgotten.
     DropMember(AgentId),
@@ -259,11 +259,11 @@ pub enum CrewChange {
     PutClaim(Arc<Claim>),
     /// A file that is forgotten.
     DropClaim(RepoPath),
-    /// An assignment.
+    /// A new assignment, or a change of one that is known.
     PutAssignment(Arc<Assignment>),
     /// An assignment that is forgotten.
     DropAssignment(AssignmentId),
-    /// Work that is handed over.
+    /// A new transfer, or its answer.
     PutTransfer(Arc<Transfer>),
     /// Work that was handed over, and is forgotten.
     DropTransfer(TransferId),

@@ -1,7 +1,7 @@
 //! Refusals of the crew's rules.
 
-use crate::base::AgentId;
-use crate::domain::AssignmentState;
+use crate::AssignmentState;
+use provost_base::AgentId;
 
 /// Why a verb of the crew was turned down; nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -12,28 +12,28 @@ pub enum CrewRefusal {
     /// Another agent works at this file.
     #[error("Resource claimed by {by}")]
     FileClaimed {
-        /// Who.
+        /// The agent that has the file.
         by: AgentId,
     },
     /// The lead has locked this file.
     #[error("Resource locked by lead agent ({by})")]
     FileLocked {
-        /// Who.
+        /// The lead that has locked it.
         by: AgentId,
     },
-    /// This file is in conflict.
+    /// The file is in conflict, and waits for a decision.
     #[error("Resource is in conflict state — resolve conflict first")]
     FileConflicted,
     /// A file that an assignment is not about, or an assignment that is not known.
     #[error("this file is not one of those that task {assignment} is about")]
     OutsideAssignment {
-        /// Which.
+        /// The assignment that the claim names.
         assignment: Box<str>,
     },
     /// The lead alone may do this.
     #[error("only the lead may lock a file{}", lead.as_ref().map(|it| format!(", which is {it}")).unwrap_or_default())]
     LeadOnly {
-        /// Who that is.
+        /// The present lead, if there is one.
         lead: Option<AgentId>,
     },
     /// A person alone may do this.
@@ -45,16 +45,16 @@ pub enum CrewRefusal {
     /// Something else is to be done before.
     #[error("this task depends on {on}, which is not done")]
     AssignmentWaits {
-        /// What.
+        /// The assignment that has to be done first.
         on: Box<str>,
     },
-    /// It is not where the caller believes it to be.
+    /// The assignment is not in the state that the caller expects.
     #[error("this task has moved on")]
     AssignmentElsewhere {
-        /// Where it is.
+        /// The state that the assignment has.
         at: AssignmentState,
     },
-    /// More than is kept.
+    /// The value has more bytes than the daemon keeps of it.
     #[error("larger than the {most} bytes that are kept of it")]
     TooLarge {
         /// How much is kept, in bytes.

@@ -3,26 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use super::JobState;
-use crate::base::Timestamp;
+use provost_base::Timestamp;
 
-/// Which part.
+/// The name of a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseName {
-    /// What there is to know is gathered.
+    /// The facts are gathered.
     Research,
     /// Whether and with what it may be done is found out, and a place waited for.
     Inspect,
-    /// The worker runs.
+    /// The worker does the work.
     Generate,
-    /// What it left is tidied up.
+    /// The result is tidied up.
     Optimize,
-    /// What has changed is collected and checked.
+    /// The changes are collected and checked.
     Review,
 }
 
 impl PhaseName {
-    /// In their order.
+    /// All parts, in their order.
     pub const ALL: [PhaseName; 5] = [
         PhaseName::Research,
         PhaseName::Inspect,
@@ -43,18 +43,18 @@ impl PhaseName {
     }
 }
 
-/// How a part stands.
+/// The state of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseState {
     /// It has not begun.
     #[default]
     Pending,
-    /// Under way.
+    /// The part has begun and has not ended.
     Running,
-    /// Done.
+    /// The part has ended well.
     Completed,
-    /// Not done; nothing after it is.
+    /// The part has failed; the parts after it do not begin.
     Failed,
 }
 
@@ -70,23 +70,23 @@ impl PhaseState {
     }
 }
 
-/// One part.
+/// The progress of one part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Phase {
-    /// How it stands.
+    /// The part's state.
     pub state: PhaseState,
-    /// When it began.
+    /// When it began; `None` while it is pending.
     pub began_at: Option<Timestamp>,
-    /// When it was over.
+    /// When it ended, well or not; `None` until then.
     pub ended_at: Option<Timestamp>,
 }
 
-/// All five, in order.
+/// The progress of all five parts, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Phases([Phase; 5]);
 
 impl Phases {
-    /// Each with its name.
+    /// Each part with its name, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (PhaseName, &Phase)> {
         PhaseName::ALL.into_iter().zip(&self.0)
     }

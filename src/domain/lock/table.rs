@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{LAPSED_KEEP, Lock, Waiter};
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, encloses};
-use crate::domain::Share;
-use crate::domain::tally::Tally;
+use crate::Share;
+use crate::tally::Tally;
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, encloses};
 
 /// All locks, and those who wait for one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -51,7 +51,7 @@ fn deadline(lock: &Lock) -> Timestamp {
 }
 
 impl Locks {
-    pub(in crate::domain) fn put(&mut self, lock: Arc<Lock>) {
+    pub(crate) fn put(&mut self, lock: Arc<Lock>) {
         self.remove(&lock.at);
         self.places.insert(lock.place, lock.at.clone());
         self.by_holder.entry(lock.holder.clone()).or_default().insert(lock.at.clone());
@@ -64,7 +64,7 @@ impl Locks {
         file.by_symbol.insert(lock.at.symbol().into(), lock);
     }
 
-    pub(in crate::domain) fn remove(&mut self, at: &SymbolPath) {
+    pub(crate) fn remove(&mut self, at: &SymbolPath) {
         let Some(file) = self.files.get_mut(at.file()) else { return };
         let Some(lock) = file.by_symbol.remove(at.symbol()) else { return };
         for name in lock.all_names() {
@@ -89,13 +89,13 @@ impl Locks {
         }
     }
 
-    pub(in crate::domain) fn put_waiter(&mut self, waiter: Arc<Waiter>) {
+    pub(crate) fn put_waiter(&mut self, waiter: Arc<Waiter>) {
         self.waits_by_file.entry(waiter.at.file().clone()).or_default().insert(waiter.ticket);
         self.waits_due.insert((waiter.until, waiter.ticket));
         self.waiters.insert(waiter.ticket, waiter);
     }
 
-    pub(in crate::domain) fn remove_waiter(&mut self, ticket: Ticket) {
+    pub(crate) fn remove_waiter(&mut self, ticket: Ticket) {
         let Some(waiter) = self.waiters.remove(&ticket) else { return };
         self.waits_due.remove(&(waiter.until, ticket));
         if let Some(tickets) = self.waits_by_file.get_mut(waiter.at.file()) {
@@ -107,7 +107,7 @@ impl Locks {
     }
 
     /// When something next runs out.
-    pub(in crate::domain) fn next_deadline(&self) -> Option<Timestamp> {
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let lock = self.due.first().map(|(at, _)| *at);
         lock.into_iter().chain(self.waits_due.first().map(|(at, _)| *at)).min()
     }
@@ -129,7 +129,7 @@ impl Locks {
     }
 
     /// Live locks on a symbol of a file under any of its names.
-    pub(in crate::domain) fn live_named<'a>(
+    pub(crate) fn live_named<'a>(
         &'a self,
         file: &RepoPath,
         name: &'a str,
@@ -139,7 +139,7 @@ impl Locks {
     }
 
     /// Live locks on what encloses a name of a file: its container, that one's, and the whole file.
-    pub(in crate::domain) fn live_around<'a>(
+    pub(crate) fn live_around<'a>(
         &'a self,
         file: &RepoPath,
         name: &'a str,
@@ -151,7 +151,7 @@ impl Locks {
     }
 
     /// Live locks on what lies inside a name of a file.
-    pub(in crate::domain) fn live_inside<'a>(
+    pub(crate) fn live_inside<'a>(
         &'a self,
         file: &RepoPath,
         name: &'a str,
@@ -165,22 +165,22 @@ impl Locks {
         self.waiters.values()
     }
 
-    /// One who waits.
+    /// The waiter with this ticket, if it still waits.
     pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
         self.waiters.get(&ticket)
     }
 
-    /// How many wait.
+    /// How many agents wait, for any lock.
     pub(super) fn waiting(&self) -> usize {
         self.waiters.len()
     }
 
-    /// Locks of which something is due: to lapse, or to be forgotten.
+    /// Locks that are due to lapse, or to be forgotten.
     pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Lock>> {
         self.due.iter().take_while(move |(at, _)| *at <= now).filter_map(|(_, at)| self.get(at))
     }
 
-    /// Those who have waited long enough.
+    /// Agents whose time to wait is over.
     pub(super) fn tired(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Waiter>> {
         let late = self.waits_due.iter().take_while(move |(at, _)| *at <= now);
         late.filter_map(|(_, ticket)| self.waiters.get(ticket))
@@ -277,7 +277,7 @@ impl Locks {
         None
     }
 
-    /// Whom one who waits for this has to wait for.
+    /// The agents for which a waiter on this symbol has to wait.
     fn blockers(
         &self,
         who: &AgentId,

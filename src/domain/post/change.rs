@@ -1,22 +1,22 @@
-//! The changes of a post besides its event.
+//! The changes that a post makes in addition to its event.
 
 use std::sync::Arc;
 
 use super::{Correspondent, Desk, Footprint, Question, Standoff};
-use crate::base::{EventSeq, PostSeq, Slug, Timestamp};
+use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PostChange {
     /// A post, or one that was kept for an agent, is in these inboxes. What it says is in its event alone.
     File {
-        /// Its number.
+        /// The number of the post, over all inboxes.
         n: PostSeq,
-        /// The event that has it.
+        /// The event that has the text of the post.
         seq: EventSeq,
-        /// When.
+        /// When the post was published.
         at: Timestamp,
-        /// In whose inboxes.
+        /// The inboxes that have it from now on.
         to: Arc<[Slug]>,
         /// Whether it is a post of its own, and not one that was kept for an agent.
         own: bool,
@@ -31,22 +31,22 @@ pub enum PostChange {
     PutFootprint(Arc<Footprint>),
     /// Two agents change one file.
     PutStandoff(Arc<Standoff>),
-    /// They do not any more.
+    /// The two agents do not change that file any more.
     DropStandoff(Arc<Standoff>),
-    /// A question is open.
+    /// A question was asked.
     PutQuestion(Arc<Question>),
-    /// It is not any more.
+    /// The question was answered, has expired, or made room for another one.
     DropQuestion(PostSeq),
     /// A post waits until an agent has an inbox.
     Park(Slug, PostSeq, EventSeq),
-    /// The oldest of these waits no longer.
+    /// The oldest of the posts that wait for this agent does so no longer.
     Unpark(Slug, PostSeq),
     /// The audit log begins after this number.
     BeginLog(PostSeq),
 }
 
 impl PostChange {
-    pub(in crate::domain) fn apply(&self, desk: &mut Desk) {
+    pub(crate) fn apply(&self, desk: &mut Desk) {
         match self {
             PostChange::File { n, to, .. } => to.iter().for_each(|to| desk.filed(to, *n)),
             PostChange::Newest(to, n) => desk.filed(to, *n),

@@ -1,4 +1,4 @@
-//! The state of posts besides their content: inboxes, agents' work, and open questions.
+//! The state that posts leave, without their content: inboxes, agents' work, and open questions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use super::standoff::Key;
 use super::{Correspondent, Footprint, Place, Post, Standoff, roster, slug};
-use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
-use crate::domain::Share;
+use crate::Share;
+use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
 /// How long a question that was asked again is taken for the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
 
-/// How long a question stays open that nobody answers.
+/// How long a question without an answer stays open.
 const OPEN_FOR: Ttl = Ttl::minutes(24 * 60);
 
 /// How long a silent agent is remembered. A broken branch may rest for a weekend.
 const SILENT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
-/// A question that nobody has answered.
+/// A question that waits for an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
-    /// Its post.
+    /// The number of the question's post.
     pub n: PostSeq,
-    /// Who asks.
+    /// The agent that asks.
     pub agent: AgentId,
-    /// Its beginning.
+    /// The beginning of the question, for lists.
     pub text: Box<str>,
-    /// Digest of all of it.
+    /// Digest of the whole question.
     pub whole: Digest,
     /// When it was asked.
     pub at: Timestamp,
@@ -38,13 +38,13 @@ pub struct Question {
 }
 
 impl Question {
-    /// Among whose it is counted.
+    /// The share that the question counts for.
     fn counts_for(&self) -> Share {
         self.share.clone().unwrap_or_else(|| Share::Name(slug(self.agent.as_str())))
     }
 }
 
-/// Who means which files.
+/// The files and places that agents have announced or changed, with the agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Reach {
     files: BTreeMap<Box<str>, BTreeSet<Slug>>,
@@ -189,8 +189,8 @@ impl Desk {
         }
     }
 
-    /// Whether a status is what its agent's row shows, so that said again it changes nothing but when it was said. What
-    /// is settled by its word is settled anew each time.
+    /// Whether a status is what its agent's row shows, so that a repeat changes nothing but the time of the
+    /// last report. A word that settles a row does so each time it is said.
     pub fn has_heard(&self, post: &Post) -> bool {
         let Post::Status { agent, status, phase, .. } = post else { return false };
         let row = self.correspondents.get(&slug(agent.as_str())).and_then(|it| it.row.as_ref());
@@ -214,7 +214,7 @@ impl Desk {
         self.correspondents.len()
     }
 
-    /// Whether nobody has one.
+    /// Whether no agent has an inbox, and no post waits for one.
     pub fn is_empty(&self) -> bool {
         self.correspondents.is_empty() && self.parked.is_empty()
     }
@@ -224,7 +224,7 @@ impl Desk {
         self.newest.iter().map(|(slug, n)| (slug, *n))
     }
 
-    /// Which files an agent works on.
+    /// The footprint of an agent, if it works on files.
     pub fn print(&self, slug: &Slug) -> Option<&Arc<Footprint>> {
         self.prints.get(slug)
     }
@@ -267,7 +267,7 @@ impl Desk {
         due.filter_map(|(_, key)| self.standoffs.get(key).cloned()).collect()
     }
 
-    pub(in crate::domain) fn next_deadline(&self, window: Ttl) -> Option<Timestamp> {
+    pub(crate) fn next_deadline(&self, window: Ttl) -> Option<Timestamp> {
         self.undecided.first().map(|(since, _)| since.after(window))
     }
 

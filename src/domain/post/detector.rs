@@ -16,11 +16,11 @@ use super::footprint::{shared, shown};
 use super::publish::Round;
 use super::standoff::Key;
 use super::{Footprint, Owner, Place, Post, PostChange, PostSettings, Standoff, supervisor};
-use crate::base::limits::STANDOFFS_MAX;
-use crate::base::{AgentId, PostSeq, Slug, Timestamp};
-use crate::domain::{Change, Outbox, Refusal, State};
+use crate::{Change, Outbox, Refusal, State};
+use provost_base::limits::STANDOFFS_MAX;
+use provost_base::{AgentId, PostSeq, Slug, Timestamp};
 
-/// What the daemon says begins with this, so that everybody can tell.
+/// Every finding of the daemon begins with this, so that agents can tell it from a reviewer's.
 const TAG: &str = "[conflict-detector]";
 
 const ACROSS_KINDS: &str = "Note: one side declared named regions and the other declared line ranges; these always \
@@ -50,7 +50,7 @@ impl Round<'_> {
     }
 
     /// Tells an agent what stands in its way.
-    pub(in crate::domain) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
+    pub(crate) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
         let errors = vec![format!("{TAG} {error}").into()];
         self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors }).map(drop)
     }
@@ -105,7 +105,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Files that others change, too. Returns those of which both were told just now.
+    /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
     fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, Place, Box<str>)> = BTreeMap::new();
@@ -204,8 +204,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Whose a file is besides `mine`: their names, a mark by which one finding is told from the next, and where that is
-    /// written if it is not their intent.
+    /// The owners of a file other than `mine`: their names, a mark by which one finding is told from the
+    /// next, and the place that says so if it is not their intent.
     fn owners(
         &self,
         mine: &Slug,
@@ -240,7 +240,7 @@ fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
-/// Who owns what, where that is an agent's at all: most lists name people, and are compared with nothing.
+/// The rules of ownership that name an agent; most lists name people, and are not compared.
 fn rules(state: &State) -> Vec<Rule<'_>> {
     let PostSettings { code_owners, owners, .. } = &state.settings.posts;
     let all = || code_owners.iter().chain(owners);
@@ -253,10 +253,10 @@ fn rules(state: &State) -> Vec<Rule<'_>> {
 /// A line of who owns what, ready to be compared with many files.
 struct Rule<'a> {
     owner: &'a Owner,
-    /// What it means from the top of the repository: this, or all below it.
+    /// The meaning from the top of the repository: this file, or all below this folder.
     whole: Place,
     below: Place,
-    /// What it means in any folder, if it names none.
+    /// The meaning in any folder, if the pattern names none.
     name: Option<Place>,
 }
 
@@ -283,11 +283,11 @@ fn named(slug: &Slug) -> AgentId {
 
 impl State {
     /// Decides what to make of those who have changed one file for too long.
-    pub(in crate::domain) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
+    pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
         for case in self.desk.overdue(now, settings.window) {
-            // Where there is no room for an inbox of the supervisor's, there is nobody to be asked.
+            // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
             let decided = Standoff { decided: true, ..Standoff::clone(&case) };
             round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));

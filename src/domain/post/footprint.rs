@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use super::paths::Place;
 use super::{IntendedFile, Post, Region, Source, slug};
-use crate::base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
-use crate::base::{PostSeq, Slug, Timestamp};
+use provost_base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
+use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everything that is known of an agent's files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Whose.
+    /// The agent that works on the files.
     pub slug: Slug,
-    /// What it will change.
+    /// The announcement that is in force, if there is one.
     pub intent: Option<Announced>,
-    /// What it says that it has changed.
+    /// Files that the agent says it has changed.
     pub said: Vec<Box<str>>,
-    /// What was seen to be changed.
+    /// Files that the daemon has seen to be changed.
     pub seen: Vec<Box<str>>,
-    /// What it has committed, and nobody has verified or merged.
+    /// Files that it has committed, and that no agent has verified or merged.
     pub left: Vec<Box<str>>,
     /// Owners of files that it has changed, with the files about which it was told.
     pub told: BTreeMap<Box<str>, Vec<Box<str>>>,
@@ -36,20 +36,20 @@ pub struct Footprint {
 pub struct Announced {
     /// The post with which its files became these.
     pub n: PostSeq,
-    /// Its files.
+    /// The announced files, with the parts of them.
     pub files: Vec<IntendedFile>,
-    /// What for.
+    /// The purpose of the change, for people.
     #[serde(default)]
     pub summary: Box<str>,
-    /// Since when.
+    /// When the announcement was made.
     #[serde(default)]
     pub since: Timestamp,
-    /// Until when.
+    /// When the announcement ends.
     pub until: Timestamp,
 }
 
 impl Announced {
-    /// What it says about one file, if that is meant.
+    /// The entry for one file, if the announcement covers it.
     pub(super) fn on(&self, file: &Place) -> Option<&IntendedFile> {
         self.files.iter().find(|it| Place::of(&it.path).meets(file))
     }
@@ -68,7 +68,7 @@ impl Footprint {
         }
     }
 
-    /// Its intent, if that is in force.
+    /// The announcement, if it is in force now.
     pub fn live(&self, now: Timestamp) -> Option<&Announced> {
         self.intent.as_ref().filter(|it| now < it.until)
     }
@@ -79,7 +79,7 @@ impl Footprint {
         all.map(|it| (Place::of(it), it.trim())).collect()
     }
 
-    /// After one of its own posts.
+    /// The footprint after one of the agent's own posts.
     pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
         let mut next = self.clone();
         match post {
@@ -106,7 +106,7 @@ impl Footprint {
         next
     }
 
-    /// What is committed is not being changed any more, and no longer intended.
+    /// Committed files are no longer being changed, and no longer intended.
     fn commit(&mut self, files: &[Box<str>]) {
         let places: BTreeSet<Place> = files.iter().map(|it| Place::of(it)).collect();
         self.seen.retain(|it| !places.contains(&Place::of(it)));
@@ -136,7 +136,7 @@ impl Footprint {
         }
     }
 
-    /// What it has left is checked, or merged.
+    /// The footprint after the committed files were checked or merged.
     pub(super) fn settled(&self) -> Self {
         Self { left: Vec::new(), ..self.clone() }
     }
@@ -147,7 +147,8 @@ fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
     files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
 }
 
-/// What of a list is compared: no paths that can be no file's, and few that mean many files.
+/// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few
+/// that mean many files.
 #[derive(Default)]
 struct Bounds {
     wide: usize,
@@ -175,7 +176,7 @@ pub(super) struct Shared {
     pub(super) across_kinds: bool,
 }
 
-/// What two sets of regions of one file have in common; those of the first are shown.
+/// The regions of one file that two sets share, as the first set writes them.
 pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     let (mut regions, mut across_kinds) = (Vec::new(), false);
     let named = |of: &[Region]| -> Vec<String> { of.iter().map(plain_name).collect() };
@@ -232,6 +233,6 @@ fn plain_name(region: &Region) -> String {
 }
 
 /// The one who wrote a name.
-pub(super) fn of(name: &crate::base::AgentId) -> Slug {
+pub(super) fn of(name: &provost_base::AgentId) -> Slug {
     slug(name.as_str())
 }

@@ -3,13 +3,13 @@
 //! Two spellings of one path are the same place. A path that leads out of the repository stays unchanged, and only
 //! meets itself.
 
-use crate::base::RepoPath;
-use crate::base::limits::POST_PATTERN_LEN_MAX;
+use provost_base::RepoPath;
+use provost_base::limits::POST_PATTERN_LEN_MAX;
 
-/// Which files are meant.
+/// The files that a path in a message means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
-    /// One file.
+    /// The file of this path.
     File(Box<str>),
     /// Everything below a folder.
     Folder(Box<str>),
@@ -70,13 +70,13 @@ fn is_below(folder: &str, path: &str) -> bool {
 }
 
 /// The folders before the first part with a wildcard.
-pub(in crate::domain) fn fixed_part(pattern: &str) -> &str {
+pub(crate) fn fixed_part(pattern: &str) -> &str {
     let wild = pattern.find(['*', '?']).unwrap_or(pattern.len());
     pattern.get(..wild).and_then(|fixed| fixed.rfind('/')).map_or("", |end| &pattern[..end])
 }
 
 /// `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
-pub(in crate::domain) fn fits(pattern: &str, path: &str) -> bool {
+pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
     let is_wild = |byte: &u8| matches!(byte, b'*' | b'?');
     let (Some(first), Some(last)) = (pattern.iter().position(is_wild), pattern.iter().rposition(is_wild))

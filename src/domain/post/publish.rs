@@ -9,28 +9,28 @@ use super::{
     Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened,
     slug_of_branch, supervisor,
 };
-use crate::base::limits::{
+use crate::command::{
+    AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
+};
+use crate::conflict::plan;
+use crate::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
+use provost_base::limits::{
     PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, QUESTION_SHOWN_MAX,
     QUESTIONS_MAX, ROSTER_TEXT_MAX,
 };
-use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
-use crate::domain::command::{
-    AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
-};
-use crate::domain::conflict::plan;
-use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
+use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
-/// Nobody who has said something within this time is forgotten to make room for others.
+/// An agent that has published something within this time is not forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
 
 /// One step, with what it has changed so far and the state does not show yet.
-pub(in crate::domain) struct Round<'a> {
-    pub(in crate::domain) now: Timestamp,
-    pub(in crate::domain) state: &'a State,
-    pub(in crate::domain) out: &'a mut Outbox,
-    /// Who has got an inbox in this step.
+pub(crate) struct Round<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) state: &'a State,
+    pub(crate) out: &'a mut Outbox,
+    /// Agents that have got an inbox in this step.
     fresh: BTreeSet<Slug>,
-    /// Who was forgotten in this step.
+    /// Agents that were forgotten in this step.
     gone: BTreeSet<Slug>,
     /// With whom those share who speak in this step; `None` for the daemon itself.
     share: Option<Share>,
@@ -42,7 +42,7 @@ fn share_of(who: &Principal) -> Option<Share> {
 }
 
 impl<'a> Round<'a> {
-    pub(in crate::domain) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
+    pub(crate) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
         Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new(), share: None }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Round<'a> {
         self.out.put(Change::Post(change));
     }
 
-    pub(in crate::domain) fn has_inbox(&self, slug: &Slug) -> bool {
+    pub(crate) fn has_inbox(&self, slug: &Slug) -> bool {
         self.fresh.contains(slug) || (self.state.desk.get(slug).is_some() && !self.gone.contains(slug))
     }
 
@@ -233,7 +233,7 @@ impl<'a> Round<'a> {
 
 impl State {
     /// Publishes a post: it is filed, the roster and footprints follow, and conflicts are told.
-    pub(in crate::domain) fn publish(
+    pub(crate) fn publish(
         &self,
         now: Timestamp,
         who: &Principal,
@@ -280,12 +280,7 @@ impl State {
 
     /// Puts a message on record that says nothing new. What follows from it is left to the next one that is published in
     /// full.
-    pub(in crate::domain) fn republish(
-        &self,
-        now: Timestamp,
-        verb: &Republish,
-        out: &mut Outbox,
-    ) -> Republished {
+    pub(crate) fn republish(&self, now: Timestamp, verb: &Republish, out: &mut Outbox) -> Republished {
         let n = out.next_post();
         let seq = out.say(EventKind::Published { n, post: verb.post.clone() });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
@@ -305,7 +300,7 @@ impl State {
     }
 
     /// Gives an agent an inbox, and says what it runs as.
-    pub(in crate::domain) fn address_agent(
+    pub(crate) fn address_agent(
         &self,
         now: Timestamp,
         who: &Principal,
@@ -329,20 +324,21 @@ impl State {
     }
 
     /// The audit log starts again.
-    pub(in crate::domain) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
+    pub(crate) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));
         out.say(EventKind::PostLogBegun { after });
         LogBegun { after }
     }
 
-    /// What has run out: questions that nobody answers, agents that say nothing, files that nobody works on.
-    pub(in crate::domain) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
+    /// Drops what has run out: old questions without an answer, silent agents, and files that
+    /// no agent works on.
+    pub(crate) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
         for n in self.desk.questions_too_old(now) {
             out.put(Change::Post(PostChange::DropQuestion(n)));
         }
         for slug in self.desk.silent_too_long(now) {
-            // The supervisor's inbox is where everybody's questions are.
+            // All agents' questions are in the supervisor's inbox.
             if slug != supervisor() {
                 out.put(Change::Post(PostChange::DropCorrespondent(slug)));
             }

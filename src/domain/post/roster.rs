@@ -12,38 +12,39 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Post, Source, shortened};
-use crate::base::limits::ROSTER_TEXT_MAX;
-use crate::base::{AgentId, Slug, Timestamp};
-use crate::domain::Share;
+use crate::Share;
+use provost_base::limits::ROSTER_TEXT_MAX;
+use provost_base::{AgentId, Slug, Timestamp};
 
 /// An agent that has an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Correspondent {
-    /// Under which name.
+    /// The name that all spellings of the agent's name have in common.
     pub slug: Slug,
-    /// Its name as last written.
+    /// The agent's name as it was last written.
     pub name: AgentId,
     /// The program that it runs as, if known.
     pub cli: Option<Box<str>>,
     /// Where it stands, once it has said so.
     pub row: Option<Row>,
-    /// Since when it is known.
+    /// When the daemon came to know the agent.
     pub since: Timestamp,
-    /// Among whose it is counted: those with whom it shared when it became known; `None` for those whom the daemon names.
+    /// The share that its inbox counts for: the one that the agent had when it became known; `None` for
+    /// agents that the daemon names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
-/// Where an agent stands.
+/// An agent's status, as the roster shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// In one word.
+    /// The status in one word.
     pub label: Box<str>,
-    /// Since when.
+    /// When the status became this one; a settled status counts from its last repeat.
     pub since: Timestamp,
-    /// What it is busy with, if its last word had that.
+    /// What the agent is busy with, if its last status had that.
     pub phase: Option<Box<str>>,
-    /// When it last said so.
+    /// When the agent last reported its status.
     pub seen: Timestamp,
 }
 
@@ -71,7 +72,7 @@ impl Correspondent {
         Self { slug, name, cli: None, row: None, since: now, share: None }
     }
 
-    /// After one of its posts that is for the roster.
+    /// The row after one of the agent's posts that changes the roster.
     pub(super) fn after(&self, now: Timestamp, post: &Post, source: Source, settle_s: u64) -> Self {
         let (label, phase): (&str, Option<&Box<str>>) = match post {
             Post::Status { status, phase, .. } => (status, phase.as_ref()),

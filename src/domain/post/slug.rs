@@ -1,8 +1,9 @@
-//! One name for all spellings of an agent's name, and what the broker's clients make of a branch.
+//! Slugs: one name for all spellings of an agent's name, and the name that the broker's clients
+//! derive from a branch.
 
-use crate::base::Slug;
-use crate::base::limits::ID_LEN_MAX;
-use crate::base::small;
+use provost_base::Slug;
+use provost_base::limits::ID_LEN_MAX;
+use provost_base::small;
 
 /// Small letters; a slash becomes a dash, several dashes one, none at the ends. `feat/x` and `feat-x` are the same agent,
 /// as the broker's clients have it. Other characters stay, and so does a name as a whole that would have nothing but
@@ -18,8 +19,8 @@ pub fn owned_slug(name: &str) -> Slug {
     spelled(name, |c| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' })
 }
 
-/// The inboxes that a person means who writes a name into a list of owners: the name's own, and that of git-paw's clients, which
-/// go by what they make of a branch of this name.
+/// The inboxes that a name in a list of owners means: the name's own, and that of git-paw's clients, which
+/// derive their names from a branch of this name.
 pub fn owner_slugs(name: &str) -> impl Iterator<Item = Slug> {
     let (own, branch) = (slug(name), slug_of_branch(name));
     let other = branch.filter(|it| *it != own);
@@ -33,8 +34,9 @@ fn spelled(name: &str, kept: impl Fn(char) -> char) -> Slug {
     Slug::parse(&text).expect("text that is not empty, without control characters, is an id")
 }
 
-/// What git-paw's clients make of a branch and go by: what is not of ASCII becomes a dash, too. `None` where nothing is
-/// left of it; they all say `agent` then, under which git-paw's own broker takes no message.
+/// The name that git-paw's clients derive from a branch: characters outside of ASCII become dashes,
+/// too. `None` where nothing is left of it; they all say `agent` then, under which git-paw's own
+/// broker takes no message.
 pub fn slug_of_branch(branch: &str) -> Option<Slug> {
     let kept = |c: char| if is_plain(c) { c } else { '-' };
     Slug::parse(&dashed(branch.chars().map(|c| kept(c.to_ascii_lowercase())))).ok()

@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Slug, Timestamp};
+use provost_base::{Slug, Timestamp};
 
-/// One such case.
+/// A case of two agents that change one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Standoff {
-    /// The one whose name comes first.
+    /// The agent whose slug comes first.
     pub a: Slug,
-    /// The other one.
+    /// The agent whose slug comes second.
     pub b: Slug,
     /// The file, in its one spelling.
     pub file: Box<str>,
     /// The file, as it was written by the agent that came second.
     pub written: Box<str>,
-    /// Since when.
+    /// When the second agent's change became known.
     pub since: Timestamp,
-    /// Whether it was decided what to make of it.
+    /// Whether the detector has decided what to make of it.
     pub decided: bool,
 }
 
-/// What tells one from another.
+/// The members that tell one case from another.
 pub(super) type Key = (Slug, Slug, Box<str>);
 
 impl Standoff {
@@ -29,7 +29,7 @@ impl Standoff {
         (self.a.clone(), self.b.clone(), self.file.clone())
     }
 
-    /// The same as text, for tables.
+    /// The key as text, for tables.
     pub fn id(&self) -> String {
         format!("{}\n{}\n{}", self.a, self.b, self.file)
     }

@@ -1,15 +1,15 @@
 //! Queries of a caller that is about to write files.
 
 use super::View;
-use crate::base::{AgentId, RepoPath, Timestamp};
-use crate::domain::{Stake, State};
+use crate::{Stake, State};
+use provost_base::{AgentId, RepoPath, Timestamp};
 
-/// Who keeps an agent from writing to files; one answer for each file.
+/// The stake that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
-    /// Who wants to write.
+    /// The agent that wants to write.
     pub who: AgentId,
-    /// Where.
+    /// The files that it wants to write.
     pub files: Vec<RepoPath>,
 }
 

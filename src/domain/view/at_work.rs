@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::View;
-use crate::base::limits::AT_WORK_ROWS_MAX;
-use crate::base::{AgentId, Slug, TaskId, Timestamp, Ttl};
-use crate::domain::post::slug;
-use crate::domain::{
+use crate::post::slug;
+use crate::{
     Assignment, AssignmentState, Claim, Hold, Member, Stake, StakeKind, State, TaskState, Transfer,
     TransferState,
 };
+use provost_base::limits::AT_WORK_ROWS_MAX;
+use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
 
-/// What concerns one agent: others, what they hold, and what is wanted of it.
+/// The facts that concern one agent: other agents, their holds, and the work that is requested from it.
 #[derive(Clone, Debug)]
 pub struct AtWork(pub AgentId);
 
@@ -44,7 +44,7 @@ pub struct AtWorkOut {
     pub workers: FirstOf<(AgentId, TaskId)>,
     /// Files that are claimed, locked or in conflict, by path.
     pub claims: FirstOf<Arc<Claim>>,
-    /// What others have at a path through other doors and is not over, by path.
+    /// Other agents' stakes through other doors that are not over, by path.
     pub stakes: FirstOf<Arc<Stake>>,
     /// Assignments for the agent that are not done, oldest first.
     pub assignments: FirstOf<Arc<Assignment>>,

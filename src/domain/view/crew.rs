@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::{Foreign, View};
-use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
-use crate::domain::command::{Conflict, DeclareIntent};
-use crate::domain::{
-    Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState,
-};
+use crate::command::{Conflict, DeclareIntent};
+use crate::{Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState};
+use provost_base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
 
-/// All of it.
+/// The crew with its claims, assignments and transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeCrew;
 
@@ -24,13 +22,13 @@ pub struct CrewSnapshot {
     pub assignments: Vec<Arc<Assignment>>,
     /// Transfers, oldest first.
     pub transfers: Vec<Arc<Transfer>>,
-    /// Who leads.
+    /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// How many events were ever on the timeline.
     pub events: u64,
     /// Others, where they are shown.
     pub foreign: Foreign,
-    /// What others have through other doors and is not over, by path.
+    /// Other agents' stakes through other doors that are not over, by path.
     pub stakes: Vec<Arc<Stake>>,
 }
 
@@ -52,7 +50,7 @@ impl View for WholeCrew {
 }
 
 impl State {
-    /// What agents have through other doors than the crew's, and is not over.
+    /// The stakes through doors other than the crew's that are not over.
     fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Stake>> {
         let live = move |it: &&Arc<Stake>| it.until.is_none_or(|until| until > now);
         self.stakes.iter().filter(|it| it.kind != StakeKind::Claim).filter(live)
@@ -80,23 +78,23 @@ pub struct CrewCounts;
 /// Answer to [`CrewCounts`].
 #[derive(Clone, Debug)]
 pub struct CrewCountsOut {
-    /// Members.
+    /// How many members there are.
     pub members: usize,
-    /// Those of them that are there.
+    /// How many members are there.
     pub there: usize,
-    /// Who leads.
+    /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// Files that are remembered.
     pub files: usize,
-    /// Those of them that are claimed.
+    /// How many remembered files are claimed.
     pub claimed: usize,
-    /// Those of them that are in conflict.
+    /// How many remembered files are in conflict.
     pub conflicted: usize,
-    /// Assignments.
+    /// How many assignments there are.
     pub assignments: usize,
-    /// Those of them that are under way.
+    /// How many assignments are under way.
     pub in_progress: usize,
-    /// Those of them that are done.
+    /// How many assignments are done.
     pub done: usize,
     /// How many events were ever on the timeline.
     pub events: u64,
@@ -122,7 +120,7 @@ impl View for CrewCounts {
     }
 }
 
-/// One member.
+/// The member of this name, if there is one.
 #[derive(Clone, Debug)]
 pub struct OneMember(pub AgentId);
 
@@ -134,7 +132,7 @@ impl View for OneMember {
     }
 }
 
-/// One file.
+/// The claim on this file, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneClaim(pub RepoPath);
 
@@ -146,12 +144,12 @@ impl View for OneClaim {
     }
 }
 
-/// What would be in conflict, were a file changed by this agent, or by nobody knows whom.
+/// The conflict that a change of a file by this agent, or by an unknown one, would make.
 #[derive(Clone, Debug)]
 pub struct ConflictAhead {
-    /// Which file.
+    /// The file that would change.
     pub file: RepoPath,
-    /// By whom.
+    /// The agent that would change it; `None` for an unknown one.
     pub by: Option<AgentId>,
 }
 
@@ -170,9 +168,9 @@ pub struct ClaimsOf(pub AgentId);
 /// Claims on these files, each file with that of others, if there is one.
 #[derive(Clone, Debug)]
 pub struct ClaimsOn {
-    /// Which files, in their one spelling.
+    /// The files, in their one spelling.
     pub files: Vec<RepoPath>,
-    /// Whose claims do not count.
+    /// The agent whose own claims do not count.
     pub others_than: AgentId,
 }
 
@@ -193,7 +191,7 @@ impl View for ClaimsOf {
     }
 }
 
-/// One assignment.
+/// The assignment of this id, if there is one.
 #[derive(Clone, Debug)]
 pub struct OneAssignment(pub AssignmentId);
 
@@ -205,7 +203,7 @@ impl View for OneAssignment {
     }
 }
 
-/// One transfer.
+/// The transfer of this id, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneTransfer(pub TransferId);
 
@@ -217,12 +215,12 @@ impl View for OneTransfer {
     }
 }
 
-/// What a change would collide with, were it announced now. Nothing is announced.
+/// The conflicts that a change would have if it were announced now. The query announces nothing.
 #[derive(Clone, Debug)]
 pub struct Collisions {
-    /// By whom.
+    /// The agent that would announce it.
     pub by: AgentId,
-    /// The change.
+    /// The change, as it would be announced.
     pub verb: DeclareIntent,
 }
 
@@ -238,9 +236,9 @@ impl View for Collisions {
 /// Files that an agent has, by path; those that are in conflict, too.
 #[derive(Clone, Debug, Default)]
 pub struct HeldFiles {
-    /// Only this agent's.
+    /// Only this agent's files.
     pub of: Option<AgentId>,
-    /// Only this one.
+    /// Only the claim on this file.
     pub file: Option<RepoPath>,
 }
 
@@ -261,9 +259,9 @@ impl View for HeldFiles {
 /// Transfers that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
 pub struct SomeTransfers {
-    /// Whom.
+    /// The agent that the transfers concern.
     pub of: AgentId,
-    /// Those that were answered, too.
+    /// Whether answered transfers are listed, too.
     pub answered: bool,
 }
 

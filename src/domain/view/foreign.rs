@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{KnownAgent, KnownAgents, LiveTasks, View};
-use crate::base::{AgentId, Timestamp};
-use crate::domain::{Door, State, Task, TaskState};
+use crate::{Door, State, Task, TaskState};
+use provost_base::{AgentId, Timestamp};
 
 /// Others than the crew, empty unless `show_foreign` is set.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +15,10 @@ pub struct Foreign {
     pub tasks: Vec<Arc<Task>>,
 }
 
-/// One of them.
+/// An agent of another door, with its work.
 #[derive(Clone, Debug)]
 pub struct ForeignAgent {
-    /// What is known of it.
+    /// The daemon's record of the agent.
     pub known: KnownAgent,
     /// The delegated task that it is at.
     pub at: Option<Arc<Task>>,

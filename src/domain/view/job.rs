@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{Digest, JobId, Timestamp};
-use crate::domain::{Job, JobKind, State};
+use crate::{Job, JobKind, State};
+use provost_base::{Digest, JobId, Timestamp};
 
-/// One job.
+/// The job of this id, if it is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OneJob(pub JobId);
 

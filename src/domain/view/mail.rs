@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{AgentId, MailSeq, Timestamp};
-use crate::domain::{Mail, State};
+use crate::{Mail, State};
+use provost_base::{AgentId, MailSeq, Timestamp};
 
 /// An agent's mail after a number, oldest first.
 #[derive(Clone, Debug)]
 pub struct MailOf {
-    /// Whose.
+    /// The agent in whose queue the mail is.
     pub agent: AgentId,
-    /// After which number.
+    /// The number after which the mail is read.
     pub after: MailSeq,
 }
 

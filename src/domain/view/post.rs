@@ -1,18 +1,18 @@
-//! Questions about the broker's messages.
+//! Queries about messages between agents.
 
 use std::sync::Arc;
 
 use super::View;
-use crate::base::{PostSeq, Slug, Timestamp};
-use crate::domain::post::{Correspondent, Question};
-use crate::domain::{Overlap, State};
+use crate::post::{Correspondent, Question};
+use crate::{Overlap, State};
+use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everybody who has said where they stand, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Roster;
 
 impl View for Roster {
-    /// They, and the moment at which it was so.
+    /// The agents with a row in the roster, and the moment of the look.
     type Out = (Vec<Arc<Correspondent>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
@@ -20,7 +20,7 @@ impl View for Roster {
     }
 }
 
-/// Questions that nobody has answered, oldest first.
+/// Questions that wait for an answer, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenQuestions;
 

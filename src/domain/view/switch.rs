@@ -1,8 +1,8 @@
 //! Workers that a command has switched off, at one moment.
 
 use super::View;
-use crate::base::{AgentId, Timestamp};
-use crate::domain::{State, Switch, Switches};
+use crate::{State, Switch, Switches};
+use provost_base::{AgentId, Timestamp};
 
 /// How every worker stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

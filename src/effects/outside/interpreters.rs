@@ -1,14 +1,15 @@
-//! What interpreters and programs that run others are told to run: scripts, modules, and what is loaded before them.
+//! Finds what interpreters, and programs that run others, run or load: scripts, modules, and what
+//! is loaded before them.
 
 use std::path::{Path, PathBuf};
 
 use super::{Mode, Run, Seeker, Way, name_of};
-use crate::base::later::is_module;
-use crate::effects::git::absolute;
-use crate::effects::lines::Word;
-use crate::effects::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
-use crate::jail::Missing;
-use crate::system;
+use crate::git::absolute;
+use crate::lines::Word;
+use crate::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
+use provost_base::later::is_module;
+use provost_jail::Missing;
+use provost_system as system;
 
 /// Words of interpreters of their own, before the script: `deno run`, `tsx watch`.
 const OWN_WORDS: [&str; 4] = ["run", "serve", "test", "watch"];
@@ -66,7 +67,8 @@ impl Seeker<'_> {
         })
     }
 
-    /// What an interpreter is told to run: a script, or a module; and what it is told to load before that.
+    /// What the arguments have an interpreter run: a script, or a module; and what they
+    /// have it load before that.
     pub(super) fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
         let mut words = words.iter().peekable();
         let mut is_value = false;

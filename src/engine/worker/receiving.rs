@@ -17,24 +17,24 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Worker;
-use crate::base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
-use crate::domain::command::Publish;
-use crate::domain::post::{Post, Received, Source};
-use crate::domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
-use crate::store::{Store, StoreError};
+use provost_base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
+use provost_domain::command::Publish;
+use provost_domain::post::{Post, Received, Source};
+use provost_domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
+use provost_store::{Store, StoreError};
 
 /// How long acknowledged messages wait for more.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
 
 /// Where a publisher waits for the outcome.
-pub(in crate::engine) type Publisher = oneshot::Sender<Result<(), Refusal>>;
+pub(crate) type Publisher = oneshot::Sender<Result<(), Refusal>>;
 
 /// Messages that are not on record yet.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Those that are acknowledged, in their order.
+    /// Messages that are acknowledged and not committed yet, in their order.
     kept: Vec<Received>,
-    /// Those of this step.
+    /// Messages of this step.
     new: Vec<Received>,
     asked: Vec<(Publisher, Result<(), Refusal>)>,
     /// When those that are acknowledged have to be committed.
@@ -81,7 +81,7 @@ impl Receiving {
     /// Tells what has become of the messages of this step.
     pub(super) fn answer(&mut self) {
         for (publisher, told) in self.asked.drain(..) {
-            // The peer may have hung up; its message stands all the same.
+            // The peer may have hung up. Its message stands nevertheless.
             let _ = publisher.send(told);
         }
     }
@@ -93,7 +93,7 @@ fn filled(out: &Outbox) -> usize {
 }
 
 impl Worker {
-    /// Applies a message.
+    /// Applies a message. If that succeeds, `receive` may store and acknowledge it before its commit.
     pub(super) fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
         // For a publisher that has gone before anything was done, nothing is done.
         if publisher.is_closed() {
@@ -180,7 +180,7 @@ fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
 ///
 /// # Errors
 /// When they cannot be; they are still kept then.
-pub(in crate::engine) fn recover(
+pub(crate) fn recover(
     core: &mut Core,
     received: &[Received],
     store: &mut dyn Store,

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Rules, Settings, ecma_settings, rules_at};
-use crate::graph::Files;
-use crate::graph::modules::{Tries, folder_of, joined};
-use crate::graph::outline::Outline;
-use crate::graph::resolve::{Resolver, Value};
+use crate::Files;
+use crate::modules::{Tries, folder_of, joined};
+use crate::outline::Outline;
+use crate::resolve::{Resolver, Value};
 
 pub(super) const RULES: Rules = Rules {
     ends: &[".d.ts", ".d.mts", ".d.cts", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"],
@@ -25,7 +25,7 @@ pub(super) const RULES: Rules = Rules {
     implied: Some("constructor"),
 };
 
-/// What `module.exports =` and `export =` set.
+/// The name for the value that `module.exports =` and `export =` set.
 const WHOLE: &str = "export=";
 
 const DEFAULT: &str = "default";
@@ -33,7 +33,7 @@ const DEFAULT: &str = "default";
 /// In the order in which they are tried, as TypeScript has it, and behind that what only bundlers try.
 const ENDS: [&str; 9] = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"];
 
-/// What `.js` and the like in an import may stand for: the file before it was compiled.
+/// The suffixes of source files that `.js` and the like in an import may stand for.
 const COMPILED: [(&str, &[&str]); 4] = [
     (".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
     (".jsx", &[".tsx", ".d.ts", ".jsx"]),

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::base::jsonc;
-use crate::base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
-use crate::graph::modules::{folder_of, joined};
+use crate::modules::{folder_of, joined};
+use provost_base::jsonc;
+use provost_base::limits::{SETTINGS_CHAIN_MAX, SETTINGS_ROWS_MAX};
 
 /// The settings of a repository, by file.
 #[derive(Default, Debug)]
 pub(super) struct Settings {
     configs: BTreeMap<Box<str>, Config>,
-    /// By folder.
+    /// The `package.json` files, by their folders.
     packages: BTreeMap<Box<str>, Package>,
 }
 
 /// Names with at most one `*`, and what they stand for.
 type Patterns = Vec<(Box<str>, Vec<Box<str>>)>;
 
-/// One `tsconfig.json`, as written.
+/// The paths of modules in one `tsconfig.json`, as written.
 #[derive(PartialEq, Default, Debug)]
 struct Config {
     extends: Vec<Box<str>>,
@@ -28,7 +28,7 @@ struct Config {
     paths: Option<Patterns>,
 }
 
-/// One `package.json`.
+/// The name, entries, exports and imports of one `package.json`.
 #[derive(PartialEq, Default, Debug)]
 struct Package {
     name: Box<str>,
@@ -45,7 +45,7 @@ pub(super) fn is_settings(path: &str) -> bool {
     name == "package.json" || is_config("tsconfig") || is_config("jsconfig")
 }
 
-/// What a file says, if it is JSON with comments and trailing commas.
+/// The value of a file, if it is JSON with comments and trailing commas.
 fn read(text: &str) -> Option<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     jsonc::parse_with_trailing_commas(text).ok().map(|it| it.value.into())
@@ -123,7 +123,7 @@ impl Settings {
         }
     }
 
-    /// What holds for files in a folder.
+    /// The options for files in a folder.
     fn options(&self, folder: &str) -> Option<Options<'_>> {
         let path = self.above(folder, |at| {
             let named = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
@@ -150,7 +150,7 @@ impl Settings {
         Some(options)
     }
 
-    /// What a file says, on top of what it extends.
+    /// The options of a file, on top of those that it extends.
     fn options_of(&self, path: &str, chain: u32) -> Option<Options<'_>> {
         let config = self.configs.get(path)?;
         let folder = folder_of(path);
@@ -193,10 +193,10 @@ impl Settings {
     }
 }
 
-/// What holds, with everything that was extended.
+/// Options, with everything that was extended.
 #[derive(Default)]
 struct Options<'a> {
-    /// Of the file that was asked for.
+    /// The folder of the file that was asked for.
     folder: String,
     base_url: Option<String>,
     paths: &'a [(Box<str>, Vec<Box<str>>)],
@@ -212,7 +212,7 @@ impl Options<'_> {
     }
 }
 
-/// What a name stands for: an exact entry, or the one with the longest beginning before its `*`.
+/// The targets of a name: those of an exact entry, or of the one with the longest beginning before its `*`.
 fn matched(patterns: &[(Box<str>, Vec<Box<str>>)], spec: &str) -> Vec<String> {
     let mut best: Option<(usize, &str, &Vec<Box<str>>)> = None;
     for (pattern, to) in patterns {

@@ -1,5 +1,5 @@
-//! How the files of a language are modules to each other. The rest of `graph` asks a file's [`Rules`] and knows no
-//! language. To add a language, write `<name>.rs` here and its arm in [`rules`].
+//! The rules by which files of a language import each other. The rest of `graph` asks a file's [`Rules`] and
+//! knows no language. To add a language, write `<name>.rs` here and its arm in [`rules`].
 #![forbid(unsafe_code)]
 
 mod ecma;
@@ -10,7 +10,7 @@ use super::Files;
 use super::modules::Tries;
 use super::outline::Outline;
 use super::resolve::{Resolver, Value};
-use crate::syntax::{Language, language_of};
+use provost_syntax::{Language, language_of};
 
 /// The module rules of a family of languages.
 pub(super) struct Rules {
@@ -22,13 +22,13 @@ pub(super) struct Rules {
     pub(super) is_settings: fn(&str) -> bool,
     /// Where a module may be, by its text in an import and the path of the importing file.
     pub(super) tries: fn(&str, &str, &Files, &Settings) -> Tries,
-    /// The file of the package of which a module with this key is a member.
+    /// The file of the package that a module with this key belongs to.
     pub(super) package_of: fn(&str, &Files) -> Option<u32>,
     /// The module that a name taken from a module may be instead, as an import would write it.
     pub(super) or_module: fn(&str, &str) -> Option<String>,
-    /// What a module offers under a name.
+    /// The thing that a module offers under a name.
     pub(super) export: Lookup,
-    /// What the stars of a file offer under a name.
+    /// The thing that the stars of a file offer under a name.
     pub(super) through_stars: Lookup,
     /// Whether a star takes a name from a module.
     pub(super) is_in_star: fn(&Outline, &str) -> bool,
@@ -36,7 +36,7 @@ pub(super) struct Rules {
     pub(super) stars_bind: bool,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
-    /// The name under which a module exports the value that goes by no name.
+    /// The name under which a module exports its value without a name.
     pub(super) default: Option<&'static str>,
     /// The member that every class has, even if it is not written.
     pub(super) implied: Option<&'static str>,

@@ -1,10 +1,10 @@
 //! Modules of Python: packages, dots, `__init__` files, `__all__` and `import *`.
 
 use super::{Rules, Settings};
-use crate::graph::Files;
-use crate::graph::modules::{Tries, folder_of, joined};
-use crate::graph::outline::Outline;
-use crate::graph::resolve::{Resolver, Value};
+use crate::Files;
+use crate::modules::{Tries, folder_of, joined};
+use crate::outline::Outline;
+use crate::resolve::{Resolver, Value};
 
 pub(super) const RULES: Rules = Rules {
     ends: &ENDS,

@@ -1,7 +1,7 @@
 //! Workers on macOS, where tier `ll` is kept by Seatbelt: the system's own `sandbox-exec`, with a profile made for the plan.
 //!
 //! Not run by the tests, which take place on Linux; the profile's text is tried there. What is not covered stands
-//! in [`SEATBELT_LACKS`](crate::jail::SEATBELT_LACKS). Plans of tier `ns` are refused.
+//! in [`SEATBELT_LACKS`](crate::SEATBELT_LACKS). Plans of tier `ns` are refused.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::control::{SetupError, Step};
-use crate::jail::launch::{Exit, ExitReason, Handle, Running, Supervisor};
-use crate::jail::output::{LiveOutput, Stream};
-use crate::jail::plan::{Plan, Tier};
-use crate::jail::root::{find_place, resolve_program};
-use crate::jail::seatbelt::seatbelt_profile;
+use crate::control::{SetupError, Step};
+use crate::launch::{Exit, ExitReason, Handle, Running, Supervisor};
+use crate::output::{LiveOutput, Stream};
+use crate::plan::{Plan, Tier};
+use crate::root::{find_place, resolve_program};
+use crate::seatbelt::seatbelt_profile;
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// The system's program that puts a profile in force and becomes another program.
 const SANDBOX: &str = "/usr/bin/sandbox-exec";
@@ -39,7 +39,7 @@ const BLOCK: u64 = 512;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts a worker, if its plan is one for this system.
-pub(in crate::jail) async fn start(
+pub(crate) async fn start(
     _supervisor: &Supervisor,
     (request, descriptors): (Vec<u8>, Vec<Handle>),
     plan: &Plan,
@@ -116,7 +116,7 @@ fn command(plan: &Plan, profile: &str, scratch: &Path) -> Command {
     command
 }
 
-/// What the worker reads.
+/// The worker's standard input.
 enum Input {
     Nothing,
     Bytes(Vec<u8>),
@@ -179,12 +179,13 @@ struct Seen {
     began: String,
 }
 
-/// Who was ever seen to descend from a worker; a number with another beginning is somebody else.
+/// The processes that were ever seen to descend from a worker, each with its beginning: the same number with
+/// another beginning is another process.
 #[derive(Default)]
 struct Family(BTreeMap<i32, String>);
 
 impl Family {
-    /// Looks at everybody, and answers those of the family who are alive.
+    /// Looks at all processes, and returns those of the family that are alive.
     async fn look(&mut self, worker: i32) -> BTreeMap<i32, Seen> {
         let listed =
             Command::new("/bin/ps").args(["-axo", "pid=,ppid=,pgid=,rss=,lstart="]).env_clear().output();
@@ -248,7 +249,8 @@ impl Keeper {
         Exit { reason, swept, ..Exit::default() }
     }
 
-    /// Stops everybody first, so that nobody makes others meanwhile, and kills them then; until none is left.
+    /// Stops all processes first, so that none starts another one meanwhile, and kills them then;
+    /// again until none is left.
     async fn end(&mut self, worker: i32) -> u32 {
         let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
         let mut swept = 0;

@@ -1,21 +1,21 @@
-//! Systems other than Linux: what there is nothing to do for there. Where workers cannot be confined, everything
-//! refuses; nothing runs unconfined.
+//! Systems other than Linux, where some functions have nothing to do. Where workers cannot be confined, every
+//! function refuses, so that nothing runs unconfined.
 #![forbid(unsafe_code)]
 
 use std::io;
 
-use crate::jail::control::REFUSED;
+use crate::control::REFUSED;
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::control::{SetupError, Step};
+use crate::control::{SetupError, Step};
 #[cfg(not(windows))]
-use crate::jail::host::Facts;
-use crate::jail::launch::{Groups, Handle};
+use crate::host::Facts;
+use crate::launch::{Groups, Handle};
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::launch::{Running, Supervisor};
+use crate::launch::{Running, Supervisor};
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::output::LiveOutput;
+use crate::output::LiveOutput;
 #[cfg(not(any(target_os = "macos", windows)))]
-use crate::jail::plan::Plan;
+use crate::plan::Plan;
 
 /// There is no supervisor on this system.
 pub(super) fn main() -> ! {
@@ -24,7 +24,7 @@ pub(super) fn main() -> ! {
 
 /// Refuses, whatever is asked.
 #[cfg(not(any(target_os = "macos", windows)))]
-pub(in crate::jail) async fn start(
+pub(crate) async fn start(
     _supervisor: &Supervisor,
     _request: (Vec<u8>, Vec<Handle>),
     _plan: &Plan,
@@ -38,14 +38,14 @@ pub(in crate::jail) async fn start(
 
 /// What the host offers: nothing that is used yet.
 #[cfg(not(windows))]
-pub(in crate::jail) fn host_facts() -> Facts {
+pub(crate) fn host_facts() -> Facts {
     Facts { seatbelt: cfg!(target_os = "macos"), ..Facts::default() }
 }
 
 /// Nothing to do on this system.
 ///
 /// # Errors
-/// Never.
+/// Never fails: there is nothing to do.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
@@ -53,7 +53,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Nothing to do on this system.
 ///
 /// # Errors
-/// Never.
+/// Never fails: there is nothing to do.
 pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }
@@ -61,7 +61,7 @@ pub fn harden_daemon() -> io::Result<()> {
 /// There is none: no worker gets a door of its own on this system.
 ///
 /// # Errors
-/// Always.
+/// Always fails with `Unsupported`.
 pub fn inherited_socket(_number: i32) -> io::Result<Handle> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -72,6 +72,6 @@ pub fn sweep_orphans() -> u32 {
 }
 
 /// Nothing to make ready on this system.
-pub(in crate::jail) fn prepare_groups() -> Option<Groups> {
+pub(crate) fn prepare_groups() -> Option<Groups> {
     None
 }

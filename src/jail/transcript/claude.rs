@@ -1,7 +1,8 @@
 //! Messages of `claude -p --output-format stream-json --verbose`.
 //!
-//! `assistant` messages hold texts and calls of tools, `user` messages the results of those, and one `result` comes at
-//! the end, with totals. What agents that it has started itself say is told, and is not its answer.
+//! `assistant` messages hold texts and calls of tools, `user` messages the results of those, and one
+//! `result` comes at the end, with totals. Texts of agents that the agent has started itself are shown, but
+//! are no part of its answer.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

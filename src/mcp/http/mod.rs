@@ -1,8 +1,9 @@
 //! MCP over streamable HTTP on loopback: `/mcp`, for hosts that are given an address and not a program.
 //!
-//! Promises: each request is answered as whoever has sent it: the agent of its token, the one that it names by
-//! `?agent=` or `x-provost-agent`, or, where it names none, the one of its host's session, or of its process. Sessions of the older era belong to the
-//! agent that has begun them, and are bounded. Leaves to the shell who may ask at all, and to the daemon all else.
+//! Promises: each request is answered as its sender. That is the agent of its token; or the one that it names
+//! by `?agent=` or `x-provost-agent`; or, where it names none, the one of its host's session or process. A
+//! session of the older era belongs to the agent that has begun it, and sessions are bounded. Leaves to the
+//! shell who may ask at all, and to the daemon all else.
 #![forbid(unsafe_code)]
 
 mod page;
@@ -23,24 +24,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::kept;
 use super::{Mcp, Settings, session, stdio};
-use crate::api::wire;
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
-use crate::base::{AgentId, Digest};
-use crate::client::Client;
-use crate::domain::{Door, Principal};
-use crate::protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
-use crate::transport::http::Untaken;
+use provost_api::wire;
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
+use provost_base::{AgentId, Digest};
+use provost_client::Client;
+use provost_domain::{Door, Principal};
+use provost_protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
+use provost_transport::http::Untaken;
 use sessions::Sessions;
 
-/// Makes the way to the daemon for whoever asks, by this token if by one.
+/// Makes a client that speaks to the daemon as this principal, with this token if it has shown one.
 pub type Clients = Arc<dyn Fn(Principal, Option<Digest>) -> Client + Send + Sync>;
 
 /// What the session of a host is called, by its process, where its hooks have put that on record.
 pub type Called = Arc<dyn Fn(u32) -> Option<AgentId> + Send + Sync>;
 
-/// The door.
+/// The door that serves hosts over HTTP.
 pub struct McpHttp<S = Mcp> {
     clients: Clients,
     called: Called,
@@ -114,7 +115,8 @@ impl<S: ServerHandler> McpHttp<S> {
             // What is left of the body is not read, so nothing can follow it.
             Err(untaken) => return Ok(closing(untaken_fault(untaken).into_answer())),
         };
-        // Nobody has named it; its hooks and its shells go by its session.
+        // The request names no agent. The host's hooks and shells go by its session, so
+        // this request does, too.
         let called = process.and_then(|pid| session::of_message(&taken.bytes).or_else(|| (self.called)(pid)));
         let who = called.map_or(Ok(who), |called| named(&caller, called.as_str()))?;
         let client = (self.clients)(who, shown(&caller));
@@ -159,7 +161,7 @@ fn shown(caller: &Caller) -> Option<Digest> {
     caller.token().map(|token| token.digest)
 }
 
-/// As whom a request speaks, and from which process where nobody has said a name.
+/// As whom a request speaks; and its process, where it has named no agent.
 async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), Fault> {
     let given = name_given(head)?.or_else(|| caller.agent().map(ToString::to_string));
     if let Some(agent) = given {

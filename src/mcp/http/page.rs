@@ -1,19 +1,19 @@
 //! The pages that a host opens for a person who is asked: requests that wait, one or all of them.
 //!
-//! They show, and take no answer: whoever can reach this door can press a button on a page of it, and a model can. The
-//! answer is given at a terminal, or wherever else the rule says.
+//! The pages only show requests, and take no answer: any process that can reach this door can press a button
+//! on a page, and so can a model. A person answers at a terminal, or wherever else the rule says.
 
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::Fault;
-use crate::api::wire;
-use crate::base::visible;
-use crate::client::Client;
-use crate::client::approvals::{facts, words};
-use crate::protocols::loopback::html::{CONTENT_POLICY, escaped};
-use crate::protocols::loopback::{Answer, whole};
+use provost_api::wire;
+use provost_base::visible;
+use provost_client::Client;
+use provost_client::approvals::{facts, words};
+use provost_protocols::loopback::html::{CONTENT_POLICY, escaped};
+use provost_protocols::loopback::{Answer, whole};
 
 /// As whom the pages read, where no token says it.
 pub(super) const READER: &str = "approval-page";

@@ -1,6 +1,7 @@
 //! Sessions of hosts of the older era, which begin with `initialize`: whose they are, and how many there may be.
 //!
-//! A session is only a place where the host's notices wait: every request in it proves anew who it is from.
+//! A session is only a place where the host's notices wait: every request in it has to prove
+//! again who it is from.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +16,12 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::Fault;
-use crate::auth::peer::process_of_ours;
-use crate::base::AgentId;
-use crate::base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
-use crate::client::Client;
-use crate::domain::ProcessMark;
-use crate::mcp::eras::Announcing;
+use crate::eras::Announcing;
+use provost_auth::peer::process_of_ours;
+use provost_base::AgentId;
+use provost_base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
+use provost_client::Client;
+use provost_domain::ProcessMark;
 
 /// Where the library keeps them, over transports that say in answer to `initialize` what it does not know.
 #[derive(Default)]
@@ -81,7 +82,7 @@ impl SessionManager for Manager {
 
 const HEADER: &str = "mcp-session-id";
 
-/// The sessions.
+/// The sessions that hosts have begun, up to a bound.
 pub(super) struct Sessions {
     manager: Arc<Manager>,
     known: Arc<Mutex<HashMap<Box<str>, Session>>>,
@@ -100,7 +101,7 @@ struct Session {
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Sessions {
-    /// None yet.
+    /// Makes an empty set of sessions.
     pub(super) fn new() -> Self {
         let mut config = SessionConfig::default();
         config.keep_alive = Some(Duration::from_secs(MCP_SESSION_S_MAX));
@@ -130,7 +131,7 @@ impl Sessions {
         Ok(named.map(Arc::from))
     }
 
-    /// Notes by what somebody goes who has said something in a session.
+    /// Notes the client with which the latest request of a session speaks.
     pub(super) fn speaks(&self, session: &str, client: &Client) {
         if let Some(session) = self.known().get_mut(session) {
             session.client = client.clone();

@@ -6,14 +6,14 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::{Trees, WORKING_DIR};
-use crate::base::normalised_path;
-use crate::mcp::tool::Fault;
-use crate::mcp::words::one_line;
+use crate::tool::Fault;
+use crate::words::one_line;
+use provost_base::normalised_path;
 
 /// The member that has them.
 const MEMBER: &str = "watch_patterns";
 
-/// What makes a name a pattern.
+/// The characters that make a name a pattern.
 const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '}'];
 
 fn is_absolute(value: &Value) -> bool {

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::wire;
-use crate::client::ClientError;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{first_of, listed, more, one_line};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{first_of, listed, more, one_line};
+use provost_api::wire;
+use provost_client::ClientError;
 
 /// Warnings that are shown.
 const WARNINGS: usize = 20;
@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Which claims.
+/// The claims that are asked for; all when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -98,7 +98,7 @@ fn tool(call: &Call) -> String {
     said.unwrap_or_else(|| "mcp".into())
 }
 
-/// Which file.
+/// The file whose claim is given back.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
     /// The file, such as `src/app.py`.

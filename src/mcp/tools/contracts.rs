@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::base::limits::MCP_PAGE_ROWS_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{first_of, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{first_of, listed, more, named, one_line, short};
+use provost_api::wire;
+use provost_base::limits::MCP_PAGE_ROWS_MAX;
 
 /// Longest signature that is shown, in characters.
 const SHOWN_CHARS: usize = 1_000;
@@ -51,7 +51,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// On what.
+/// The symbol whose signature is to be agreed on.
 #[derive(Deserialize, JsonSchema)]
 struct Propose {
     /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`.
@@ -60,21 +60,21 @@ struct Propose {
     worktree: Option<String>,
 }
 
-/// A contract.
+/// A contract in any state, as the caller sees it.
 #[derive(Serialize, JsonSchema)]
 struct Contract {
-    /// Its id.
+    /// The id by which contract_respond names it.
     contract_id: String,
-    /// On what.
+    /// The symbol whose signature it fixes.
     symbol: String,
     /// Files to which the symbol was moved; it binds there, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also: Vec<String>,
     /// The signature that was agreed on.
     signature: String,
-    /// Who offered it.
+    /// The agent that has offered it.
     proposer: String,
-    /// Who answered.
+    /// The agent that has accepted or rejected it.
     #[serde(skip_serializing_if = "Option::is_none")]
     responder: Option<String>,
     /// `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
@@ -119,7 +119,7 @@ async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, Fault> {
     Ok(Said { text: in_words(&made), answer: made })
 }
 
-/// What is done with a contract.
+/// The caller's answer to a contract.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Word {
@@ -127,7 +127,7 @@ enum Word {
     Accept,
     /// It is not wanted.
     Reject,
-    /// The offer is taken back by whoever has made it.
+    /// The proposer takes the offer back.
     Withdraw,
 }
 
@@ -153,7 +153,7 @@ async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, Fault> {
     Ok(Said { text: in_words(&now), answer: now })
 }
 
-/// Which contracts.
+/// The contracts that are asked for; all when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only those on this symbol.
@@ -188,7 +188,7 @@ struct Given {
     renamed_from: Option<String>,
 }
 
-/// Which files.
+/// The files to compare with the contracts in force.
 #[derive(Deserialize, JsonSchema)]
 struct Check {
     /// Files as they are on disk, from the root of the repository.
@@ -207,9 +207,9 @@ struct Check {
 /// A contract that would be broken.
 #[derive(Serialize, JsonSchema)]
 struct Violation {
-    /// Its id.
+    /// The id of the contract.
     contract_id: String,
-    /// On what.
+    /// The symbol whose signature the contract fixes.
     symbol: String,
     /// The file that breaks it.
     file: String,
@@ -223,7 +223,7 @@ struct Violation {
     between: Vec<String>,
 }
 
-/// What was found.
+/// The outcome of comparing files with the contracts in force.
 #[derive(Serialize, JsonSchema)]
 struct Checked {
     /// Contracts that a commit would break.

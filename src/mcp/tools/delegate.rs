@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::tasks::{in_words, short};
 use super::workers;
-use crate::api::wire;
-use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said, done};
-use crate::mcp::{dialog, eras, handles};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said, done};
+use crate::{dialog, eras, handles};
+use provost_api::wire;
+use provost_base::limits::MCP_WAIT_S_MAX;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -25,7 +25,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What to delegate.
+/// The work, and the worker that is to do it.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
     /// What is to be done; for the worker `shell`, a command.
@@ -47,10 +47,10 @@ struct Delegate {
     watch_patterns: Vec<String>,
 }
 
-/// What became of it.
+/// The outcome of a delegation.
 #[derive(Serialize, JsonSchema)]
 struct Delegated {
-    /// The task.
+    /// The id of the task, which task_wait takes.
     task_id: String,
     /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
     state: String,
@@ -66,7 +66,7 @@ struct Delegated {
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// What to call next.
+    /// The next call, in words.
     next: String,
 }
 
@@ -117,7 +117,7 @@ async fn find(call: &Call, id: String) -> Result<wire::Task, Fault> {
     Ok(call.client().my_task(&query).await?)
 }
 
-/// Asks whoever sits at the host, in the way that the host understands.
+/// Asks the person at the host, in the way that the host understands.
 async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Result<CallToolResponse, Fault> {
     if dialog::may_ask_back(call.context()) {
         return Ok(dialog::ask_back(call, task, question).await?.into());
@@ -132,7 +132,7 @@ async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Res
     Ok(stands(call, &find(call, task.id.clone()).await?).await.into())
 }
 
-/// Where a task stands that somebody has to be asked about, or was.
+/// The state of a task that needs or needed an approval, as the tool's answer.
 async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
     if handles::is_over(task) {
         return outcome(task);
@@ -162,7 +162,7 @@ fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
     )
 }
 
-/// What a host is told that has to follow the task by calling tools.
+/// The text for a host that has to follow the task by calling tools.
 fn started(begun: wire::Delegated) -> CallToolResult {
     let (id, now) = (&begun.task, &begun.state);
     let text = format!("Task {id} is {now}.\nNext: task_wait with task_id {id}");
@@ -174,7 +174,7 @@ fn started(begun: wire::Delegated) -> CallToolResult {
 }
 
 /// What is said of a task that is over to a host that has followed it by itself.
-pub(in crate::mcp) fn outcome(task: &wire::Task) -> CallToolResult {
+pub(crate) fn outcome(task: &wire::Task) -> CallToolResult {
     let answer = Delegated {
         task_id: task.id.clone(),
         state: task.state.clone(),

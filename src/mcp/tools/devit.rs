@@ -1,5 +1,5 @@
-//! DevIt's names for what our tools do, with DevIt's arguments and answers (DevIt 1.15). The daemon is asked the same, and
-//! decides as it does for any other name.
+//! DevIt's names for our tools, with DevIt's arguments and answers (DevIt 1.15). They send the daemon the
+//! same requests, and it decides as for the other names.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::reports::Status;
-use crate::api::wire;
-use crate::base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
-use crate::mcp::call::Call;
-use crate::mcp::page::fitting;
-use crate::mcp::raw;
-use crate::mcp::tool::{About, AliasFault, Entry, Kind};
-use crate::mcp::words::{one_line, short};
+use crate::call::Call;
+use crate::page::fitting;
+use crate::raw;
+use crate::tool::{About, AliasFault, Entry, Kind};
+use crate::words::{one_line, short};
+use provost_api::wire;
+use provost_base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
 
 /// How long a result is waited for: twenty looks, 400 ms apart, as DevIt's server does it.
 const RESULT_WAIT: Duration = Duration::from_millis(20 * 400);
@@ -82,14 +82,14 @@ fn agent() -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    /// In full.
+    /// The answer at full length.
     #[default]
     Default,
-    /// In short.
+    /// The answer in a short form.
     Compact,
 }
 
-/// What to delegate.
+/// The work, and the worker that is to do it.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
     /// What is to be done.
@@ -184,27 +184,27 @@ async fn notify(call: Call, asked: Notify) -> Result<CallToolResult, AliasFault>
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
-    /// As JSON.
+    /// Text that is JSON.
     Json,
     /// A line for each task.
     #[default]
     Compact,
-    /// As a table.
+    /// A table with a row for each task.
     Table,
 }
 
-/// Which tasks.
+/// The tasks that a status is about.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Filter {
-    /// All of them.
+    /// Unfinished and finished tasks.
     #[default]
     All,
-    /// The unfinished.
+    /// Tasks that are not finished.
     Active,
     /// The completed and cancelled.
     Completed,
-    /// The failed.
+    /// Tasks that have failed.
     Failed,
 }
 
@@ -292,7 +292,7 @@ fn in_short(it: &wire::Task) -> Value {
     })
 }
 
-/// Which task.
+/// The task that is asked about.
 #[derive(Deserialize, JsonSchema)]
 struct Of {
     /// Its id.
@@ -355,7 +355,7 @@ fn bounded(value: &Value) -> Value {
     json!({ "truncated": true, "original_size": text.len(), "beginning": &text[..end] })
 }
 
-/// Whether to wait.
+/// Whether the call waits where there is no task.
 #[derive(Deserialize, JsonSchema)]
 struct Poll {
     /// Whether to wait up to three seconds for a task.

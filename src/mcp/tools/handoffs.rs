@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, first_of, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, first_of, listed, more, named, one_line, short};
+use provost_api::wire;
 
 /// Longest text that is shown, in characters.
 const SHOWN_CHARS: usize = 4_000;
@@ -50,7 +50,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is handed over.
+/// The work that is handed over.
 #[derive(Deserialize, JsonSchema)]
 struct Offer {
     /// The agent that is to go on with it; any agent when absent.
@@ -76,28 +76,28 @@ struct Offer {
 /// Work that is handed over.
 #[derive(Serialize, JsonSchema)]
 struct HandedOver {
-    /// Its id.
+    /// The id by which the other tools name it.
     handoff_id: String,
-    /// Whose work it was.
+    /// The agent that hands the work over.
     from: String,
-    /// Whose it is to be; anybody's without.
+    /// The agent that is to go on with it; absent where any agent may.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    /// What it is part of.
+    /// The task that the work is part of, by its id or its name.
     task: String,
     /// `pending`, `accepted`, `rejected`.
     state: String,
-    /// What was done.
+    /// The work that is done so far; shortened.
     summary: String,
     /// Files that were changed.
     files_modified: Vec<String>,
     /// Files that were made.
     files_created: Vec<String>,
-    /// What to know.
+    /// What the next agent should know; shortened.
     context: String,
-    /// What is in the way.
+    /// Problems that stand in the way; shortened.
     blockers: Vec<String>,
-    /// Since when it waits.
+    /// When it was handed over.
     at: String,
 }
 
@@ -117,7 +117,7 @@ fn shown(it: wire::HandedOver) -> HandedOver {
     }
 }
 
-/// All of it, for whoever reads the text alone.
+/// All members of the answer, for a model that gets only its text.
 fn in_words(it: &HandedOver) -> String {
     let to = it.to.as_deref().unwrap_or("anybody");
     let files = named("changed", &it.files_modified) + &named("made", &it.files_created);

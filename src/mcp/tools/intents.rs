@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::page::{self, Page};
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed, more, named, one_line, short};
+use crate::call::Call;
+use crate::page::{self, Page};
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed, more, named, one_line, short};
+use provost_api::wire;
 
 /// Longest description that is shown, in characters.
 const SHOWN_CHARS: usize = 500;
@@ -17,7 +17,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "intent_declare",
             title: "Announce a change",
-            description: "Announces what you are about to change and says what it collides with, without a lock: nobody is stopped. work_begin does both. End it with intent_update.",
+            description: "Announces what you are about to change and says what it collides with, without a lock: no agent is stopped. work_begin does both. End it with intent_update.",
             kind: Kind::Begins,
         }
         .does(declare),
@@ -45,7 +45,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is about to be changed.
+/// The change that is announced.
 #[derive(Deserialize, JsonSchema)]
 struct Declare {
     /// What is to be done, in a sentence that others will read.
@@ -61,18 +61,18 @@ struct Declare {
     worktree: Option<String>,
 }
 
-/// An announced change.
+/// An announced change, with its texts and lists shortened.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Intent {
-    /// Its id.
+    /// The id by which intent_update names it.
     pub(super) intent_id: String,
-    /// Whose.
+    /// The agent that has announced it.
     agent: String,
     /// What is to be done: its owner's words, data.
     description: String,
-    /// In which files.
+    /// Paths of the files that it will change.
     files: Vec<String>,
-    /// In which symbols of them.
+    /// Symbols of these files that it will change; empty for whole files.
     symbols: Vec<String>,
     /// `declared`, `active`, `resolved`, `abandoned`.
     status: String,
@@ -91,45 +91,45 @@ pub(super) fn intent(it: wire::Intent) -> Intent {
         intent_id: it.id,
         agent: it.agent,
         description: short(&it.description, SHOWN_CHARS),
-        files: crate::mcp::words::first_of(&files, PLACES),
-        symbols: crate::mcp::words::first_of(&it.symbols, PLACES),
+        files: crate::words::first_of(&files, PLACES),
+        symbols: crate::words::first_of(&it.symbols, PLACES),
         status: it.status,
         declared_at: it.declared_at,
         expires_at: it.expires_at,
     }
 }
 
-/// What came of it.
+/// The new intent, and what it collides with.
 #[derive(Serialize, JsonSchema)]
 struct Declared {
-    /// The intent.
+    /// The caller's new intent.
     intent: Intent,
-    /// What it collides with.
+    /// The locks and intents of other agents that the change collides with.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 
 /// Something in the way, or something to know.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Told {
-    /// What kind of thing.
+    /// The kind of thing, with the words of `api::wire::Told`.
     kind: String,
-    /// One sentence.
+    /// A sentence that says what it is, and of which agent.
     pub(super) message: String,
-    /// Whose doing it is.
+    /// The agent whose lock, claim or intent it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
     /// The symbol that is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<String>,
-    /// The grant.
+    /// The number of the lock's grant, for things about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<u64>,
-    /// Until when.
+    /// When the lock ends, for things about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    /// The other intent.
+    /// The id of the other agent's intent, for things about an intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     intent_id: Option<String>,
 }
@@ -152,7 +152,7 @@ impl From<wire::Told> for Told {
 pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize) {
     let all = conflicts.len();
     let short = conflicts.into_iter().map(Told::from);
-    let (shown, _) = page::fitting(short, crate::base::limits::MCP_PAGE_ROWS_MAX);
+    let (shown, _) = page::fitting(short, provost_base::limits::MCP_PAGE_ROWS_MAX);
     let left = all - shown.len();
     (shown, more + left)
 }
@@ -213,7 +213,7 @@ async fn update(call: Call, asked: Update) -> Result<Said<Intent>, Fault> {
     Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
 }
 
-/// Which intents.
+/// The intents that are asked for; those that live when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -248,7 +248,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, Fault> {
     Ok(Said { text, answer: found })
 }
 
-/// What would be changed.
+/// The change that is compared with locks and intents.
 #[derive(Deserialize, JsonSchema)]
 struct Check {
     /// Such as `src/app.py`.
@@ -260,12 +260,12 @@ struct Check {
     worktree: Option<String>,
 }
 
-/// What is in the way.
+/// The things that the change would collide with.
 #[derive(Serialize, JsonSchema)]
 struct Conflicts {
-    /// What there is.
+    /// The locks and intents that the change would collide with.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::intents::{Told, told};
-use crate::api::wire;
-use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed, more, one_line, short};
+use crate::call::Call;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed, more, one_line, short};
+use provost_api::wire;
+use provost_base::limits::MCP_WAIT_S_MAX;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -50,20 +50,20 @@ struct Acquire {
     reason: Option<String>,
 }
 
-/// A lock.
+/// A lock of any agent's, as tools show it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Held {
-    /// On what.
+    /// The locked symbol, as `file:Path`.
     pub(super) symbol: String,
-    /// Who has it.
+    /// The agent that has the lock.
     pub(super) holder: String,
     /// The grant; rises with every one.
     fence: u64,
     /// Since the grant, or the last refresh.
     since: String,
-    /// Until when.
+    /// When the lock ends by itself.
     pub(super) until: String,
-    /// What for: its holder's words.
+    /// The purpose, in the holder's words; shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The task with which it ends.
@@ -88,11 +88,11 @@ impl From<wire::Lock> for Held {
 /// A lock of the caller's.
 #[derive(Serialize, JsonSchema)]
 struct Locked {
-    /// The lock.
+    /// The caller's lock, as it is now.
     lock: Held,
-    /// What you should know.
+    /// Warnings for the caller.
     warnings: Vec<Told>,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     more: usize,
 }
 
@@ -115,7 +115,7 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, Fault> {
     Ok(Said { text, answer: Locked { lock, warnings, more } })
 }
 
-/// Which lock.
+/// The lock that is given back.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
     /// As it was taken.
@@ -135,7 +135,7 @@ async fn release(call: Call, asked: Release) -> Result<Said<Held>, Fault> {
     Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock.into() })
 }
 
-/// Which locks.
+/// The locks that are asked for; all when no member chooses.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -149,10 +149,10 @@ struct Which {
     limit: Option<usize>,
 }
 
-/// Who has locked what.
+/// Locks of all agents.
 #[derive(Serialize, JsonSchema)]
 struct Locks {
-    /// By symbol.
+    /// The locks, by their symbols.
     locks: Vec<Held>,
     /// The first of those who wait for one, longest first.
     waiting: Vec<wire::Waiter>,

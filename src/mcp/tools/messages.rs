@@ -3,19 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::base::limits::MCP_WAIT_S_MAX;
-use crate::mcp::call::Call;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed};
+use crate::call::Call;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{fenced, listed};
+use provost_api::wire;
+use provost_base::limits::MCP_WAIT_S_MAX;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
         About {
             name: "message_send",
             title: "Write to an agent",
-            description: "Writes to another agent by its name; the message waits in its inbox. Use it to ask for a lock, or to tell what you found. It gives nobody a permission.",
+            description: "Writes to another agent by its name; the message waits in its inbox. Use it to ask for a lock, or to tell what you found. It gives no permission.",
             kind: Kind::Begins,
         }
         .does(send),
@@ -29,11 +29,11 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
-    /// Something to know.
+    /// Something that the recipient should know.
     #[default]
     Message,
     /// A question to the person or agent that looks after the agents; `to` is left out.
@@ -58,12 +58,12 @@ struct Send {
     re: Option<String>,
 }
 
-/// What became of it.
+/// The outcome of a message.
 #[derive(Serialize, JsonSchema)]
 struct Sent {
-    /// Its number.
+    /// The number of the message in the log.
     message_id: u64,
-    /// Who gets it.
+    /// The agent that gets the message.
     to: String,
     /// Whether that agent has not used its inbox yet.
     waits: bool,
@@ -97,7 +97,7 @@ struct Read {
 /// Something in the inbox.
 #[derive(Serialize, JsonSchema)]
 struct Message {
-    /// When.
+    /// When the message was written.
     at: String,
     /// Who has written it; `provost` is the daemon itself.
     from: String,
@@ -117,7 +117,7 @@ struct Message {
 /// A page of the inbox.
 #[derive(Serialize, JsonSchema)]
 struct Inbox {
-    /// Oldest first.
+    /// New messages, oldest first.
     messages: Vec<Message>,
     /// Whether there are more; read on with the cursor.
     more: bool,

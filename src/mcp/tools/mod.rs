@@ -19,7 +19,7 @@ mod workers;
 use super::Settings;
 use super::tool::Entry;
 
-/// Makes tools.
+/// Makes the tools of one module.
 type Make = fn() -> Vec<Entry>;
 
 /// Sets of tools, as the configuration names them, in the order in which hosts list their tools.

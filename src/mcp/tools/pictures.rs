@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::wire;
-use crate::base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
-use crate::client::{Client, ClientError};
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use crate::call::Call;
+use crate::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use provost_api::wire;
+use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
+use provost_client::{Client, ClientError};
 
-/// How wide a small picture is when nobody says.
+/// How wide a small picture is at most, in pixels, when the caller names no width.
 const THUMB_WIDTH: u32 = 480;
 
-/// How long a picture is waited for, in seconds, when nobody says.
+/// How long a call waits for a picture, in seconds, when the caller names no time.
 const WAIT_S: u64 = 20;
 
-/// What DevIt's tool embeds at most, in KiB, when nobody says.
+/// How much of a picture DevIt's tool embeds at most, in KiB, when the caller names no size.
 const INLINE_KB: u64 = 512;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -58,29 +58,29 @@ struct Ask {
     max_wait_s: Option<u64>,
 }
 
-/// What became of it.
+/// The outcome of a request for a picture.
 #[derive(Serialize, JsonSchema)]
 struct Taken {
-    /// Its task.
+    /// The id of the task that takes the picture.
     task_id: String,
     /// `awaiting`, `queued`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// Where the picture is.
+    /// The absolute path of the picture's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Its format, as a file extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<String>,
-    /// Its size.
+    /// The size of the picture's file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     /// Why no small one is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<String>,
-    /// What to call next.
+    /// The next call, in words; absent when the picture is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -188,7 +188,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
     Ok(result.into())
 }
 
-/// Where the whole picture is.
+/// The block that links to the whole picture.
 fn link(path: &str, format: &str, bytes: u64) -> ContentBlock {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     let kind = if matches!(format, "jpg" | "jpeg") { "jpeg" } else { format };

@@ -1,12 +1,12 @@
-//! A worker's word on its task.
+//! Reports of workers on their tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use provost_api::wire;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -26,18 +26,18 @@ pub(super) fn tools() -> Vec<Entry> {
 pub(super) enum Status {
     /// Nothing was done yet.
     Pending,
-    /// It goes on.
+    /// The work goes on.
     #[serde(alias = "progress")]
     InProgress,
     /// It cannot go on at the moment.
     Blocked,
-    /// It is done.
+    /// The work is done.
     Completed,
     /// It is over and not done.
     Failed,
     /// It was given up.
     Cancelled,
-    /// What became of it was seen.
+    /// The asker has seen the result.
     Ack,
 }
 
@@ -72,10 +72,10 @@ struct Notify {
     evidence: Option<Value>,
 }
 
-/// Where it stands now.
+/// The task's state after the report.
 #[derive(Serialize, JsonSchema)]
 struct Noted {
-    /// Which.
+    /// The id of the task that was reported on.
     task_id: String,
     /// Its state; `acknowledged` after an ack.
     state: String,

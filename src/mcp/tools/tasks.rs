@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::wire;
-use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
-use crate::jail::plain_text;
-use crate::mcp::beat::{Beat, Heard};
-use crate::mcp::call::Call;
-use crate::mcp::handles::is_over;
-use crate::mcp::page;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{self, fenced, listed};
+use crate::beat::{Beat, Heard};
+use crate::call::Call;
+use crate::handles::is_over;
+use crate::page;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{self, fenced, listed};
+use provost_api::wire;
+use provost_base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
+use provost_jail::plain_text;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -49,7 +49,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What to wait for.
+/// The task to wait for, and how long.
 #[derive(Deserialize, JsonSchema)]
 struct Wait {
     /// Which task.
@@ -63,13 +63,13 @@ struct Wait {
 /// A task, as short as will do.
 #[derive(Serialize, JsonSchema)]
 struct Task {
-    /// Its id.
+    /// The id by which the tools name the task.
     task_id: String,
     /// `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
     /// Whether nothing more will happen.
     is_over: bool,
-    /// Who does it.
+    /// The worker that does it.
     worker: String,
     /// The beginning of what is to be done.
     goal: String,
@@ -99,7 +99,7 @@ const USED_CHARS: usize = 300;
 /// Longest goal and summary that are shown.
 const SHOWN_CHARS: usize = 500;
 
-pub(in crate::mcp) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let mut chars = text.chars();
     let begin: String = chars.by_ref().take(SHOWN_CHARS).collect();
     if chars.next().is_some() { format!("{begin}…") } else { begin }
@@ -150,7 +150,7 @@ fn result(it: &wire::Task) -> Option<Value> {
 }
 
 /// Where a task stands, in a sentence.
-pub(in crate::mcp) fn in_words(it: &wire::Task) -> String {
+pub(crate) fn in_words(it: &wire::Task) -> String {
     let said = it.notes.last().map(|note| format!(": {}", short(&note.summary))).unwrap_or_default();
     match it.approval {
         Some(approval) => format!("Task {} waits for approval {approval}.", it.id),
@@ -201,7 +201,7 @@ fn given(cursor: &str, task: &wire::Task) -> Result<(), Fault> {
     Err(Fault::new("this cursor is none that task_wait has given for this task; begin without one"))
 }
 
-/// All that the answer says, for whoever reads the text alone.
+/// All members of the answer, for a model that gets only its text.
 fn standing(it: &wire::Task, row: &Task) -> String {
     let mut text = in_words(it);
     if let Some(code) = row.exit_code {
@@ -236,7 +236,7 @@ async fn next_line(heard: &mut Option<Heard>) -> String {
     }
 }
 
-/// Which tasks.
+/// The tasks that are asked for.
 #[derive(Deserialize, JsonSchema)]
 struct Status {
     /// This one alone.
@@ -249,7 +249,7 @@ struct Status {
     limit: Option<usize>,
 }
 
-/// Tasks.
+/// A page of tasks.
 #[derive(Serialize, JsonSchema)]
 struct Tasks {
     /// Unfinished ones first, oldest first; then finished ones, newest first.
@@ -314,7 +314,7 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
 /// Begins the place of a finished task: those come last, and dates begin with a digit.
 const FINISHED: &str = "finished ";
 
-/// Whose output, and from where.
+/// The task whose output is read, and the position.
 #[derive(Deserialize, JsonSchema)]
 struct OutputOf {
     /// Which task.
@@ -326,12 +326,12 @@ struct OutputOf {
     max_wait_s: Option<u64>,
 }
 
-/// What a worker has said.
+/// A piece of a worker's output.
 #[derive(Serialize, JsonSchema)]
 struct Output {
     /// Both streams, in the order in which they came.
     text: String,
-    /// Where to go on.
+    /// The position of the next piece.
     cursor: u64,
     /// Whether nothing more will come.
     is_over: bool,
@@ -388,12 +388,12 @@ struct Cancel {
     reason: Option<String>,
 }
 
-/// Where it stands now.
+/// The task's state after the call.
 #[derive(Serialize, JsonSchema)]
 struct Cancelled {
-    /// Which.
+    /// The id of the task that was to end.
     task_id: String,
-    /// Its state.
+    /// The task's state after the call; it may have ended by itself before.
     state: String,
 }
 

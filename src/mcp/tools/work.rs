@@ -12,12 +12,12 @@ use tokio::sync::oneshot;
 
 use super::intents::{Told, in_words, intent, told};
 use super::locks::Held;
-use crate::api::wire;
-use crate::base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
-use crate::client::{Client, ClientError};
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{listed, one_line};
+use provost_api::wire;
+use provost_base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
+use provost_client::{Client, ClientError};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -38,7 +38,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is about to be changed.
+/// The change that begins.
 #[derive(Deserialize, JsonSchema)]
 struct Begin {
     /// What you are about to do, in a sentence for the others.
@@ -53,20 +53,20 @@ struct Begin {
     worktree: Option<String>,
 }
 
-/// What came of it.
+/// The beginning of a change: its intent, its locks, and what it collides with.
 #[derive(Serialize, JsonSchema)]
 struct Begun {
-    /// For work_end.
+    /// The id of the intent, which work_end takes.
     intent_id: String,
-    /// What is yours now.
+    /// The locks that the caller has now.
     locks: Vec<Held>,
     /// What it collides with, or what you should know.
     conflicts: Vec<Told>,
-    /// Conflicts beyond those.
+    /// Conflicts that are not listed.
     more: usize,
 }
 
-/// Half an hour.
+/// How long an intent and its locks last when the caller names no time, in seconds.
 const TTL_S: u64 = 1_800;
 
 /// The file of a place, and the symbol in it.
@@ -88,7 +88,7 @@ fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
 }
 
 async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
-    // In one order for everybody, so that no two wait for each other.
+    // Every agent takes places in the same order, so that no two agents wait for each other.
     let places: BTreeSet<String> = asked.places.iter().map(|it| it.trim().to_owned()).collect();
     if places.is_empty() || places.len() > MCP_PLACES_MAX {
         return Err(Fault::new(format!(
@@ -192,7 +192,7 @@ async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Decla
 /// up at any moment.
 struct Beginning {
     client: Client,
-    /// Grants from before.
+    /// Grants that the agent had before this call.
     had: BTreeSet<u64>,
     /// Grants of this call, and from before.
     taken: BTreeSet<u64>,
@@ -254,7 +254,7 @@ async fn give_back(of: &Beginning) {
     }
 }
 
-/// How it ends.
+/// How a piece of work has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -265,7 +265,7 @@ enum Outcome {
     Abandoned,
 }
 
-/// What has ended.
+/// The piece of work that ends, and how.
 #[derive(Deserialize, JsonSchema)]
 struct End {
     /// From work_begin.
@@ -275,10 +275,10 @@ struct End {
     outcome: Outcome,
 }
 
-/// What is free again.
+/// The end of a change, and the locks that are free again.
 #[derive(Serialize, JsonSchema)]
 struct Ended {
-    /// What has ended.
+    /// The id of the intent that has ended.
     intent_id: String,
     /// Locks that were given back.
     released: Vec<String>,

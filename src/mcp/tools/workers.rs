@@ -1,12 +1,12 @@
-//! Who can be given work.
+//! Lists the workers that can be given tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::wire;
-use crate::mcp::call::Call;
-use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line};
+use crate::call::Call;
+use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::words::{listed, one_line};
+use provost_api::wire;
 
 /// The longest reason that is shown, in characters.
 const WHY_CHARS: usize = 300;
@@ -23,14 +23,14 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Nothing is asked.
+/// The tool takes no arguments.
 #[derive(Deserialize, JsonSchema)]
 struct Asked {}
 
-/// A worker.
+/// A worker that can be given tasks.
 #[derive(Serialize, JsonSchema)]
 struct Worker {
-    /// Its name.
+    /// The name by which delegate names it.
     worker: String,
     /// `cli`, `mcp`, `polling` (collects its tasks); `agent` for one that is not configured and is there.
     kind: String,
@@ -39,10 +39,10 @@ struct Worker {
     unusable: Option<String>,
 }
 
-/// All of them.
+/// The workers that there are.
 #[derive(Serialize, JsonSchema)]
 struct Workers {
-    /// Configured ones first.
+    /// Workers of the configuration first, then agents that collect work.
     workers: Vec<Worker>,
 }
 
@@ -63,8 +63,7 @@ async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), Fault> {
     Ok((all, agents))
 }
 
-/// Whether somebody can get work by this name: a worker, or any agent that is known. A task for a name that is nobody's
-/// would wait for ever.
+/// Checks that a worker or a known agent has this name. A task for an unknown name would wait for ever.
 pub(super) async fn has(call: &Call, name: &str) -> Result<(), Fault> {
     let (workers, agents) = all(call).await?;
     if workers.iter().any(|it| it.worker == name) || agents.iter().any(|it| it.id == name) {

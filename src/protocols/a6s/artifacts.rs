@@ -8,12 +8,12 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::session::Session;
 use super::wire::{Applied, OfArtifacts, Previewed, Previews};
-use crate::base::Digest;
-use crate::base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX};
-use crate::domain::{Answer, Artifact};
-use crate::service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
+use provost_base::Digest;
+use provost_base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX};
+use provost_domain::{Answer, Artifact};
+use provost_service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
 
-/// What contents are counted in.
+/// The unit in which contents are counted, in bytes.
 pub(super) const UNIT: usize = 1 << 10;
 
 impl A6s {

@@ -1,46 +1,48 @@
-//! The questions about code that connections wait for. A6s 6.4.
+//! Counts the connections that wait for the answer to a question about code. A6s 6.4.
 //!
-//! A connection that waits for an answer gets no event about it. A connection that got the error about the delay
-//! does, and where nobody is there any more who asked, everybody.
+//! A connection that waits for an answer gets no event about it. The door sends `execution.complete` to the
+//! connections that got the error about the delay. If every connection that asked has ended, it sends the
+//! event to all clients.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::JobId;
-use crate::base::limits::A6S_WATCHED_MAX;
+use provost_base::JobId;
+use provost_base::limits::A6S_WATCHED_MAX;
 
-/// Who waits for what. Clones are the same.
+/// Counts for each question the requests that wait for its answer. Clones share the counts.
 #[derive(Clone, Default)]
 pub(super) struct Attendance(Arc<Mutex<BTreeMap<JobId, Attended>>>);
 
 /// A question that is being answered.
 #[derive(Default)]
 struct Attended {
-    /// So many requests wait for it.
+    /// How many requests wait for the answer.
     waiting: usize,
     /// Whether one of them has had its answer.
     answered: bool,
 }
 
-/// A request that waits. When it is dropped, it does not wait any more.
+/// A request that waits for an answer; it stops waiting when this value is dropped.
 pub(super) struct Attending {
     attendance: Attendance,
     job: JobId,
 }
 
 impl Attendance {
-    /// A request waits from now on.
+    /// Counts a request that waits from now on.
     pub(super) fn attend(&self, job: &JobId) -> Attending {
         let mut all = self.all();
         if all.len() >= A6S_WATCHED_MAX {
-            // Their ends were missed.
+            // These questions have ended, but the events of their ends were missed.
             all.retain(|_, it| it.waiting > 0);
         }
         all.entry(job.clone()).or_default().waiting += 1;
         Attending { attendance: self.clone(), job: job.clone() }
     }
 
-    /// It is over; whether there is nobody who has its answer, or is about to.
+    /// Removes a question that has ended. Returns whether no request has got its answer
+    /// or still waits for it.
     pub(super) fn end(&self, job: &JobId) -> bool {
         self.all().remove(job).is_none_or(|it| it.waiting == 0 && !it.answered)
     }
@@ -51,14 +53,15 @@ impl Attendance {
 }
 
 impl Attending {
-    /// The answer is there.
+    /// Notes that this request has got the answer.
     pub(super) fn answered(self) {
         if let Some(it) = self.attendance.all().get_mut(&self.job) {
             it.answered = true;
         }
     }
 
-    /// It takes too long. Whether its end is still to be told; otherwise it is over by now.
+    /// Ends the wait without an answer. Returns whether the question still goes on, so that its end will be
+    /// told; otherwise it has ended in the meantime.
     pub(super) fn gives_up(self) -> bool {
         self.attendance.all().contains_key(&self.job)
     }

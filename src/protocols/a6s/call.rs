@@ -29,7 +29,7 @@ macro_rules! methods {
                 }
             }
 
-            /// What was called.
+            /// The method's name as the protocol writes it.
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$Call(_) => $name,)+

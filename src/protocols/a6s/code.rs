@@ -1,5 +1,8 @@
-//! Questions about code. Editors give up after half a minute, agents may need several: then it is said so in time, and the
-//! same question again is answered with what has become of the first one. A6s 6.4 to 6.7.
+//! Questions about code. A6s 6.4 to 6.7.
+//!
+//! Editors give up after half a minute, but agents may need several. So the door answers in time with an
+//! error about the delay, and the work goes on. When the same question comes again, its answer is the
+//! result of the first one.
 
 use std::time::Duration;
 
@@ -10,8 +13,8 @@ use super::envelope::{Fault, Said};
 use super::map::{artifact, execution_id, review, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{OfCode, ReviewType};
-use crate::agents::{CodeAsk, CodeQuestion, CodeResult};
-use crate::domain::{Job, JobState};
+use provost_agents::{CodeAsk, CodeQuestion, CodeResult};
+use provost_domain::{Job, JobState};
 
 impl A6s {
     /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
@@ -32,20 +35,20 @@ impl A6s {
         }
         let about = execution_id(&job.id);
         if let Some(listener) = session.listener() {
-            // It was told that it takes longer; now it waits again.
+            // An earlier request got the error about the delay. This one waits again, so it needs no event.
             self.hub().unwatch(listener, &about);
         }
         let attending = self.attendance().attend(&job.id);
         let over = tokio::select! {
             over = self.service().job_over(&job.id, until) => over?,
-            // The work goes on, and nobody is there to be answered.
+            // The job goes on. Only the answer has no receiver any more.
             () = session.gone() => return Err(Fault::new("The connection has ended")),
         };
         if let Some(job) = over {
             attending.answered();
             return Ok((self.answer_of(&job).await?, None));
         }
-        // From now on its end is told; if it has ended by now, it is answered.
+        // From now on the connection is told of the end. A question that has ended by now is answered.
         let hold = session.listener().map(|listener| self.hub().hold(listener, &about));
         if attending.gives_up() {
             return Ok((self.takes_longer(&job).await?, hold));

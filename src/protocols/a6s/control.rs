@@ -5,8 +5,8 @@ use super::envelope::{Fault, Said};
 use super::fleet::{find, status};
 use super::session::{Outcome, Session};
 use super::wire::{Commanded, FleetCommand};
-use crate::agents::{Availability, FleetMember, fresh_job_id};
-use crate::domain::Switch;
+use provost_agents::{Availability, FleetMember, fresh_job_id};
+use provost_domain::Switch;
 
 /// A word that is no task.
 #[derive(Clone, Copy, PartialEq, Eq)]

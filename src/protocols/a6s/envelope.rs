@@ -1,15 +1,15 @@
-//! Requests read and answers written. A6s 2.
+//! Reads requests and writes answers. A6s 2.
 //!
-//! What cannot be answered, since it has no id that could be echoed, is passed over, as the document says. An id comes
-//! back as it came, to the letter.
+//! A message without an id that could be echoed cannot be answered; it is passed over, as the document says.
+//! An id is sent back exactly as it came.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::call::{Call, is_empty_list};
 use super::wire;
-use crate::base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
-use crate::domain::Refusal;
+use provost_base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
+use provost_domain::Refusal;
 
 /// A sentence for the asker. Never empty: an empty one counts as success with some.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ impl Fault {
         Self::new(format!("Unknown method: {name}"))
     }
 
-    /// The sentence.
+    /// The sentence that the client is shown.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -56,7 +56,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads a message; `None` where there is nobody to answer.
+    /// Reads a message; `None` for a message that cannot be answered, since it has no id or is no JSON.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         // Before anything is read that follows it down.
         if is_deeper(bytes, JSON_DEPTH_MAX) {
@@ -107,22 +107,22 @@ fn end_of_string(bytes: &[u8]) -> usize {
         if bytes[at - 1] == b'"' {
             return at;
         }
-        // Whatever was escaped.
+        // Skips the byte behind a backslash, whichever it is: an escaped quote does not end the string.
         at = (at + 1).min(bytes.len());
     }
     bytes.len()
 }
 
-/// What a method has answered.
+/// The answer of a method.
 #[derive(Debug)]
 pub(super) struct Said {
     result: Result<Box<RawValue>, Fault>,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it; `None` for answers that take no feedback.
     pub(super) log: Option<String>,
 }
 
 impl Said {
-    /// A result.
+    /// An answer with this result, and without a log that feedback could refer to.
     ///
     /// # Errors
     /// When it cannot be written, which types of ours always can.

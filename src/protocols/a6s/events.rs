@@ -1,23 +1,25 @@
-//! Who is told what, in which order and how often. A6s 4.
+//! Decides which connections are told of an event, in which order and how often. A6s 4.
 //!
-//! An execution is told to those who watch it: who started it, and who has asked about it. Where none of them is left,
-//! everybody is told. A change of status is told at once; how far something has come four times a second at most, and
-//! only where that is news. Nobody is told before they have asked for something, and nothing comes after an end.
+//! The hub tells of an execution to the connections that watch it: those that started it or asked about it.
+//! If none of them is left, it tells every connection. It tells of a change of status at once, and of
+//! progress at most four times a second, and only when the progress has changed. It tells a connection
+//! nothing before that connection's first request, and nothing about an execution after its end.
 //!
-//! Who starts something watches it before it begins: what happens before its start is answered is held back until the
-//! answer is on its way.
+//! A connection that starts an execution watches it before it begins. The hub holds back what happens until
+//! the answer to the start is on its way.
+//!
+//! The time is an argument and the hub waits for nothing: it says when the rest of an event is due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 
 use super::{envelope, wire};
-use crate::base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
-use crate::transport::websocket::{Code, Outbox, Topic};
+use provost_base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
+use provost_transport::websocket::{Code, Outbox, Topic};
 
 /// Something that clients want to know.
 #[derive(Clone, Debug)]
@@ -28,25 +30,25 @@ pub enum Told {
         execution: Box<str>,
         /// Which of the five.
         phase: &'static str,
-        /// How it stands.
+        /// `pending`, `running`, `completed` or `failed`.
         status: &'static str,
-        /// Up to 100.
+        /// How far the phase is, in percent.
         progress: u8,
     },
     /// How far a background task is.
     Task {
         /// Its id, as clients know it.
         task: Box<str>,
-        /// How it stands.
+        /// `queued`, `running`, `completed`, `failed` or `cancelled`.
         status: &'static str,
-        /// Up to 100.
+        /// How far the task is, in percent.
         progress: u8,
     },
     /// An execution is over.
     Complete {
         /// Its id, as clients know it.
         execution: Box<str>,
-        /// What `execution.status` answers from now on.
+        /// The answer of `execution.status` from now on.
         result: Box<RawValue>,
     },
 }
@@ -58,13 +60,13 @@ pub struct Listener(u64);
 /// Says whether a connection may still go by its name.
 pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Where a connection is told things, for as long as it may go by its name.
+/// The outbox of a connection, which counts for as long as the connection may go by its name.
 struct Ear {
     outbox: Outbox,
     holds: Option<Holds>,
 }
 
-/// Everybody who may be told, and what each watches. Clones are the same.
+/// The connections that may be told, and what each of them watches. Clones share both.
 #[derive(Clone, Default)]
 pub struct Hub(Arc<Mutex<Book>>);
 
@@ -78,7 +80,7 @@ struct Book {
     by_age: BTreeMap<u64, Box<str>>,
 }
 
-/// Something that is told about.
+/// An execution or a background task, as far as the hub has reported it.
 #[derive(Default)]
 struct Subject {
     /// What its progress gives way to: a later one in the same state.
@@ -87,7 +89,7 @@ struct Subject {
     watchers: BTreeSet<Listener>,
     /// Watchers whose question was not answered yet, and what they are told afterwards.
     held: BTreeMap<Listener, Vec<News>>,
-    /// What was told last.
+    /// The state of the event that was sent last.
     last: Option<Stand>,
     last_at: Option<Instant>,
     /// Progress that waits until it may be told.
@@ -102,7 +104,16 @@ struct News {
     passing: Option<Topic>,
 }
 
-/// Keeps back what is told about a subject, until it is released or dropped.
+/// An event waits until it may be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Later {
+    /// What it is about.
+    pub about: Box<str>,
+    /// When [`Hub::tell_waiting`] has to be called.
+    pub at: Instant,
+}
+
+/// Holds back the events about a subject for one connection, until it is released or dropped.
 pub struct Hold {
     hub: Hub,
     listener: Listener,
@@ -113,12 +124,13 @@ pub struct Hold {
 }
 
 impl Hub {
-    /// Somebody who is told from now on.
+    /// Adds a connection, which is told of events from now on.
     pub fn join(&self, outbox: Outbox) -> Listener {
         self.join_while(outbox, None)
     }
 
-    /// The same for as long as its name is its own; its connection is closed when something is told afterwards.
+    /// Adds a connection for as long as its name is its own. When it is told something afterwards,
+    /// it is closed instead.
     pub fn join_while(&self, outbox: Outbox, holds: Option<Holds>) -> Listener {
         let mut book = self.book();
         book.next += 1;
@@ -127,7 +139,7 @@ impl Hub {
         listener
     }
 
-    /// Somebody is gone.
+    /// Removes a connection that has ended, with all that it watches.
     pub fn leave(&self, listener: Listener) {
         let mut book = self.book();
         book.listeners.remove(&listener);
@@ -137,7 +149,7 @@ impl Hub {
         }
     }
 
-    /// Somebody wants to know about an execution from now on.
+    /// Has a connection told about an execution from now on.
     pub fn watch(&self, listener: Listener, subject: &str) {
         let mut book = self.book();
         if book.listeners.contains_key(&listener) {
@@ -145,14 +157,14 @@ impl Hub {
         }
     }
 
-    /// Somebody need not be told any more.
+    /// Ends a connection's watch of an execution.
     pub fn unwatch(&self, listener: Listener, subject: &str) {
         if let Some(subject) = self.book().subjects.get_mut(subject) {
             subject.watchers.remove(&listener);
         }
     }
 
-    /// Whether anybody wants to know.
+    /// Whether any connection watches it.
     pub fn is_watched(&self, subject: &str) -> bool {
         self.book().subjects.get(subject).is_some_and(|it| !it.watchers.is_empty())
     }
@@ -171,44 +183,33 @@ impl Hub {
         Hold { hub: self.clone(), listener, subject: subject.into(), watched, released: false }
     }
 
-    /// Tells those whom it concerns. Does not wait; must be called within the runtime.
-    pub fn tell(&self, mut told: Told) {
+    /// Tells those whom it concerns, or keeps it until it may be told and says when that is. Where something waits
+    /// already, this takes its place and its time.
+    #[must_use]
+    pub fn tell(&self, mut told: Told, now: Instant) -> Option<Later> {
         let mut book = self.book();
         let subject = book.subject(told.about());
         if subject.over {
-            return;
+            return None;
         }
         subject.hold_level(&mut told);
-        let now = Instant::now();
         match subject.judge(&told, now) {
             Due::Now => book.send(&told, now),
             Due::Never => {}
-            Due::At(then) => {
-                let scheduled = subject.waiting.replace(told.clone()).is_some();
-                drop(book);
-                if !scheduled {
-                    tokio::spawn(self.clone().tell_later(told, then));
-                }
+            Due::At(at) => {
+                let about = told.about().into();
+                return subject.waiting.replace(told).is_none().then_some(Later { about, at });
             }
         }
+        None
     }
 
-    async fn tell_later(self, told: Told, mut then: Instant) {
-        loop {
-            tokio::time::sleep_until(then).await;
-            match self.tell_waiting(told.about()) {
-                Some(later) => then = later,
-                None => return,
-            }
-        }
-    }
-
-    /// What waits is told if it is time, and answers when it will be if something else was told meanwhile.
-    fn tell_waiting(&self, about: &str) -> Option<Instant> {
+    /// Sends the waiting progress if it is time. Returns when it will be, if something
+    /// else was sent meanwhile.
+    pub fn tell_waiting(&self, about: &str, now: Instant) -> Option<Instant> {
         let mut book = self.book();
         let subject = book.subjects.get_mut(about)?;
         let told = subject.waiting.take().filter(|_| !subject.over)?;
-        let now = Instant::now();
         match subject.judge(&told, now) {
             Due::Now => book.send(&told, now),
             Due::Never => {}
@@ -252,7 +253,7 @@ impl Drop for Hold {
     }
 }
 
-/// When something is told.
+/// When an event is sent.
 enum Due {
     Now,
     At(Instant),
@@ -317,7 +318,7 @@ impl Subject {
         }
     }
 
-    /// Whether and when something is told.
+    /// Decides whether and when an event is sent.
     fn judge(&self, told: &Told, now: Instant) -> Due {
         let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return Due::Now };
         if stand.part < last.part || (stand.part == last.part && last.is_over()) {
@@ -334,7 +335,8 @@ impl Subject {
         }
     }
 
-    /// Takes note of what is told now; what it gives way to, where it only says how far something has come.
+    /// Remembers the event that is sent now. Returns the topic of progress messages that it
+    /// replaces, if it is one itself.
     fn remember(&mut self, told: &Told, topic: Topic, now: Instant) -> Option<Topic> {
         self.over = told.is_last();
         let stand = told.stand()?;

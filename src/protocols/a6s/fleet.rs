@@ -4,8 +4,8 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::map::used;
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
-use crate::agents::{self, Agents, Availability, FleetMember, Role};
-use crate::base::AgentId;
+use provost_agents::{self as agents, Agents, Availability, FleetMember, Role};
+use provost_base::AgentId;
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.
@@ -81,10 +81,10 @@ impl A6s {
     }
 }
 
-/// Whom an editor means.
+/// The agent or worker that an editor means.
 pub(super) struct Meant {
     pub(super) worker: AgentId,
-    /// What its prompts begin with.
+    /// The text with which its prompts begin; `None` without one.
     pub(super) preamble: Option<Box<str>>,
     /// Whether it is an agent, and not only a worker.
     pub(super) by_agent: bool,

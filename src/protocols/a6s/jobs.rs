@@ -9,22 +9,22 @@ use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
-use crate::agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
-use crate::base::JobId;
-use crate::base::limits::A6S_LISTED_MAX;
-use crate::domain::command::NoteFeedback;
-use crate::domain::{Job, JobKind, JobResult, Refusal};
+use provost_agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
+use provost_base::JobId;
+use provost_base::limits::A6S_LISTED_MAX;
+use provost_domain::command::NoteFeedback;
+use provost_domain::{Job, JobKind, JobResult, Refusal};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {
-    /// By which editors know it.
+    /// The id by which editors know it.
     pub(super) id: String,
-    /// By which feedback refers to it.
+    /// The id by which feedback refers to it.
     pub(super) log: String,
 }
 
 impl A6s {
-    /// `agents.invoke`. Nothing of it is told before the answer is on its way.
+    /// `agents.invoke`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn invoke(&self, session: &Session, asked: &Invoke) -> Outcome {
         let context = asked.context.as_ref().map(|it| it.as_str());
         let (name, task) = (asked.agent_type.as_str(), asked.task.as_str());
@@ -34,7 +34,7 @@ impl A6s {
         Ok((said, hold))
     }
 
-    /// Begins an execution.
+    /// Begins an execution, which the caller's connection watches from before its start.
     pub(super) async fn begin(
         &self,
         session: &Session,
@@ -49,7 +49,8 @@ impl A6s {
         let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
         let mut prompt = self.prompt(&meant, task, context)?;
         if meant.by_agent {
-            // Made anew, with what is known by then; it fits without.
+            // The runner renders the prompt when the worker starts, with what is known by then. It was
+            // rendered here only so that a prompt that is too long is refused now.
             prompt.clear();
         }
         let ask = JobAsk {
@@ -180,7 +181,7 @@ impl A6s {
         Said::new(&serde_json::json!({ "ok": true }))
     }
 
-    /// What a worker is told: by the template of agents, or the task as it stands.
+    /// The prompt for a worker: made from the template of agents, or the task as it stands.
     fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, Fault> {
         if !meant.by_agent {
             return Ok(task.trim().to_owned());

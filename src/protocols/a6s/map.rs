@@ -1,9 +1,9 @@
 //! Jobs as editors see them. A6s 3.0, and 5 where document and clients differ.
 
 use super::wire;
-use crate::agents::{Issue, Pulse, Review};
-use crate::base::JobId;
-use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
+use provost_agents::{Issue, Pulse, Review};
+use provost_base::JobId;
+use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
 
 /// A job as an execution.
 pub(super) fn execution_id(job: &JobId) -> String {
@@ -20,7 +20,7 @@ pub(super) fn has_phases(job: &Job) -> bool {
     matches!(job.kind, JobKind::Execution | JobKind::Workflow)
 }
 
-/// What `execution.status` and `execution.complete` say.
+/// The content of `execution.status` and `execution.complete`.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
     let (name, progress) = match job.phases.current() {
@@ -78,7 +78,7 @@ fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
-/// What was found in code.
+/// The findings of a review, as they travel.
 pub(super) fn review(it: &Review) -> wire::Review {
     let issue = |it: &Issue| wire::Issue {
         severity: it.severity.name(),

@@ -31,26 +31,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
-use crate::agents::{AgentService, CodeQuestion, ScanFor};
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::AgentId;
-use crate::base::limits::{
-    A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
-    LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
-};
-use crate::domain::{Door, Principal};
-use crate::service::Provost;
-use crate::transport::accept::Guard;
-use crate::transport::http::{BodyLimits, Room};
-use crate::transport::websocket::{Waiting, accept_key};
 use attendance::Attendance;
 use call::Call;
 pub use envelope::Fault;
 use events::Hub;
+use provost_agents::{AgentService, CodeQuestion, ScanFor};
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::AgentId;
+use provost_base::limits::{
+    A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
+    LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
+};
+use provost_domain::{Door, Principal};
+use provost_service::Provost;
+use provost_transport::accept::Guard;
+use provost_transport::http::{BodyLimits, Room};
+use provost_transport::websocket::{Waiting, accept_key};
 use session::{Outcome, Session};
 
-/// Where the socket is.
+/// The path of the WebSocket.
 const PATH: &str = "/ws";
 
 /// The version of the WebSocket protocol. RFC 6455, 4.1.
@@ -63,7 +63,7 @@ const WS_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 /// As whom an editor speaks that shows no token: the protocol knows no names.
 const EDITOR: &str = "editor";
 
-/// The door.
+/// The door that serves editors. Clones share everything.
 #[derive(Clone)]
 pub struct A6s(Arc<Parts>);
 
@@ -118,7 +118,7 @@ impl A6s {
         }))
     }
 
-    /// Who is told what.
+    /// The hub, which decides which connections get which events.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
     }
@@ -166,7 +166,7 @@ impl A6s {
         Arc::clone(&self.0.contents).try_acquire_many_owned(u32::try_from(units).ok()?).ok()
     }
 
-    /// As whom a connection speaks.
+    /// The agent as which a connection speaks: that of its token, or `editor`.
     fn speaks_as(caller: &Caller) -> Result<Principal, Rejected> {
         let name = match caller.agent() {
             Some(agent) => agent.clone(),

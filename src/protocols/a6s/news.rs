@@ -1,4 +1,4 @@
-//! What happens to jobs, told to editors. A6s 4.
+//! Turns events about jobs into events for editors. A6s 4.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::A6s;
 use super::events::Told;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
-use crate::agents::{KEPT_WITHIN, Pulse};
-use crate::base::JobId;
-use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
+use provost_agents::{KEPT_WITHIN, Pulse};
+use provost_base::JobId;
+use provost_domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 
 impl A6s {
     /// Tells editors what becomes of jobs, until the daemon stops.
@@ -30,7 +30,7 @@ impl A6s {
                             self.tell_of(event, &mut late).await;
                         }
                     }
-                    // Whoever asks for the status sees what was missed.
+                    // A client that asks for the status sees what it has missed.
                     Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "editors were not told of everything"),
                     Err(RecvError::Closed) => break,
                 },
@@ -42,7 +42,7 @@ impl A6s {
                 },
             }
         }
-        // What has ended with the daemon is told before its connections end.
+        // The ends of jobs that end with the daemon are sent before the connections end.
         while let Ok(event) = events.try_recv() {
             if let EventKind::Job(event) = &event.kind {
                 self.tell_of(event, &mut late).await;
@@ -52,6 +52,21 @@ impl A6s {
             self.tell_end_of(&job).await;
         }
         self.told().cancel();
+    }
+
+    /// Tells it now, or as soon as it may be told.
+    fn tell_on_time(&self, told: Told) {
+        let Some(mut later) = self.hub().tell(told, Instant::now().into_std()) else { return };
+        let hub = self.hub().clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep_until(later.at.into()).await;
+                match hub.tell_waiting(&later.about, Instant::now().into_std()) {
+                    Some(at) => later.at = at,
+                    None => return,
+                }
+            }
+        });
     }
 
     async fn tell_end_of(&self, job: &JobId) {
@@ -70,7 +85,7 @@ impl A6s {
                 let progress = if *state == PhaseState::Completed { 100 } else { 0 };
                 let execution = execution_id(&job.id).into();
                 let (phase, status) = (name.word(), state.word());
-                self.hub().tell(Told::Phase { execution, phase, status, progress });
+                self.tell_on_time(Told::Phase { execution, phase, status, progress });
             }
             // Its run is being stopped, and then it is known what it has changed.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
@@ -87,7 +102,7 @@ impl A6s {
     fn tell_task(&self, job: &Job) {
         let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
         let (task, status) = (task_id(&job.id).into(), job.state.word());
-        self.hub().tell(Told::Task { task, status, progress });
+        self.tell_on_time(Told::Task { task, status, progress });
     }
 
     /// A job without files is nothing that an editor could look at.
@@ -99,7 +114,8 @@ impl A6s {
         let unattended = self.attendance().end(&job.id);
         match job.kind {
             JobKind::Execution | JobKind::Workflow => {}
-            // Whoever was told that it takes longer, or else everybody, if nobody has the answer.
+            // The connections that got the error about the delay are told; if no request has got the
+            // answer, every connection is.
             JobKind::Code => {
                 let is_news = unattended && !result.artifacts.is_empty();
                 if !is_news && !self.hub().is_watched(&execution_id(&job.id)) {
@@ -116,7 +132,7 @@ impl A6s {
         {
             let execution = execution_id(&job.id).into();
             let (phase, status) = (name.word(), phase.state.word());
-            self.hub().tell(Told::Phase { execution, phase, status, progress: 0 });
+            self.tell_on_time(Told::Phase { execution, phase, status, progress: 0 });
         }
         let whole = match self.whole(job, result, None).await {
             Ok(whole) => whole,
@@ -125,7 +141,7 @@ impl A6s {
             }
         };
         let Ok(result) = serde_json::value::to_raw_value(&whole) else { return };
-        self.hub().tell(Told::Complete { execution: execution_id(&job.id).into(), result });
+        self.tell_on_time(Told::Complete { execution: execution_id(&job.id).into(), result });
     }
 
     fn tell_pulse(&self, pulse: Pulse) {
@@ -140,7 +156,7 @@ impl A6s {
             None if IN_BACKGROUND.contains(&kind) => running(&job, progress),
             None => return,
         };
-        self.hub().tell(told);
+        self.tell_on_time(told);
     }
 }
 

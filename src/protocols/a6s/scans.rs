@@ -4,9 +4,9 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::session::Session;
 use super::wire::{Scan, ScanJob};
-use crate::agents::{Agent, Ask, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
-use crate::base::JobId;
-use crate::domain::{Job, JobKind, JobState, Refusal};
+use provost_agents::{Agent, Ask, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
+use provost_base::JobId;
+use provost_domain::{Job, JobKind, JobState, Refusal};
 
 impl A6s {
     /// `scan.techDebt`, `scan.modernize`

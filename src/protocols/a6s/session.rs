@@ -1,7 +1,7 @@
-//! One connection: its requests, side by side and bounded, and their answers.
+//! One connection: its requests, which run side by side within a bound, and their answers.
 //!
-//! A request that was begun is carried through although its connection ends: what it does may be half done. Each is
-//! answered once, whatever happens, or its connection has ended.
+//! A request that has begun is carried to its end although its connection ends, since its work may be half
+//! done. Every request is answered exactly once, unless its connection has ended.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,23 +15,24 @@ use tokio::time::timeout;
 use super::A6s;
 use super::envelope::{Fault, Request, Said, answer};
 use super::events::{Hold, Holds, Listener};
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
-use crate::domain::Principal;
-use crate::protocols::loopback::Upgraded;
-use crate::protocols::proven::ended;
-use crate::transport::accept::Guard;
-use crate::transport::http::Taken;
-use crate::transport::websocket::{Code, Outbox, Unsent, serve};
+use crate::loopback::Upgraded;
+use crate::proven::ended;
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
+use provost_domain::Principal;
+use provost_transport::accept::Guard;
+use provost_transport::http::Taken;
+use provost_transport::websocket::{Code, Outbox, Unsent, serve};
 
-/// A message up to this size, in bytes, is read where it arrives; a larger one where it holds nobody up.
+/// A message up to this size, in bytes, is read where it arrives. A larger one is read on a thread of its
+/// own, since reading it would delay other connections.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// A connection, as its requests see it.
 pub(super) struct Session {
     pub(super) door: A6s,
-    /// Who asks.
+    /// The agent as which the connection speaks; each request proves it again.
     pub(super) who: Principal,
     caller: Caller,
     outbox: Outbox,
@@ -60,7 +61,7 @@ struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a request comes to: its answer, and what its connection is told after it.
+/// The outcome of a request: its answer, and the events that its connection gets after it.
 pub(super) type Outcome = Result<(Said, Option<Hold>), Fault>;
 
 /// Serves a connection until it ends.
@@ -207,7 +208,7 @@ impl Session {
         self.send(answer(&id, Err(&Fault::new(many))));
     }
 
-    /// Returns when there is nobody to be answered any more.
+    /// Returns when the connection has ended, so that no answer can be sent any more.
     pub(super) async fn gone(&self) {
         self.outbox.was_cut().await;
     }
@@ -252,7 +253,7 @@ fn stopping() -> Fault {
     Fault::new("Provost is stopping; whether this was done is not known. Ask again when it runs")
 }
 
-/// Reads a message, where that holds nobody up.
+/// Reads a message; a large one on a thread that may block.
 async fn read(message: Taken) -> Option<Request> {
     if message.bytes.len() <= SMALL_BYTES {
         return Request::read(&message.bytes);

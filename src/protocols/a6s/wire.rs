@@ -30,7 +30,7 @@ pub struct Nothing {}
 pub struct Invoke {
     /// An agent's id or name, or a role.
     pub agent_type: Text,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: Text,
     /// Whatever the editor adds.
     pub context: Option<Json>,
@@ -42,7 +42,7 @@ pub struct Invoke {
 pub struct Launch {
     /// An agent's id or name, or a role.
     pub agent_type: Text,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: Text,
 }
 
@@ -50,7 +50,7 @@ pub struct Launch {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfExecution {
-    /// Which.
+    /// The id of an execution or a workflow's run.
     pub execution_id: Id,
 }
 
@@ -58,7 +58,7 @@ pub struct OfExecution {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfTask {
-    /// Which.
+    /// The id of a background task.
     pub task_id: Id,
 }
 
@@ -91,16 +91,16 @@ pub struct RunWorkflow {
     pub priority: Option<Priority>,
 }
 
-/// How urgent something is.
+/// How urgent a workflow is. The word is kept with its job and changes no order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// After others.
+    /// Less urgent than usual.
     Low,
-    /// In its turn.
+    /// The usual urgency, also when the client names none.
     #[default]
     Normal,
-    /// Before others.
+    /// More urgent than usual.
     High,
 }
 
@@ -144,14 +144,14 @@ pub struct FleetCommand {
     pub agent_type: Option<Text>,
     /// A word such as `stop`, or a task.
     pub command: Text,
-    /// What Sublime adds.
+    /// Parameters that Sublime adds to every command; mostly an empty object.
     pub params: Option<Json>,
 }
 
 /// `scan.techDebt`, `scan.modernize`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Scan {
-    /// What is to be looked at.
+    /// The repository to scan, by its path or URL; only this daemon's own is accepted.
     #[serde(alias = "repositoryUrl")]
     pub repository_url: Text,
 }
@@ -159,7 +159,7 @@ pub struct Scan {
 /// `scan.status`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OfScan {
-    /// Which.
+    /// The id of the scan's job.
     #[serde(alias = "jobId")]
     pub job_id: Id,
 }
@@ -172,7 +172,7 @@ pub struct Feedback {
     pub conversation_log_id: Id,
     /// Whether it was any good.
     pub signal: Signal,
-    /// Why.
+    /// The person's reason, if given.
     pub reason: Option<Text>,
 }
 
@@ -180,20 +180,20 @@ pub struct Feedback {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
-    /// It was.
+    /// The answer was good.
     Accept,
-    /// It was not.
+    /// The answer was no good.
     Reject,
 }
 
 /// One of `agents.list`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agent {
-    /// Its id.
+    /// The agent's id, by which other methods name it.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it is good for.
+    /// A text for people about what the agent is good for.
     pub description: String,
     /// `available`, `busy`, `offline`.
     pub status: &'static str,
@@ -208,11 +208,11 @@ pub struct FleetAgent {
     pub agent: Agent,
     /// Its id once more.
     pub agent_id: String,
-    /// What it can do.
+    /// The capability by which editors choose it, such as `BUILD`.
     pub capability: String,
-    /// The same.
+    /// The capability once more, under the name that another editor looks for.
     pub group: String,
-    /// Where it runs.
+    /// The place where the agent runs, as the configuration says.
     pub region: String,
     /// Its tasks that run.
     pub active_tasks: usize,
@@ -222,7 +222,7 @@ pub struct FleetAgent {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetOne {
-    /// Which.
+    /// The agent's id.
     pub agent_id: String,
     /// Its name for people.
     pub name: String,
@@ -246,7 +246,7 @@ pub struct FleetOne {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetTotals {
-    /// Agents.
+    /// How many agents there are.
     pub total: usize,
     /// Those that could begin at once.
     pub available: usize,
@@ -254,14 +254,14 @@ pub struct FleetTotals {
     pub busy: usize,
     /// Those that cannot work.
     pub offline: usize,
-    /// By what they can do.
+    /// The same by capability.
     pub by_capability: BTreeMap<String, CapabilityTotals>,
 }
 
 /// A part of [`FleetTotals`].
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CapabilityTotals {
-    /// Agents.
+    /// How many agents have the capability.
     pub total: usize,
     /// Those that could begin at once.
     pub available: usize,
@@ -271,7 +271,7 @@ pub struct CapabilityTotals {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
-    /// What has begun.
+    /// The id of the execution that has begun.
     pub execution_id: String,
 }
 
@@ -279,7 +279,7 @@ pub struct Started {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launched {
-    /// What has begun.
+    /// The id of the task that has begun.
     pub task_id: String,
 }
 
@@ -287,7 +287,7 @@ pub struct Launched {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// Which.
+    /// The id of the execution.
     pub execution_id: String,
     /// Which workflow, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,20 +296,20 @@ pub struct Execution {
     pub status: &'static str,
     /// All five, in order.
     pub phases: Vec<Phase>,
-    /// What has changed.
+    /// The files that it has changed, each with its whole new content.
     pub artifacts: Vec<Artifact>,
     /// The phase that is under way, or was last; and whose word it waits for, where it does. Public clients show this and
     /// `progress`, as they are.
     pub phase: Cow<'static, str>,
     /// Of the whole, up to 100.
     pub progress: u8,
-    /// Why it failed.
+    /// Why it failed, or what was left out of `artifacts`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Whether it was taken back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
-    /// Of a workflow.
+    /// The steps of a workflow; absent for other executions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// What its workers say that they have used.
@@ -321,25 +321,25 @@ pub struct Execution {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Used {
-    /// Read.
+    /// Tokens that the models have read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Written.
+    /// Tokens that the models have written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Of thinking.
+    /// Tokens that the models have spent on reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
     /// Out of the service's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Into it.
+    /// Tokens written to that cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
-    /// In US dollars.
+    /// The price in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// By which model.
+    /// The model that the worker names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -354,7 +354,7 @@ pub struct Phase {
     pub name: &'static str,
     /// `pending`, `running`, `completed`, `failed`.
     pub status: &'static str,
-    /// Up to 100.
+    /// How far the phase is, in percent.
     pub progress: u8,
     /// In milliseconds, once it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -364,13 +364,13 @@ pub struct Phase {
 /// One step of a workflow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// Its name.
+    /// The step's name in its workflow.
     pub name: String,
-    /// Who does it.
+    /// The agent that takes the step.
     pub agent: String,
-    /// As of a phase.
+    /// `pending`, `running`, `completed`, `failed`.
     pub status: &'static str,
-    /// Up to 100.
+    /// How far the step is, in percent.
     pub progress: u8,
 }
 
@@ -378,22 +378,22 @@ pub struct Step {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackgroundTask {
-    /// Which.
+    /// The id of the task.
     pub id: String,
-    /// What is to be done.
+    /// The task in the user's own words.
     pub task: String,
     /// By whom, as it was asked for.
     pub agent_type: String,
     /// `queued`, `running`, `completed`, `failed`, `cancelled`.
     pub status: &'static str,
-    /// Up to 100.
+    /// How far the task is, in percent.
     pub progress: u8,
     /// When it was asked for.
     pub started_at: String,
     /// When it was over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<String>,
-    /// Why it failed.
+    /// Why it failed; absent where the daemon knows no reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_msg: Option<String>,
 }
@@ -402,13 +402,13 @@ pub struct BackgroundTask {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseUpdate<'a> {
-    /// Of which execution.
+    /// The id of the execution.
     pub execution_id: &'a str,
-    /// Which phase.
+    /// The name of the phase.
     pub phase: &'a str,
-    /// How it stands.
+    /// The status of the phase, with the words of `Phase::status`.
     pub status: &'a str,
-    /// Up to 100.
+    /// How far the phase is, in percent.
     pub progress: u8,
 }
 
@@ -416,21 +416,21 @@ pub struct PhaseUpdate<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskUpdate<'a> {
-    /// Which.
+    /// The id of the task.
     pub task_id: &'a str,
-    /// How it stands.
+    /// The status of the task, with the words of `BackgroundTask::status`.
     pub status: &'a str,
-    /// Up to 100.
+    /// How far the task is, in percent.
     pub progress: u8,
 }
 
 /// An event, which has no id.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event<'a, T> {
-    /// What kind.
+    /// The event's name, such as `phase.update`.
     #[serde(rename = "type")]
     pub kind: &'a str,
-    /// What it says.
+    /// The members of the event, whose type depends on `kind`.
     pub data: T,
 }
 
@@ -439,9 +439,9 @@ pub struct Event<'a, T> {
 pub struct Success<'a> {
     /// As it was asked.
     pub id: &'a RawValue,
-    /// What the method answers.
+    /// The result, whose type depends on the method.
     pub result: &'a RawValue,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_log_id: Option<&'a str>,
 }
@@ -453,7 +453,7 @@ pub struct Failure<'a> {
     pub id: &'a RawValue,
     /// A sentence, never empty.
     pub error: &'a str,
-    /// By what feedback refers to it.
+    /// The id by which feedback refers to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_log_id: Option<&'a str>,
 }
@@ -462,13 +462,13 @@ pub struct Failure<'a> {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Request<'a> {
-    /// By what its answer is known.
+    /// The id that the answer echoes.
     #[serde(borrow)]
     pub id: Option<&'a RawValue>,
-    /// What is asked for.
+    /// The name of the method; a string, if the request is well-formed.
     #[serde(borrow)]
     pub method: Option<&'a RawValue>,
-    /// With what.
+    /// The parameters of the method; absent counts as none.
     #[serde(borrow)]
     pub params: Option<&'a RawValue>,
 }

@@ -5,9 +5,9 @@ use super::envelope::{Fault, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
-use crate::agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
-use crate::config::BUILT_IN_FILE;
-use crate::domain::{Job, JobKind, JobResult, JobState};
+use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
+use provost_config::BUILT_IN_FILE;
+use provost_domain::{Job, JobKind, JobResult, JobState};
 
 /// The method, as agents are asked whether they take it.
 const RUN: &str = "workflows.run";
@@ -21,7 +21,7 @@ impl A6s {
         Said::new(&agents.workflows.iter().filter(of_domain).map(|it| row(it, &agents)).collect::<Vec<_>>())
     }
 
-    /// `workflows.run`. Nothing of it is told before the answer is on its way.
+    /// `workflows.run`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn run_workflow(&self, session: &Session, asked: &RunWorkflow) -> Outcome {
         let agents = self.service().configured();
         let workflow = find(&agents, asked.workflow_id.as_str())?;

@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::route::decoded;
-use crate::base::{AgentId, Json};
+use provost_base::{AgentId, Json};
 
 /// The members of a request. A body that is not JSON by its type counts as none, as do lists.
 #[derive(Default)]
 pub(super) struct Members(Map<String, Value>);
 
 impl Members {
-    /// Reads a body.
+    /// Reads the body of a request.
     ///
     /// # Errors
     /// What is no JSON, or neither an object nor a list.
@@ -89,7 +89,7 @@ impl Members {
     /// One of some words, if it is there.
     ///
     /// # Errors
-    /// Another one.
+    /// A text that is none of the words; the fault lists them.
     pub(super) fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Fault> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let known = super::map::read(words, &text);
@@ -121,7 +121,7 @@ impl Members {
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query.
+    /// Reads the part of a target behind `?`; without one, there are no parameters.
     ///
     /// # Errors
     /// One that is not well-formed.

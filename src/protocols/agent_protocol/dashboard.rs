@@ -16,8 +16,8 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
 use super::fault::Fault;
-use crate::base::limits::DASHBOARD_FILE_BYTES_MAX;
-use crate::protocols::loopback::{Answer, whole};
+use crate::loopback::{Answer, whole};
+use provost_base::limits::DASHBOARD_FILE_BYTES_MAX;
 
 /// What the pages may load: all of it from here. The published ones style their elements in place.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
@@ -40,7 +40,7 @@ const KINDS: [(&str, &str); 13] = [
     ("md", "text/plain; charset=utf-8"),
 ];
 
-/// The folder.
+/// The dashboard's folder, as the configuration names it.
 #[derive(Clone, Debug)]
 pub(super) struct Folder(Arc<Path>);
 

@@ -12,20 +12,20 @@ use tokio_util::sync::CancellationToken;
 use super::body::{Query, Repeated};
 use super::fault::Fault;
 use super::{ids, map, wire};
-use crate::auth::Rejected;
-use crate::auth::caller::Caller;
-use crate::base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
-use crate::base::{EventSeq, RepoPath, Timestamp};
-use crate::domain::{BEAT, Event};
-use crate::engine::{Fanout, Frame, Frames, Woken};
-use crate::protocols::proven::ended;
-use crate::service::{Provost, TimelineOrder, TimelineQuery};
-use crate::transport::sse::{CutOff, EventSender};
+use crate::proven::ended;
+use provost_auth::Rejected;
+use provost_auth::caller::Caller;
+use provost_base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
+use provost_base::{EventSeq, RepoPath, Timestamp};
+use provost_domain::{BEAT, Event};
+use provost_engine::{Fanout, Frame, Frames, Woken};
+use provost_service::{Provost, TimelineOrder, TimelineQuery};
+use provost_transport::sse::{CutOff, EventSender};
 
-/// Events in one answer when nobody says how many.
+/// Events in one answer, where the request has no `limit`.
 const LIMIT: usize = 100;
 
-/// Which events somebody wants.
+/// Which events a reader wants; a member that is `None` chooses nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     agent: Option<Box<str>>,
@@ -172,11 +172,11 @@ pub(super) struct Reader {
     pub(super) with_ids: bool,
     /// The last event that it has.
     pub(super) after: Option<EventSeq>,
-    /// Who reads, and is told nothing more when its token has ended.
+    /// The reader. When its token has ended, it gets no further event.
     pub(super) caller: Caller,
 }
 
-/// Why a reader is told nothing more.
+/// Why a reader gets no further event.
 enum End {
     Cut(CutOff),
     /// Its token is not good any more.

@@ -3,9 +3,9 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::domain::{CrewRefusal, Refusal, RefusalKind};
-use crate::service::SettleFault;
-use crate::transport::http::Untaken;
+use provost_domain::{CrewRefusal, Refusal, RefusalKind};
+use provost_service::SettleFault;
+use provost_transport::http::Untaken;
 
 /// What is answered instead of what was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ impl Fault {
         }
     }
 
-    /// A refusal of a claim, which is told as a claim that was not granted.
+    /// A refusal of a claim, in the form of a claim that was not granted.
     pub(super) fn of_claim(refusal: Refusal) -> Self {
         let owner = match &refusal {
             Refusal::Crew(CrewRefusal::FileClaimed { by } | CrewRefusal::FileLocked { by }) => {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{map, wire};
-use crate::auth::names::is_same;
-use crate::domain::command::Status;
-use crate::domain::view::ForeignAgent;
-use crate::domain::{Claim, Content, Door, Hold, Stake, StakeKind, Task, TaskState};
+use provost_auth::names::is_same;
+use provost_domain::command::Status;
+use provost_domain::view::ForeignAgent;
+use provost_domain::{Claim, Content, Door, Hold, Stake, StakeKind, Task, TaskState};
 
 /// An agent of another door. What it uses is the first of its doors, since its program is not known.
 pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {

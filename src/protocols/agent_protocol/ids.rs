@@ -1,6 +1,6 @@
 //! Names that this door gives: of events, made from their numbers and back, and of tasks and hand-offs, by chance.
 
-use crate::base::{AssignmentId, EventSeq, TransferId};
+use provost_base::{AssignmentId, EventSeq, TransferId};
 
 /// What the published server makes its names of, too.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

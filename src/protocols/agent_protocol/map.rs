@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ids, wire};
-use crate::base::PostSeq;
-use crate::domain::post::Post;
-use crate::domain::{
+use provost_base::PostSeq;
+use provost_domain::post::Post;
+use provost_domain::{
     Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
     Seen, Standing, Transfer, TransferState, Version,
 };
@@ -15,7 +15,7 @@ use crate::domain::{
 pub(super) const SYSTEM: &str = "system";
 const DAEMON: &str = "provost";
 
-/// Names under which this door tells of things itself; nobody else speaks under them.
+/// Names under which this door reports events itself; the door refuses a client that uses one.
 pub(super) const OURS: [&str; 4] = [SYSTEM, DAEMON, "watcher", "unknown"];
 
 pub(super) const ROLES: [(&str, Role); 3] =

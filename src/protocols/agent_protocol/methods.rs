@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use super::body::Members;
 use super::fault::Fault;
 use super::{AgentProtocol, foreign, ids, map, wire};
-use crate::auth::caller::Caller;
-use crate::auth::names::is_same;
-use crate::base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
-use crate::domain::command::{
+use provost_auth::caller::Caller;
+use provost_auth::names::is_same;
+use provost_base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
+use provost_domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
-use crate::domain::view::{
+use provost_domain::view::{
     CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
 };
-use crate::domain::{Note, Principal, Refusal, Role, Verb};
-use crate::service::Restore;
+use provost_domain::{Note, Principal, Refusal, Role, Verb};
+use provost_service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
 pub(super) type Said = Result<(StatusCode, String), Fault>;
@@ -29,12 +29,13 @@ fn created(value: &impl serde::Serialize) -> Said {
     Ok((StatusCode::CREATED, wire::json(value)))
 }
 
-/// A name in a path. One that is no name is nobody's.
+/// A name in a path. No agent has a name that is not well-formed, so the door answers as for an unknown one.
 fn named(id: &str) -> Result<AgentId, Fault> {
     AgentId::parse(id).map_err(|_| Fault::not_found("Agent not found"))
 }
 
-/// The caller under the name that it gives itself, which must be free for anyone to take.
+/// The caller under the name that it gives itself. The name must be one that every process
+/// of this user may take.
 fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
     let reserved = || {
         Fault::forbidden(format!(
@@ -47,7 +48,8 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
     caller.speaks_as(agent.clone()).map_err(|_| reserved())
 }
 
-/// Whether the caller may act on what is meant for a name: what is meant for one that is somebody's, nobody else does.
+/// Whether the caller may act on something that is meant for this name. A name with a key or token of its own
+/// has to be proved.
 fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), Fault> {
     let Some(Ok(agent)) = name.map(AgentId::parse) else { return Ok(()) };
     caller.reads(&agent).map_err(|_| {
@@ -195,7 +197,7 @@ impl AgentProtocol {
 
     pub(super) async fn release(&self, caller: &Caller, body: &Members) -> Said {
         let (who, file) = self.about_file(caller, body).await?;
-        // What can be nobody's was never claimed.
+        // A path that is not well-formed was never claimed.
         let Some(file) = file else { return ok(&json!({ "released": false })) };
         let released = self.provost().release_claim(&who, file).await?.released;
         ok(&json!({ "released": released }))
@@ -381,7 +383,7 @@ impl AgentProtocol {
         created(&map::event(&taken.event).expect("every event of the crew is on the timeline"))
     }
 
-    /// A person's word alone: an agent at this door is told where that is given.
+    /// Only a person appoints the lead. An agent at this door gets the command with which a person does.
     pub(super) async fn appoint(&self, body: &Members) -> Said {
         body.require(&["agent_id"], "agent_id is required")?;
         let agent = body.agent("agent_id")?;

@@ -34,23 +34,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::loopback::html::CONTENT_POLICY;
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, stream, whole};
-use crate::auth::caller::Caller;
-use crate::base::Digest;
-use crate::base::limits::{AGENT_PROTOCOL_BODY_BYTES_MAX, TIMELINE_COMMENT_EVERY_MS};
-use crate::domain::Door;
-use crate::domain::view::{CrewCounts, CrewCountsOut};
-use crate::service::Provost;
-use crate::transport::sse::Readers;
 use body::{Members, Query};
 use dashboard::Folder;
 use fault::Fault;
 use methods::Said;
+use provost_auth::caller::Caller;
+use provost_base::Digest;
+use provost_base::limits::{AGENT_PROTOCOL_BODY_BYTES_MAX, TIMELINE_COMMENT_EVERY_MS};
+use provost_domain::Door;
+use provost_domain::view::{CrewCounts, CrewCountsOut};
+use provost_service::Provost;
+use provost_transport::sse::Readers;
 pub use route::routes;
 use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
 
-/// What people see of a door.
+/// The part of the configuration that people see at the door.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The project's name; the one of its folder without it.
@@ -59,7 +59,7 @@ pub struct Shown {
     pub dashboard: Option<PathBuf>,
 }
 
-/// The door.
+/// The door that serves Agent Protocol. Clones share everything.
 #[derive(Clone)]
 pub struct AgentProtocol(Arc<Parted>);
 

@@ -1,7 +1,7 @@
 //! What people and collectors of metrics look at: a plain page with links, and counts as text.
 
-use crate::domain::view::CrewCountsOut;
-use crate::protocols::loopback::html::escaped;
+use crate::loopback::html::escaped;
+use provost_domain::view::CrewCountsOut;
 
 /// The page at `/dashboard/`.
 pub(super) fn dashboard(project: &str) -> String {

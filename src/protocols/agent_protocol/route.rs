@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 use super::fault::Fault;
 
-/// What is asked for.
+/// The endpoints of the door, each with the parameters in its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Route {
     Status,
@@ -46,9 +46,9 @@ pub(super) enum Route {
     Page(String),
 }
 
-/// What a request leads to.
+/// The outcome of the search for a route.
 pub(super) enum Found {
-    /// This.
+    /// The route that answers this method at this path.
     Route(Route),
     /// The methods that would be answered there.
     Methods(String),

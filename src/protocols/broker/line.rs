@@ -1,4 +1,5 @@
-//! A message in one line, as git-paw's own log has it. What a writer has put into it makes no line of its own.
+//! Writes a message as one line, as git-paw's own log has it. Line breaks in a writer's text
+//! make no further line.
 
 use super::wire::{BrokerMessage, Entry};
 

@@ -1,4 +1,4 @@
-//! The broker's words and ours.
+//! The dictionary between the broker's words and ours.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::wire::{
     VerifiedPayload,
 };
 use super::{names, wire};
-use crate::auth::Rejected;
-use crate::base::{AgentId, Json, Slug, Timestamp, is_absolute};
-use crate::domain::post::{Correspondent, IntendedFile, Post, Region};
-use crate::domain::{Refusal, RefusalKind};
-use crate::service::{Checkouts, Letter};
+use provost_auth::Rejected;
+use provost_base::{AgentId, Json, Slug, Timestamp, is_absolute};
+use provost_domain::post::{Correspondent, IntendedFile, Post, Region};
+use provost_domain::{Refusal, RefusalKind};
+use provost_service::{Checkouts, Letter};
 
 /// How long an intent is for that does not say.
 const INTENT_S: u64 = 900;
@@ -417,7 +417,7 @@ fn learning(envelope: Option<String>, payload: LearningPayload, now: Timestamp) 
     let json = Json::from_value(&body);
     let id = payload.id.unwrap_or_else(|| {
         let all = format!("{who}|{json}|{}", now.seconds(), json = json.as_str());
-        crate::base::Digest::of(all.as_bytes()).to_string().chars().take(16).collect()
+        provost_base::Digest::of(all.as_bytes()).to_string().chars().take(16).collect()
     });
     Ok(Post::Learning {
         id: id.into(),

@@ -26,16 +26,16 @@ pub use map::{entry, message, read};
 
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use super::proven::while_proven;
-use crate::auth::caller::Caller;
-use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
-use crate::base::{AgentId, PostSeq, Slug, Timestamp};
-use crate::domain::command::AddressAgent;
-use crate::domain::post::{slug, slug_of_branch};
-use crate::domain::view::Roster;
-use crate::domain::{Door, Principal};
-use crate::service::{Checkouts, Letter, Letters, Provost};
-use crate::transport::http::Untaken;
 use map::Fault;
+use provost_auth::caller::Caller;
+use provost_base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
+use provost_base::{AgentId, PostSeq, Slug, Timestamp};
+use provost_domain::command::AddressAgent;
+use provost_domain::post::{slug, slug_of_branch};
+use provost_domain::view::Roster;
+use provost_domain::{Door, Principal};
+use provost_service::{Checkouts, Letter, Letters, Provost};
+use provost_transport::http::Untaken;
 use query::Query;
 use wire::{BrokerMessage, Identity, Status, WatchRequest};
 
@@ -60,7 +60,7 @@ pub type Trees = Arc<dyn Fn() -> Vec<Tree> + Send + Sync>;
 /// Receives the work trees that callers want watched, with their agents.
 pub type Watch = Box<dyn Fn(AgentId, &Path) + Send + Sync>;
 
-/// The door.
+/// The door that serves git-paw's clients. Clones share everything.
 #[derive(Clone)]
 pub struct Broker(Arc<Parts>);
 
@@ -74,7 +74,7 @@ struct Parts {
 }
 
 impl Broker {
-    /// A door over a repository, which is told from others by its folder and its number.
+    /// A door over a repository, which clients recognise by its folder and its number.
     pub fn new(
         provost: Provost,
         (repository, repository_id): (String, String),
@@ -214,8 +214,8 @@ fn put_row(rows: &mut Vec<u8>, row: &impl Serialize) {
 }
 
 impl Broker {
-    /// The caller under a name, which nobody else must have in any spelling. All spellings are one agent, on the other
-    /// doors, too.
+    /// The caller under a name. The door refuses a name that belongs to another agent in any spelling, since
+    /// all spellings are one agent, on the other doors, too.
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
         let name = slug(agent.as_str());
         let plain = AgentId::from(&name);
@@ -228,8 +228,8 @@ impl Broker {
         tokio::task::spawn_blocking(move || trees()).await.unwrap_or_default()
     }
 
-    /// Those of some names that are agents' although they are single words: of agents with an inbox, or whose branch
-    /// is checked out.
+    /// Chooses from names of a single word those that are agents: an agent with that name has an inbox, or
+    /// its branch is checked out in a work tree.
     async fn known(&self, ids: Vec<Slug>) -> BTreeSet<Slug> {
         let letterboxes = self.0.provost.engine().letterboxes();
         let (known, strange): (BTreeSet<Slug>, BTreeSet<Slug>) =

@@ -1,8 +1,8 @@
-//! How agents' names have to be written here, and how others are read.
+//! Checks the names under which agents publish here, and finds the one name of all spellings.
 
-use crate::base::Slug;
-use crate::base::limits::ID_LEN_MAX;
-use crate::domain::post::slug;
+use provost_base::Slug;
+use provost_base::limits::ID_LEN_MAX;
+use provost_domain::post::slug;
 
 /// Whether a caller may publish under a name: `supervisor`, or two words with a dash or a slash between them. One word
 /// alone may only be the name of a known agent.

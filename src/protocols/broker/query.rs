@@ -1,4 +1,4 @@
-//! What stands behind the question mark.
+//! Reads the query of a target: `since`, `since_time`, `wait` and `numbered`.
 
 use std::borrow::Cow;
 use std::str::Utf8Error;
@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use super::No;
 use super::map::Fault;
 
-/// The members that mean something here; others are passed over.
+/// The parameters that the door knows; it ignores others.
 #[derive(Default)]
 pub(super) struct Query {
     since: Option<String>,

@@ -4,90 +4,90 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Any message.
+/// A message of any of the eleven kinds that clients publish.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum BrokerMessage {
-    /// Where an agent stands.
+    /// The state of an agent.
     #[serde(rename = "agent.status")]
     Status {
-        /// Its sender.
+        /// The agent whose status it is.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.status`.
         payload: StatusPayload,
     },
     /// Work that is done.
     #[serde(rename = "agent.artifact")]
     Artifact {
-        /// Its sender.
+        /// The agent that has done the work.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.artifact`.
         payload: ArtifactPayload,
     },
     /// An agent cannot go on.
     #[serde(rename = "agent.blocked")]
     Blocked {
-        /// Its sender.
+        /// The agent that cannot go on.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.blocked`.
         payload: BlockedPayload,
     },
-    /// Work was checked.
+    /// Work was checked, and is good.
     #[serde(rename = "agent.verified")]
     Verified {
-        /// Whose work.
+        /// The agent whose work was checked.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.verified`.
         payload: VerifiedPayload,
     },
-    /// Faults were found.
+    /// Work was checked, and has faults.
     #[serde(rename = "agent.feedback")]
     Feedback {
-        /// Its reader.
+        /// The agent that gets the message, whose work has the faults.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.feedback`.
         payload: FeedbackPayload,
     },
-    /// An answer.
+    /// An answer to a question.
     #[serde(rename = "agent.answer")]
     Answer {
-        /// Its reader.
+        /// The agent that gets the answer.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.answer`.
         payload: AnswerPayload,
     },
-    /// A question.
+    /// A question to the supervisor.
     #[serde(rename = "agent.question")]
     Question {
-        /// Its sender.
+        /// The agent that asks.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.question`.
         payload: QuestionPayload,
     },
     /// Files that will be changed.
     #[serde(rename = "agent.intent")]
     Intent {
-        /// Its sender.
+        /// The agent that will change them.
         agent_id: String,
-        /// What it says.
+        /// The payload of `agent.intent`.
         payload: IntentPayload,
     },
     /// A branch was merged.
     #[serde(rename = "agent.advanced-main")]
     AdvancedMain(AdvancedMain),
-    /// Something to remember.
+    /// Something that an agent has learnt, for others.
     #[serde(rename = "agent.learning")]
     Learning {
         /// As git-paw's own hook sends it; then much of the payload is missing.
         #[serde(default, skip_serializing)]
         agent_id: Option<String>,
-        /// What it says.
+        /// The payload of `agent.learning`.
         payload: LearningPayload,
     },
     /// Work is to be checked.
     #[serde(rename = "supervisor.verify-now")]
     VerifyNow {
-        /// Whose.
+        /// The agent whose work is to be checked, by its branch.
         branch_id: String,
     },
 }
@@ -100,21 +100,21 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Opti
 /// Of `agent.status`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StatusPayload {
-    /// One word.
+    /// One word, such as `working`, `done` or `blocked`.
     pub status: String,
-    /// Changed files.
+    /// Paths of the files that the agent has changed; none when absent.
     #[serde(default)]
     pub modified_files: Vec<String>,
-    /// A sentence.
+    /// A sentence for people, if there is one.
     #[serde(default)]
     pub message: Option<String>,
-    /// The program.
+    /// The program that the agent says it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cli: Option<String>,
-    /// What the sender is busy with.
+    /// The sender's present activity, in a word or two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// More.
+    /// Further data in any form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
 }
@@ -122,12 +122,12 @@ pub struct StatusPayload {
 /// Of `agent.artifact`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ArtifactPayload {
-    /// One word.
+    /// One word, such as `done` or `committed`.
     pub status: String,
-    /// What others can use.
+    /// Names that other agents can use from now on.
     #[serde(default)]
     pub exports: Vec<String>,
-    /// Its files.
+    /// Paths of the files that belong to the work.
     #[serde(default)]
     pub modified_files: Vec<String>,
 }
@@ -135,18 +135,18 @@ pub struct ArtifactPayload {
 /// Of `agent.blocked`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BlockedPayload {
-    /// What is missing.
+    /// What the agent needs before it can go on.
     pub needs: String,
-    /// From whom.
+    /// The agent that can give it.
     pub from: String,
 }
 
 /// Of `agent.verified`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct VerifiedPayload {
-    /// Who has checked.
+    /// The agent that has checked the work.
     pub verified_by: String,
-    /// A sentence.
+    /// A sentence for people, if there is one.
     #[serde(default)]
     pub message: Option<String>,
 }
@@ -154,20 +154,20 @@ pub struct VerifiedPayload {
 /// Of `agent.feedback`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FeedbackPayload {
-    /// Its sender.
+    /// The agent that has found the faults.
     pub from: String,
-    /// The faults.
+    /// The faults, a text for each.
     pub errors: Vec<String>,
 }
 
 /// Of `agent.answer`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AnswerPayload {
-    /// Its sender.
+    /// The agent that answers.
     pub from: String,
-    /// The answer.
+    /// The text of the answer.
     pub answer: String,
-    /// The question.
+    /// The question that is answered, in the words of the agent that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
 }
@@ -175,16 +175,16 @@ pub struct AnswerPayload {
 /// Of `agent.question`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QuestionPayload {
-    /// The question.
+    /// The text of the question.
     pub question: String,
 }
 
 /// Of `agent.intent`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct IntentPayload {
-    /// Where.
+    /// The files that will be changed; must not be empty.
     pub files: Vec<FileIntent>,
-    /// What for.
+    /// What the change is for; must not be blank.
     pub summary: String,
     /// For how long; git-paw's own script leaves it out.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
@@ -195,13 +195,13 @@ pub struct IntentPayload {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FileIntent {
-    /// Its path alone.
+    /// A whole file, by its path.
     Path(String),
     /// Its path, and where in it.
     Parts {
-        /// Its path.
+        /// The path of the file, a folder or a pattern.
         path: String,
-        /// Where in it.
+        /// The parts of the file that will be changed; empty for the whole file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         regions: Vec<Region>,
     },
@@ -211,26 +211,26 @@ pub enum FileIntent {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Region {
-    /// A function.
+    /// A function, wherever it stands in the file.
     Function {
-        /// Its name.
+        /// The name of the function.
         name: String,
     },
-    /// A class.
+    /// A class, wherever it stands in the file.
     Class {
-        /// Its name.
+        /// The name of the class.
         name: String,
     },
-    /// Something else.
+    /// A part that has no name of its own.
     Block {
-        /// What it can be found by.
+        /// A text by which the part can be found in the file.
         anchor: String,
     },
-    /// Lines.
+    /// A range of lines.
     Range {
-        /// The first.
+        /// The first line of the range, from one.
         start_line: u32,
-        /// The last.
+        /// The last line of the range.
         end_line: u32,
     },
 }
@@ -238,17 +238,17 @@ pub enum Region {
 /// Of `agent.advanced-main`, which has no payload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AdvancedMain {
-    /// Its sender.
+    /// The agent that has merged the branch.
     pub from: String,
-    /// What was merged.
+    /// The name of the branch that was merged.
     pub merged_branch: String,
-    /// What the base is at now.
+    /// The commit at which the base is now.
     pub new_main_sha: String,
-    /// The base.
+    /// The name of the branch into which it was merged.
     pub base: String,
-    /// When.
+    /// When it was merged.
     pub merged_at: DateTime<Utc>,
-    /// What for.
+    /// What the merge brings, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -256,25 +256,25 @@ pub struct AdvancedMain {
 /// Of `agent.learning`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LearningPayload {
-    /// Its number.
+    /// The number that the sender has given it; absent from git-paw's hook.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its sender.
+    /// The agent that has learnt it; absent from git-paw's hook, which names itself in the envelope.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Where it was learnt.
+    /// The branch on which it was learnt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_id: Option<String>,
-    /// Its kind.
+    /// The sender's word for the kind of learning.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// A few words.
+    /// The learning in a few words; absent from git-paw's hook.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// More; `null` counts.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// When.
+    /// When it was learnt, as the sender wrote it.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }
@@ -282,11 +282,11 @@ pub struct LearningPayload {
 /// The body of `POST /watch`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct WatchRequest {
-    /// Who works there.
+    /// The agent that works in the work tree.
     pub agent_id: String,
-    /// Where.
+    /// The path of the work tree.
     pub worktree_path: String,
-    /// The program.
+    /// The program that the agent is; empty when absent.
     #[serde(default)]
     pub cli: String,
 }
@@ -294,18 +294,18 @@ pub struct WatchRequest {
 /// A message with its place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its number.
+    /// The number of the message in the log.
     pub seq: u64,
     /// When it was published.
     pub timestamp_unix_secs: u64,
-    /// The message.
+    /// The message as it was published, with its names as they were written.
     pub message: BrokerMessage,
 }
 
 /// The answer to `GET /status`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Status {
-    /// By name.
+    /// The rows of the roster, by name.
     pub agents: Vec<AgentRow>,
     /// By this a broker is known.
     pub git_paw: bool,
@@ -317,12 +317,12 @@ pub struct Status {
     pub version: &'static str,
 }
 
-/// Which daemon answers.
+/// Says which daemon answers, so that a client can tell two repositories apart.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Identity {
     /// Its repository's folder.
     pub repository: String,
-    /// The number of the repository, by which its daemon is told from others.
+    /// The number of the repository, which differs from every other repository's.
     pub repository_id: String,
     /// The daemon's own version.
     pub version: &'static str,
@@ -331,15 +331,15 @@ pub struct Identity {
 /// A row of the roster.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AgentRow {
-    /// Who.
+    /// The agent's name with dashes.
     pub agent_id: String,
-    /// The program.
+    /// The program that the agent says it is.
     pub cli: String,
     /// Since its last word.
     pub last_seen_seconds: u64,
-    /// What it is busy with.
+    /// The agent's present activity, in a word or two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Where it stands.
+    /// The agent's last status word.
     pub status: String,
 }

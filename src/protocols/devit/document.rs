@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::map;
 use super::wire::{self, Code, Fault};
 use super::{Carried, Next, Talk, unsigned};
-use crate::auth::keys::{Keys, Role};
-use crate::auth::role::{self, Standing};
-use crate::base::{AgentId, Digest, Json, Secret, Ttl};
-use crate::domain::Principal;
-use crate::transport::lines::{self, write_line};
+use provost_auth::keys::{Keys, Role};
+use provost_auth::role::{self, Standing};
+use provost_base::{AgentId, Digest, Json, Secret, Ttl};
+use provost_domain::Principal;
+use provost_transport::lines::{self, write_line};
 
 /// How long a session token is good for.
 const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);
@@ -24,8 +24,8 @@ const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);
 /// Told to a session when there is something for it, or it asks for something, and its key has ended.
 const KEY_ENDED: &str = "the key of this session is not valid any more";
 
-/// A request of this dialect. Its parameters stay text until its sender is known: a tree of them would take many
-/// times their size.
+/// A request of this dialect. Its parameters stay text until the sender is known: a tree of values would take
+/// many times as much memory.
 pub(super) struct Request<'a> {
     id: Value,
     method: Cow<'a, str>,

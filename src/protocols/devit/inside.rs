@@ -16,20 +16,20 @@ use super::map::{self, Message};
 use super::signed::encode;
 use super::wire::{self, Code, Fault};
 use super::{Devit, Lock, Parts, Said};
-use crate::auth::frame::Frame;
-use crate::auth::keys::{Keys, Role};
-use crate::auth::replay::ReplayGuard;
-use crate::auth::token::Tokens;
-use crate::auth::{fresh_secret, role};
-use crate::base::limits::{
+use provost_auth::frame::Frame;
+use provost_auth::keys::{Keys, Role};
+use provost_auth::replay::ReplayGuard;
+use provost_auth::token::Tokens;
+use provost_auth::{fresh_secret, role};
+use provost_base::limits::{
     ID_LEN_MAX, WORKER_CLAIMS_MAX, WORKER_LINE_EVERY_MS, WORKER_LINES_BURST, WORKER_NONCES_MAX,
     WORKER_REPORT_BYTES_MAX, WORKER_REPORT_LINES, WORKER_UNPROVEN_BYTES_MAX,
 };
-use crate::base::{AgentId, Json, Secret, TaskId};
-use crate::domain::command::Record;
-use crate::domain::{Principal, Refusal, Scope, Task};
-use crate::service::{Finished, Snapshot};
-use crate::transport::lines::ByteBudget;
+use provost_base::{AgentId, Json, Secret, TaskId};
+use provost_domain::command::Record;
+use provost_domain::{Principal, Refusal, Scope, Task};
+use provost_service::{Finished, Snapshot};
+use provost_transport::lines::ByteBudget;
 
 /// Between two lines of one run.
 const EVERY: Duration = Duration::from_millis(WORKER_LINE_EVERY_MS);
@@ -106,7 +106,7 @@ impl WorkerDoor {
         &self.run.secret
     }
 
-    /// What serves its connections.
+    /// The door that serves its connections.
     pub fn door(&self) -> Devit {
         self.door.clone()
     }

@@ -5,18 +5,18 @@ use uuid::Uuid;
 
 use super::meeting::{met_payload, wanted_payload};
 use super::wire::{self, Code, Fault};
-use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
-use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
-use crate::domain::{
+use provost_base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
+use provost_domain::command::{AckTask, AnswerApproval, Register, ReportTask};
+use provost_domain::{
     Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
     Tool, Verdict,
 };
-use crate::service::{Snapshot, TaskFilter};
+use provost_service::{Snapshot, TaskFilter};
 
 /// DevIt 1.5: a delegation without a timeout has half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
-/// How much of a text is shown of a task that is told in brief.
+/// How much of a text is shown of a task that is shortened, in bytes.
 const BRIEF_BYTES: usize = 240;
 
 /// A message to be signed and sent.
@@ -100,7 +100,7 @@ pub(super) fn order(
         return_to,
         tool: Tool {
             name: text(order.action).unwrap_or_else(|| "unknown".into()),
-            path: order.path.as_deref().map(|it| crate::base::normalised_path(it).into()),
+            path: order.path.as_deref().map(|it| provost_base::normalised_path(it).into()),
             command: command.map(Into::into),
             max_bytes: order.max_bytes,
             timeout_s: order.timeout_secs,
@@ -126,7 +126,7 @@ pub(super) fn order(
     })
 }
 
-/// What a NOTIFY asks for.
+/// The request of a NOTIFY, in our words.
 pub(super) enum Notified {
     Ack(AckTask),
     Report(Box<ReportTask>),
@@ -359,7 +359,7 @@ fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {
     }
 }
 
-/// `details` and `metadata` of what a hook is told.
+/// `details` and `metadata` of the message for a hook.
 pub(super) fn told(notice: &Notice, salt: &Digest) -> (Option<Value>, Option<Value>) {
     let (worker, goal) = (&notice.worker, &notice.goal);
     let why = notice.failure.as_ref();

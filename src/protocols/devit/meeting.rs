@@ -1,10 +1,10 @@
-//! NOTIFY about what others do at the recipient's place. It is about no task, which its id says; clients that wait for a
-//! task's word pass it over, as they do with those of other tasks.
+//! NOTIFY about other agents' work at the recipient's place. Its id says that it is about no task, so clients
+//! that wait for a task ignore it, as they ignore messages about other tasks.
 
 use serde_json::{Value, json};
 
-use crate::base::{AgentId, Fence, RepoPath, Timestamp};
-use crate::domain::{Stake, StakeKind};
+use provost_base::{AgentId, Fence, RepoPath, Timestamp};
+use provost_domain::{Stake, StakeKind};
 
 /// An agent has a place through another door.
 pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {

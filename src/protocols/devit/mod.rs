@@ -23,26 +23,26 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::FrontDoor;
-use crate::auth::frame::{Form, Frame, Outgoing};
-use crate::auth::keys::KeyRing;
-use crate::auth::names::Names;
-use crate::auth::peer::PeerId;
-use crate::auth::replay::ReplayGuard;
-use crate::auth::role::Standing;
-use crate::auth::token::Tokens;
-use crate::auth::{Rejected, UNSEEN};
-use crate::base::limits::TTL_MAX_MS;
-use crate::base::{AgentId, Digest, Secret, Timestamp};
-use crate::domain::{Mail, Principal, Refusal};
-use crate::engine::Slot;
-use crate::service::Provost;
-use crate::transport::Stream;
-use crate::transport::accept::Guard;
-use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use inside::Inside;
 pub use inside::{Way, WorkerDoor};
 use map::Message;
 pub use notice::hook_words;
+use provost_auth::frame::{Form, Frame, Outgoing};
+use provost_auth::keys::KeyRing;
+use provost_auth::names::Names;
+use provost_auth::peer::PeerId;
+use provost_auth::replay::ReplayGuard;
+use provost_auth::role::Standing;
+use provost_auth::token::Tokens;
+use provost_auth::{Rejected, UNSEEN};
+use provost_base::limits::TTL_MAX_MS;
+use provost_base::{AgentId, Digest, Secret, Timestamp};
+use provost_domain::{Mail, Principal, Refusal};
+use provost_engine::Slot;
+use provost_service::Provost;
+use provost_transport::Stream;
+use provost_transport::accept::Guard;
+use provost_transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use wire::Fault;
 
 /// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.
@@ -71,7 +71,7 @@ pub struct Options {
     pub uid: u32,
 }
 
-/// The door.
+/// The door that serves DevIt's clients. Clones share everything.
 #[derive(Clone)]
 pub struct Devit(Arc<Parts>);
 
@@ -96,11 +96,11 @@ enum Lock {
     Inside(Arc<Inside>),
 }
 
-/// What a line was answered with.
+/// The answer to a line.
 enum Said {
     /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
-    /// A signed message.
+    /// A message, which the daemon signs before it sends it.
     Message(Message),
     /// A queued message, which counts as delivered when the peer goes on or closes.
     Mail(Arc<Mail>),
@@ -156,8 +156,8 @@ impl Devit {
         options: Options,
         now: fn() -> Timestamp,
     ) -> Self {
-        let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
-        let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
+        let budget = ByteBudget::new(provost_base::limits::UNPROVEN_BYTES_MAX);
+        let tokens = Arc::new(Tokens::new(provost_base::limits::TOKENS_MAX));
         let replay = Arc::new(replay);
         let lock = Lock::Ring(names.keys().clone());
         Self(Arc::new(Parts { provost, lock, names, replay, tokens, budget, options, now }))
@@ -222,7 +222,7 @@ impl FrontDoor for Devit {
     }
 }
 
-/// One connection.
+/// One connection, from its acceptance to its end.
 struct Talk {
     door: Devit,
     peer: PeerId,
@@ -428,7 +428,8 @@ impl Talk {
         self.say_unsigned(&Fault::invalid(why)).await
     }
 
-    /// A wrong secret fails loudly; a good one with a stale or repeated frame is told in words.
+    /// Refuses a frame. A peer with a wrong secret is cut off; one with a good secret and a stale or
+    /// repeated frame gets an error.
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {

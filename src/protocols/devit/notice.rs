@@ -1,12 +1,12 @@
-//! What a notification hook is told, in DevIt's words. DevIt 1.9.
+//! The message for a notification hook, in DevIt's words. DevIt 1.9.
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::map;
-use crate::base::limits::HOOK_VALUE_BYTES_MAX;
-use crate::base::{Digest, Json};
-use crate::domain::Notice;
+use provost_base::limits::HOOK_VALUE_BYTES_MAX;
+use provost_base::{Digest, Json};
+use provost_domain::Notice;
 
 /// How much of a value that is too large is shown in its place.
 const BEGINNING_BYTES: usize = 1_000;

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::Devit;
 use super::map;
 use super::wire::{Code, Fault};
-use crate::base::{Json, TaskId};
-use crate::domain::{Answer, Failure, Mail, Principal, Status, Task, TaskState};
-use crate::service::Screenshot;
+use provost_base::{Json, TaskId};
+use provost_domain::{Answer, Failure, Mail, Principal, Status, Task, TaskState};
+use provost_service::Screenshot;
 
 /// How long a picture is waited for. Clients wait one second for the line; the rest of it is for the way.
 const HOLD: Duration = Duration::from_millis(800);

@@ -8,14 +8,14 @@ use super::inside::Inside;
 use super::map::{self, Message, Notified};
 use super::wire::{self, Code, Fault};
 use super::{Devit, Lock, Said, apart};
-use crate::auth::frame::Frame;
-use crate::auth::keys::{Keys, Role};
-use crate::auth::peer::PeerId;
-use crate::auth::role::{self, Standing};
-use crate::auth::{Rejected, bearer};
-use crate::base::{AgentId, Json, Secret, Timestamp, Ttl};
-use crate::domain::command::MintToken;
-use crate::domain::{Answer, Denial, JudgedVerb, Principal, Verb};
+use provost_auth::frame::Frame;
+use provost_auth::keys::{Keys, Role};
+use provost_auth::peer::PeerId;
+use provost_auth::role::{self, Standing};
+use provost_auth::{Rejected, bearer};
+use provost_base::{AgentId, Json, Secret, Timestamp, Ttl};
+use provost_domain::command::MintToken;
+use provost_domain::{Answer, Denial, JudgedVerb, Principal, Verb};
 
 /// The lifetime of a token for the doors over HTTP. A client that registers again gets another.
 const HTTP_TOKEN_TTL: Ttl = Ttl::minutes(24 * 60);
@@ -95,7 +95,7 @@ impl Devit {
                 Ok((picture, None)) => Ok(Message::ack(&picture)),
                 Err(fault) => Err(fault),
             },
-            // Nobody expects an answer to an answer.
+            // A client expects no answer to an answer.
             "ACK" | "ERR" => return Said::Nothing,
             _ => Err(Fault::invalid("unknown msg_type")),
         };
@@ -154,7 +154,7 @@ impl Devit {
     pub(super) async fn delegated(
         &self,
         who: &Principal,
-        verb: crate::domain::Delegate,
+        verb: provost_domain::Delegate,
     ) -> Result<Value, Fault> {
         let answer =
             self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
@@ -246,7 +246,7 @@ impl Devit {
         }
     }
 
-    pub(super) fn fault(&self, refusal: crate::domain::Refusal) -> Fault {
+    pub(super) fn fault(&self, refusal: provost_domain::Refusal) -> Fault {
         map::fault(refusal, &self.0.options.advertised_version)
     }
 }

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::base::Json;
+use provost_base::Json;
 
 /// The name the daemon goes by on this door.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
@@ -113,7 +113,7 @@ impl Fault {
     }
 }
 
-/// REGISTER.
+/// The payload of REGISTER.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct Register {
     #[serde(default)]
@@ -127,7 +127,7 @@ pub(super) struct Register {
     pub(super) token: Option<bool>,
 }
 
-/// DELEGATE.
+/// The payload of DELEGATE.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct Delegate {
     #[serde(default, deserialize_with = "object")]
@@ -167,7 +167,7 @@ pub(super) struct TaskOrder {
     pub(super) max_bytes: Option<u64>,
 }
 
-/// NOTIFY.
+/// The payload of NOTIFY.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct Notify {
     #[serde(default)]
@@ -216,14 +216,13 @@ pub(super) struct ApprovalDecision {
     pub(super) digest: Option<String>,
 }
 
-/// STATUS_RESPONSE.
+/// The payload of STATUS_RESPONSE.
 #[derive(Serialize, Debug)]
 pub(super) struct Status {
     pub(super) active_tasks: Vec<Task>,
     pub(super) completed_tasks: Vec<Task>,
     pub(super) summary: Summary,
-    /// Whether older finished tasks were left out, or unfinished ones are told in brief; today's clients ignore
-    /// it.
+    /// Whether older finished tasks are left out or unfinished ones shortened. Today's clients ignore it.
     pub(super) truncated: bool,
 }
 

@@ -12,10 +12,10 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
-use crate::transport::accept::Busy;
-use crate::transport::sse::EventStream;
+use provost_transport::accept::Busy;
+use provost_transport::sse::EventStream;
 
-/// What a door answers.
+/// The answer of a door to a request.
 pub type Answer = Response<Reply>;
 
 /// The body of an answer. Its connection is not closed to make room while it is sent.
@@ -27,11 +27,11 @@ pub struct Reply {
 
 #[derive(Debug)]
 enum Content {
-    /// All of it.
+    /// An answer that is complete before it is sent.
     Whole(Full<Bytes>),
     /// Events, as they come.
     Events(EventStream),
-    /// What a library sends.
+    /// The body of an answer that a library has made.
     Foreign(BoxBody<Bytes, Infallible>),
 }
 
@@ -80,7 +80,8 @@ pub fn closing(mut answer: Answer) -> Answer {
     answer
 }
 
-/// Nobody may store an answer, take it for something else, or show it inside of a page.
+/// Forbids browsers and caches to store an answer, to guess its content type, and to
+/// show it inside of a page.
 pub(super) fn dressed(mut answer: Answer) -> Answer {
     let headers = answer.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

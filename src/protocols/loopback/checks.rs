@@ -1,4 +1,4 @@
-//! Whether a request was meant for this door, and not sent by a page in a browser.
+//! Checks that a request was meant for this door, and was not sent by a page in a browser.
 //!
 //! A browser lets any page send requests to this machine, and lets a name that its owner controls lead here. It says,
 //! however, which name the page asked for (`Host`), where the page is from (`Origin`) and how far away that is

@@ -1,13 +1,13 @@
-//! Which process has how many of a door's connections, so that the one that has most gives way.
+//! Counts which process has how many of a door's connections, so that the process that has most gives way.
 //!
-//! It is asked only once a door is full: finding a process among all takes milliseconds, and before that nobody is in
-//! anybody's way. One look is for all whose process is not known yet.
+//! The door asks only when it is full: to find one process among all takes milliseconds, and before that no
+//! process keeps another one out. One search finds the processes of all connections that have none yet.
 
 use tokio::sync::Semaphore;
 
-use crate::auth::loopback::{KNOWS_PEERS, holders};
-use crate::base::limits::LOOPBACK_SPARE_MAX;
-use crate::transport::accept::Guard;
+use provost_auth::loopback::{KNOWS_PEERS, holders};
+use provost_base::limits::LOOPBACK_SPARE_MAX;
+use provost_transport::accept::Guard;
 
 /// Looks for the processes of one door's peers, one look at a time.
 pub(super) struct Crowd(Semaphore);

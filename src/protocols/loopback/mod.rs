@@ -46,24 +46,24 @@ use crowd::Crowd;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
-use crate::auth::caller::Caller;
-use crate::auth::line::Line;
-use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
-use crate::auth::names::Names;
-use crate::auth::peer::line_of;
-use crate::auth::{Rejected, bearer};
-use crate::base::limits::{
+use crate::proven::while_proven;
+use provost_auth::caller::Caller;
+use provost_auth::line::Line;
+use provost_auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
+use provost_auth::names::Names;
+use provost_auth::peer::line_of;
+use provost_auth::{Rejected, bearer};
+use provost_base::limits::{
     CARRIERS_LOOK_MS, LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX,
     LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
-use crate::domain::view::GoodToken;
-use crate::domain::{Door, Token};
-use crate::protocols::proven::while_proven;
-use crate::service::Provost;
-use crate::transport::accept::Guard;
-use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
-use crate::transport::loopback::Accepted;
-use crate::transport::patient::Patient;
+use provost_domain::view::GoodToken;
+use provost_domain::{Door, Token};
+use provost_service::Provost;
+use provost_transport::accept::Guard;
+use provost_transport::http::{BodyLimits, Room, Taken, Untaken, server};
+use provost_transport::loopback::Accepted;
+use provost_transport::patient::Patient;
 
 /// A protocol over loopback HTTP.
 pub trait LoopbackDoor: Send + Sync + 'static {
@@ -105,15 +105,15 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     }
 }
 
-/// What stands before a door.
+/// The checks before a door, and all that they need.
 pub struct Gate {
     /// The door's port.
     pub port: u16,
-    /// Whose processes are let in.
+    /// The user whose processes are let in.
     pub uid: u32,
     /// Tells which names are free.
     pub names: Arc<Names>,
-    /// Knows the tokens.
+    /// Verifies tokens, and knows which agents have one.
     pub provost: Provost,
     /// Whether every request has to show a token.
     pub demands_token: bool,
@@ -132,16 +132,16 @@ const UNKNOWN: &str = "who asks cannot be found out at the moment, since too muc
 const UNSEEN: &str = "the process that asks cannot be found among those of this user: it has ended, or keeps others from looking \
                       at it (PR_SET_DUMPABLE); have an ordinary process ask";
 
-/// What a connection's peer has proved.
+/// The outcome of the check of a connection's peer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
     /// It is a process of this user, with this socket where the system tells it.
     Admitted(Option<u32>),
     /// It is one that has most of the connections, and none is left.
     Crowd,
-    /// Nothing.
+    /// The peer was refused; the log has the cause.
     Stranger,
-    /// Nobody could look.
+    /// The door could not look at the moment.
     Unknown,
 }
 
@@ -152,13 +152,13 @@ const LOOKS_AT_ONCE: usize = 2;
 pub struct Asked {
     /// Method, target, version and headers.
     pub head: Parts,
-    /// What follows them.
+    /// The body that follows the head, not read yet.
     pub body: Body,
-    /// Who asks.
+    /// Who asks, as far as the connection and the token prove it.
     pub caller: Caller,
 }
 
-/// A body that was not read yet. Where nobody takes it, it is read over.
+/// A body that was not read yet. If the door does not take it, the server skips it.
 pub struct Body {
     incoming: Incoming,
     room: Room,

@@ -1,4 +1,4 @@
-//! Connections that stop being HTTP after an answer of 101.
+//! Connections that leave HTTP after an answer of 101, and are handed to their door.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::auth::caller::Caller;
-use crate::base::limits::SOCKET_READ_MS_MAX;
-use crate::transport::patient::Patient;
+use provost_auth::caller::Caller;
+use provost_base::limits::SOCKET_READ_MS_MAX;
+use provost_transport::patient::Patient;
 
 /// A connection that is the door's own from now on.
 pub struct Upgraded {
     /// What is written to it and not taken in time ends it.
     pub stream: Patient<TcpStream>,
-    /// What came behind the request.
+    /// The bytes that came behind the request and were read already.
     pub first: Bytes,
-    /// Who asked for it.
+    /// The caller that asked for the upgrade.
     pub caller: Caller,
 }
 

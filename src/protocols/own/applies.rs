@@ -5,10 +5,10 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::base::{ApplyId, Digest, TaskId};
-use crate::domain::{Answer, Artifact, Seen};
-use crate::service::{Action, Applied, ApplyFault, PastApply, Previewed};
+use provost_api::{endpoints, wire};
+use provost_base::{ApplyId, Digest, TaskId};
+use provost_domain::{Answer, Artifact, Seen};
+use provost_service::{Action, Applied, ApplyFault, PastApply, Previewed};
 
 impl Handles<endpoints::PreviewArtifacts> for Own {
     async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
@@ -116,7 +116,7 @@ fn row(it: &PastApply) -> wire::Apply {
         Seen::Changed => "changed",
         Seen::Deleted => "deleted",
     };
-    let file = |(path, seen): &(crate::base::RepoPath, Seen)| wire::AppliedFile {
+    let file = |(path, seen): &(provost_base::RepoPath, Seen)| wire::AppliedFile {
         path: path.to_string(),
         how: how(*seen).into(),
     };

@@ -3,8 +3,8 @@
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map;
-use crate::api::{endpoints, wire};
-use crate::domain::view::Waiting;
+use provost_api::{endpoints, wire};
+use provost_domain::view::Waiting;
 
 impl Handles<endpoints::Approvals> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Approval>> {

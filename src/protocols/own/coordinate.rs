@@ -10,12 +10,12 @@ use super::handle::{Answered, Call, Handles};
 use super::map::coordinate as words;
 use super::map::{self, Fault};
 use super::ties::Taken;
-use crate::api::{endpoints, wire};
-use crate::auth::peer::process_of_ours;
-use crate::base::{Fence, IntentId, is_absolute};
-use crate::domain::command::AppointLead;
-use crate::domain::view::{ClaimsOn, ContractsOn};
-use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
+use provost_api::{endpoints, wire};
+use provost_auth::peer::process_of_ours;
+use provost_base::{Fence, IntentId, is_absolute};
+use provost_domain::command::AppointLead;
+use provost_domain::view::{ClaimsOn, ContractsOn};
+use provost_service::{Base, ImportFault, IntentOrder, LockOrder};
 
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
@@ -106,7 +106,7 @@ impl Handles<endpoints::Locks> for Own {
         let (waiting, locks) =
             tokio::join!(self.0.provost.lock_waiters(), self.0.provost.locks(holder.clone(), files.clone()));
         let (waiting, (locks, _)) = (waiting.map_err(map::fault)?, locks.map_err(map::fault)?);
-        let wanted = |it: &&std::sync::Arc<crate::domain::Waiter>| {
+        let wanted = |it: &&std::sync::Arc<provost_domain::Waiter>| {
             holder.as_ref().is_none_or(|agent| it.agent == *agent)
                 && (files.is_empty() || files.contains(it.at.file()))
         };
@@ -130,7 +130,7 @@ async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, Fault>
     let base = base(own, body.worktree).await?;
     from_the_top(own, base.as_ref(), body.files.iter_mut().chain(&mut body.symbols));
     let files = words::paths(&body.files, "files")?;
-    let named = |path: crate::base::RepoPath| {
+    let named = |path: provost_base::RepoPath| {
         let asked = path.as_str().into();
         (path, asked)
     };
@@ -192,7 +192,7 @@ impl Handles<endpoints::ProposeContract> for Own {
         let base = base(self, body.worktree).await?;
         from_the_top(self, base.as_ref(), [&mut body.symbol]);
         let at = words::symbol(&body.symbol)?;
-        let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
+        let id = provost_base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
         let done = self.0.provost.propose(&call.who, base.as_ref(), id, &at, &at.to_string()).await;
         Ok(words::contract(&*done.map_err(words::proposed)?))
     }
@@ -259,7 +259,7 @@ impl Handles<endpoints::Concerned> for Own {
         let claims = ClaimsOn { files: paths.clone(), others_than: call.who.agent().clone() };
         let claims = self.0.provost.view(claims).await.map_err(map::fault)?;
         locked.extend(claims.into_iter().flatten().map(|it| it.file.clone()));
-        let text = |it: &crate::base::RepoPath| it.as_str().to_owned();
+        let text = |it: &provost_base::RepoPath| it.as_str().to_owned();
         Ok(wire::Concerned {
             locks: paths.iter().filter(|it| locked.contains(*it)).map(text).collect(),
             contracts: paths
@@ -292,7 +292,7 @@ impl Handles<endpoints::Guard> for Own {
         let of_edits = body.edits.iter_mut().map(|it| &mut it.path);
         from_the_top(self, None, of_edits);
         let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
-        if edits.len() > crate::base::limits::STAGED_FILES_MAX {
+        if edits.len() > provost_base::limits::STAGED_FILES_MAX {
             return Err(Fault::invalid("more files than are looked at at once"));
         }
         let found = self.0.provost.guard(call.who.agent(), edits).await.map_err(map::fault)?;

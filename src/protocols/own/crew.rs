@@ -7,10 +7,10 @@ use super::handle::{Answered, Call, Handles};
 use super::map::crew as words;
 use super::map::{self, Fault};
 use super::ties::Taken;
-use crate::api::{endpoints, wire};
-use crate::base::{RepoPath, TransferId};
-use crate::domain::command::{AnswerTransfer, BeatCrew};
-use crate::domain::view::{AtWork, HeldFiles, OneTransfer, SomeTransfers};
+use provost_api::{endpoints, wire};
+use provost_base::{RepoPath, TransferId};
+use provost_domain::command::{AnswerTransfer, BeatCrew};
+use provost_domain::view::{AtWork, HeldFiles, OneTransfer, SomeTransfers};
 
 impl Handles<endpoints::AtWork> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::AtWork> {

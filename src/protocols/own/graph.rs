@@ -3,8 +3,8 @@
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map;
-use crate::api::{endpoints, wire};
-use crate::service::Way;
+use provost_api::{endpoints, wire};
+use provost_service::Way;
 
 impl Handles<endpoints::Graph> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Graph> {

@@ -1,4 +1,4 @@
-//! Carrying requests out: a handler for each endpoint of the table, and the one way to all of them.
+//! Carries requests out: a handler for each endpoint of the table, and the one function that calls them all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use super::inside::Known;
 use super::map::{self, Fault};
 use super::ties::Tied;
 use super::{Own, not_ones_own};
-use crate::api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
-use crate::auth::peer::PeerId;
-use crate::base::limits::OWN_WAIT_MS_MAX;
-use crate::domain::{Answer, JudgedVerb, Principal, Verb};
-use crate::protocols::proven::while_proven;
+use crate::proven::while_proven;
+use provost_api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
+use provost_auth::peer::PeerId;
+use provost_base::limits::OWN_WAIT_MS_MAX;
+use provost_domain::{Answer, JudgedVerb, Principal, Verb};
 
 pub(super) type Answered<T> = Result<T, Fault>;
 
@@ -29,7 +29,7 @@ pub(super) struct Call {
 
 /// Carries out one endpoint. A row of the table without it does not compile.
 pub(super) trait Handles<E: Endpoint> {
-    /// Answers a request.
+    /// Carries out a request whose caller is known, and answers with the members of the reply.
     fn handle(&self, call: &Call, asked: E::Asked) -> impl Future<Output = Answered<E::Answer>> + Send;
 }
 

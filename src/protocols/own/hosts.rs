@@ -1,5 +1,5 @@
-//! What a host may know of the tasks that its agent has asked for, and the answers of the person at the host.
-//! Tasks of others are unknown here.
+//! What a host may learn of the tasks that its agent has asked for, and the answers of the person at the
+//! host. A host learns nothing of other agents' tasks: they are unknown to it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,12 +10,12 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::auth::role;
-use crate::base::ApprovalId;
-use crate::base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
-use crate::domain::Refusal;
-use crate::domain::view::WaitingOne;
+use provost_api::{endpoints, wire};
+use provost_auth::role;
+use provost_base::ApprovalId;
+use provost_base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
+use provost_domain::Refusal;
+use provost_domain::view::WaitingOne;
 
 /// What the key for dialogs is derived for.
 const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
@@ -57,7 +57,7 @@ impl Handles<endpoints::MyTask> for Own {
             return Err(map::fault(Refusal::TaskNotFound));
         }
         let seen = query.seen.unwrap_or_default();
-        let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+        let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
         Ok(map::task(&task))
@@ -89,8 +89,8 @@ impl Handles<endpoints::DialogKey> for Own {
 }
 
 impl Handles<endpoints::HostAnswer> for Own {
-    // Speaks for the person at the caller's host, about what the caller has asked for; whether that counts is for the rule
-    // that asked.
+    // The caller speaks for the person at its host, about a request of its own. Whether that counts is
+    // decided by the rule that asked.
     async fn handle(&self, call: &Call, body: wire::HostAnswer) -> Answered<wire::Answered> {
         if let Some(dialog) = &body.dialog {
             if dialog.is_empty() || dialog.len() > ID_LEN_MAX {

@@ -8,13 +8,13 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::inbox as words;
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::base::limits::INBOX_PAGE_MAX;
-use crate::base::{MailSeq, PostSeq};
-use crate::domain::MailKind;
-use crate::domain::command::AddressAgent;
-use crate::domain::post::slug;
-use crate::service::Seen;
+use provost_api::{endpoints, wire};
+use provost_base::limits::INBOX_PAGE_MAX;
+use provost_base::{MailSeq, PostSeq};
+use provost_domain::MailKind;
+use provost_domain::command::AddressAgent;
+use provost_domain::post::slug;
+use provost_service::Seen;
 
 impl Handles<endpoints::SendMessage> for Own {
     // The caller is the sender, whatever the message says.

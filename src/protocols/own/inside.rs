@@ -1,14 +1,14 @@
-//! The same API without a connection, for a door of this process that has found out who asks: requests and replies are handed over
-//! as they are, and never written as JSON.
+//! The same API without a connection, for a door of this process that knows who asks. It hands over requests
+//! and replies as values; they are never written as JSON.
 
 use std::future::ready;
 use std::sync::Arc;
 
 use super::Own;
 use super::ties::Tied;
-use crate::api::{Reply, Request, wire};
-use crate::base::Digest;
-use crate::domain::Principal;
+use provost_api::{Reply, Request, wire};
+use provost_base::Digest;
+use provost_domain::Principal;
 
 /// The API, asked from inside.
 #[derive(Clone)]
@@ -17,9 +17,9 @@ pub struct Inside(Own);
 /// Who asks, where a door has said it: it comes from nowhere else, and stands in for the proof of a connection.
 #[derive(Clone)]
 pub struct Known {
-    /// As whom.
+    /// The agent as which the request is made, with its rights.
     pub who: Arc<Principal>,
-    /// By which token, if by one.
+    /// The digest of the token that the caller has shown, if any.
     pub token: Option<Digest>,
 }
 

@@ -6,9 +6,9 @@ use tokio::time::Instant;
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::base::JobId;
-use crate::domain::Refusal;
+use provost_api::{endpoints, wire};
+use provost_base::JobId;
+use provost_domain::Refusal;
 
 impl Handles<endpoints::JobLog> for Own {
     async fn handle(&self, _call: &Call, query: wire::JobLogQuery) -> Answered<wire::JobLog> {

@@ -1,4 +1,4 @@
-//! The journal: read from a position, and what is put into it.
+//! The journal: clients read it from a position, and a person's tools put records into it.
 
 use hyper::StatusCode;
 
@@ -6,9 +6,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
 use super::stream::shape;
-use crate::api::{endpoints, wire};
-use crate::base::EventSeq;
-use crate::base::limits::EVENT_PAGE_MAX;
+use provost_api::{endpoints, wire};
+use provost_base::EventSeq;
+use provost_base::limits::EVENT_PAGE_MAX;
 
 impl Handles<endpoints::Events> for Own {
     async fn handle(&self, _call: &Call, query: wire::EventsQuery) -> Answered<wire::Events> {
@@ -21,7 +21,8 @@ impl Handles<endpoints::Events> for Own {
         let until = tokio::time::Instant::now() + patience(query.wait_ms);
         let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
         while events.len() < usize::from(limit) {
-            // What is there already is told, however slow the machine is; only for the first event is waited.
+            // Events that are there already are returned, however slow the machine is. Only the
+            // first event is waited for.
             let event = match feed.ready().await.map_err(unavailable)? {
                 Some(event) => event,
                 None if !events.is_empty() => break,

@@ -1,4 +1,4 @@
-//! The own API's words and ours.
+//! The dictionary between the own API's words and ours.
 
 pub(super) mod coordinate;
 pub(super) mod crew;
@@ -7,17 +7,17 @@ pub(super) mod inbox;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::api::wire;
-use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns};
-use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
-use crate::domain::view::KnownAgent;
-use crate::domain::{
+use provost_api::wire;
+use provost_base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns};
+use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
+use provost_domain::view::KnownAgent;
+use provost_domain::{
     Approver, Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report,
     Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
     approvers_text,
 };
-use crate::service::{Calls, GraphFault, GraphState, Snapshot};
+use provost_service::{Calls, GraphFault, GraphState, Snapshot};
 
 /// A delegation without a timeout has half an hour, as on the DevIt door.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
@@ -103,10 +103,10 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
     };
     let fault = naming_right(Fault::new(status, error, text), &refusal);
     match refusal {
-        Refusal::OutOfScope { needs: crate::domain::Scope::Approve } => fault.hint(
+        Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
             "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
         ),
-        Refusal::OutOfScope { needs: crate::domain::Scope::Operate } => {
+        Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
             fault.hint("do it in a terminal of your own, below which no agent speaks")
         }
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
@@ -233,8 +233,8 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
     Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
 }
 
-/// What a person's tools may put on record: changes of keys and secrets. What else is there is the daemon's own word, which
-/// nobody speaks for it.
+/// What a person's tools may put on record: changes of keys and secrets. All other records are the daemon's
+/// own, and no client may write them.
 pub(super) fn record(it: &wire::Record) -> Result<Record, Fault> {
     const WHAT: [&str; 5] = ["key.added", "key.rotated", "key.revoked", "secret.added", "secret.removed"];
     if !WHAT.contains(&&*it.what) {
@@ -439,7 +439,7 @@ pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
     }
 }
 
-/// Symbols as text.
+/// Writes symbols as `file:Path`.
 fn names(symbols: &[SymbolPath]) -> Vec<String> {
     symbols.iter().map(ToString::to_string).collect()
 }

@@ -39,21 +39,21 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
-use crate::agents::AgentService;
-use crate::api::wire;
-use crate::auth::names::{Names, is_same};
-use crate::auth::peer::PeerId;
-use crate::auth::{Rejected, bearer, role};
-use crate::base::AgentId;
-use crate::base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
-use crate::domain::view::{AgentPids, GoodToken};
-use crate::domain::{Door, Principal, Proof, Refusal, Scope, Token};
-use crate::service::{Base, Provost};
-use crate::transport::Stream;
-use crate::transport::accept::Guard;
-use crate::transport::http::{Kept, converse};
 pub use inside::{Inside, Known};
 use map::Fault;
+use provost_agents::AgentService;
+use provost_api::wire;
+use provost_auth::names::{Names, is_same};
+use provost_auth::peer::PeerId;
+use provost_auth::{Rejected, bearer, role};
+use provost_base::AgentId;
+use provost_base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
+use provost_domain::view::{AgentPids, GoodToken};
+use provost_domain::{Door, Principal, Proof, Refusal, Scope, Token};
+use provost_service::{Base, Provost};
+use provost_transport::Stream;
+use provost_transport::accept::Guard;
+use provost_transport::http::{Kept, converse};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -63,15 +63,15 @@ pub enum Order {
     /// Read configuration, policy and keys again.
     Reload,
     /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
-    Listen(std::path::PathBuf, Option<crate::base::Secret>),
-    /// Stop.
+    Listen(std::path::PathBuf, Option<provost_base::Secret>),
+    /// End the daemon in order, as the signal to terminate does.
     Stop,
 }
 
 /// An [`Order`] and where its outcome goes: one sentence, either way.
 pub type Ordered = (Order, oneshot::Sender<Result<String, String>>);
 
-/// The door.
+/// The door that serves Provost's own API. Clones share everything.
 #[derive(Clone)]
 pub struct Own(Arc<Parts>);
 
@@ -234,7 +234,7 @@ fn crowded() -> Fault {
 
 /// Told to a peer that may be below an agent, or may not.
 fn unseen() -> Fault {
-    Fault::new(StatusCode::FORBIDDEN, "unproven", crate::auth::UNSEEN)
+    Fault::new(StatusCode::FORBIDDEN, "unproven", provost_auth::UNSEEN)
 }
 
 /// Answers each request of such a peer with the same fault.

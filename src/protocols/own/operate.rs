@@ -1,4 +1,4 @@
-//! The daemon itself: what it is, whom it knows, and orders of its operator.
+//! The daemon itself: its state, the agents that it knows, and orders of its operator.
 
 use hyper::StatusCode;
 use tokio::sync::oneshot;
@@ -6,10 +6,10 @@ use tokio::sync::oneshot;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, Fault};
 use super::{Order, Own};
-use crate::api::{endpoints, wire};
-use crate::auth::role;
-use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
-use crate::domain::{Principal, Switch};
+use provost_api::{endpoints, wire};
+use provost_auth::role;
+use provost_domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
+use provost_domain::{Principal, Switch};
 
 impl Handles<endpoints::About> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::About> {
@@ -70,7 +70,7 @@ impl Handles<endpoints::Reload> for Own {
 impl Handles<endpoints::Listen> for Own {
     async fn handle(&self, call: &Call, body: wire::Listen) -> Answered<wire::Done> {
         let wire::Listen { address, secret } = body;
-        let secret = secret.map(|it| crate::base::Secret::new(it.into_bytes()));
+        let secret = secret.map(|it| provost_base::Secret::new(it.into_bytes()));
         order(self, &call.who, Order::Listen(address.into(), secret)).await
     }
 }
@@ -84,8 +84,10 @@ impl Handles<endpoints::Stop> for Own {
 /// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
 /// is known of agents, and what a person holds back, stays so over a restart.
 async fn order(own: &Own, who: &Principal, order: Order) -> Answered<wire::Done> {
-    if !who.may(crate::domain::Scope::Operate) {
-        return Err(map::fault(crate::domain::Refusal::OutOfScope { needs: crate::domain::Scope::Operate }));
+    if !who.may(provost_domain::Scope::Operate) {
+        return Err(map::fault(provost_domain::Refusal::OutOfScope {
+            needs: provost_domain::Scope::Operate,
+        }));
     }
     let gone = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
     let (reply, done) = oneshot::channel();

@@ -3,11 +3,11 @@
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::base::limits::{ID_LEN_MAX, PERMISSION_BYTES_MAX};
-use crate::base::{Json as Kept, Ttl};
-use crate::domain::command::AskPermission;
-use crate::domain::{Answer, Denial, Failure};
+use provost_api::{endpoints, wire};
+use provost_base::limits::{ID_LEN_MAX, PERMISSION_BYTES_MAX};
+use provost_base::{Json as Kept, Ttl};
+use provost_domain::command::AskPermission;
+use provost_domain::{Answer, Denial, Failure};
 
 impl Handles<endpoints::AskPermission> for Own {
     async fn handle(&self, call: &Call, body: wire::AskPermission) -> Answered<wire::Permission> {

@@ -5,15 +5,15 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::base::PostSeq;
-use crate::base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
-use crate::domain::Scope;
-use crate::domain::command::BeginLog;
-use crate::domain::post::slug;
-use crate::domain::view::{OpenQuestions, Overlaps, Roster};
-use crate::protocols::broker::{entry, read, sentence};
-use crate::service::{Letter, Letters};
+use crate::broker::{entry, read, sentence};
+use provost_api::{endpoints, wire};
+use provost_base::PostSeq;
+use provost_base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
+use provost_domain::Scope;
+use provost_domain::command::BeginLog;
+use provost_domain::post::slug;
+use provost_domain::view::{OpenQuestions, Overlaps, Roster};
+use provost_service::{Letter, Letters};
 
 impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those that have neither key nor token.
@@ -89,7 +89,7 @@ impl Handles<endpoints::Roster> for Own {
 impl Handles<endpoints::Questions> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Question>> {
         let open = self.0.provost.view(OpenQuestions).await.map_err(map::fault)?;
-        let shown = |it: &std::sync::Arc<crate::domain::post::Question>| wire::Question {
+        let shown = |it: &std::sync::Arc<provost_domain::post::Question>| wire::Question {
             seq: it.n.0,
             agent: slug(it.agent.as_str()).as_str().into(),
             text: it.text.as_ref().into(),
@@ -102,7 +102,7 @@ impl Handles<endpoints::Questions> for Own {
 impl Handles<endpoints::Overlaps> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Overlap>> {
         let found = self.0.provost.view(Overlaps(OVERLAPS_MAX)).await.map_err(map::fault)?;
-        let shown = |it: crate::domain::Overlap| wire::Overlap {
+        let shown = |it: provost_domain::Overlap| wire::Overlap {
             file: it.file.into(),
             agents: [it.a.into(), it.b.into()],
         };

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::handle::Answered;
 use super::map::Fault;
-use crate::api::wire::*;
-use crate::api::{self, Which, for_each_endpoint};
+use provost_api::wire::*;
+use provost_api::{self as api, Which, for_each_endpoint};
 
 macro_rules! read {
     ($($(#[$doc:meta])+ $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,

@@ -13,10 +13,10 @@ use super::handle::Answered;
 use super::map::Fault;
 use super::read::read;
 use super::ties::Tied;
-use crate::api::{Which, wire};
-use crate::auth::peer::PeerId;
-use crate::base::limits::{FRAME_LEN_MAX, OWN_BODY_MS_MAX, OWN_FILES_BYTES_MAX};
-use crate::transport::accept::Guard;
+use provost_api::{Which, wire};
+use provost_auth::peer::PeerId;
+use provost_base::limits::{FRAME_LEN_MAX, OWN_BODY_MS_MAX, OWN_FILES_BYTES_MAX};
+use provost_transport::accept::Guard;
 
 /// Answers a request of a peer, in this version of the API.
 pub(super) async fn answer(

@@ -17,16 +17,16 @@ use super::handle::Answered;
 use super::inside::Known;
 use super::map::{self, Fault};
 use super::{Own, read};
-use crate::api::wire;
-use crate::base::EventSeq;
-use crate::base::limits::OWN_COMMENT_EVERY_S;
-use crate::domain::Event;
-use crate::engine::{Fanout, Frame};
-use crate::protocols::proven::ended;
-use crate::transport::accept::Guard;
-use crate::transport::sse::{CutOff, EventSender, Readers};
+use crate::proven::ended;
+use provost_api::wire;
+use provost_base::EventSeq;
+use provost_base::limits::OWN_COMMENT_EVERY_S;
+use provost_domain::Event;
+use provost_engine::{Fanout, Frame};
+use provost_transport::accept::Guard;
+use provost_transport::sse::{CutOff, EventSender, Readers};
 
-/// What the stream keeps.
+/// State that all streams share.
 pub(super) struct Streams {
     readers: Readers,
     events: Fanout<Written>,

@@ -3,11 +3,11 @@
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::domain::Answer;
-use crate::domain::command::AckTask;
-use crate::domain::view::WaitingOne;
-use crate::service::{Chunk, Stream, TaskFilter};
+use provost_api::{endpoints, wire};
+use provost_domain::Answer;
+use provost_domain::command::AckTask;
+use provost_domain::view::WaitingOne;
+use provost_service::{Chunk, Stream, TaskFilter};
 
 impl Handles<endpoints::Delegate> for Own {
     async fn handle(&self, call: &Call, body: wire::Delegate) -> Answered<wire::Delegated> {
@@ -62,7 +62,7 @@ impl Handles<endpoints::Task> for Own {
     async fn handle(&self, _call: &Call, query: wire::TaskQuery) -> Answered<wire::Task> {
         let id = map::task_id(&query.id)?;
         let seen = query.seen.unwrap_or_default();
-        let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+        let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
         Ok(map::task(&task))

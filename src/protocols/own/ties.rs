@@ -1,8 +1,9 @@
-//! What a process or a session of a host over HTTP has taken, and gives back when it ends: `provost mcp` names itself with each
-//! request, and the door for hosts over HTTP the session.
+//! Releases what a process or an MCP session has taken when it ends. `provost mcp` names its own process with
+//! each request, and the MCP door over HTTP names the session.
 //!
-//! Locks end with a process in the core, also over a restart of the daemon. Claims and intents, and the locks of sessions, are
-//! noted here, in memory: what was taken before a restart ends as ever, with its time or with its agent's silence.
+//! The core ends the locks of a process by itself, also over a restart of the daemon. This module keeps
+//! claims, intents, and the locks of sessions in memory: what was taken before a restart ends with its time,
+//! or when its agent falls silent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +12,14 @@ use std::time::Duration;
 use hyper::header::HeaderMap;
 
 use super::Own;
-use crate::api::wire;
-use crate::auth::peer::process_of_ours;
-use crate::auth::runs;
-use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
-use crate::base::{Fence, IntentId, RepoPath};
-use crate::domain::command::ReleaseLock;
-use crate::domain::view::ClaimsOf;
-use crate::domain::{IntentStatus, Principal, ProcessMark};
+use provost_api::wire;
+use provost_auth::peer::process_of_ours;
+use provost_auth::runs;
+use provost_base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
+use provost_base::{Fence, IntentId, RepoPath};
+use provost_domain::command::ReleaseLock;
+use provost_domain::view::ClaimsOf;
+use provost_domain::{IntentStatus, Principal, ProcessMark};
 
 /// How often a process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What one process or session has taken that is kept in mind; the oldest gives way.
 const TIED_MAX: usize = CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX + LOCKS_PER_AGENT_MAX;
 
-/// With what ends what a request takes.
+/// The process or the session whose end releases what a request takes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum End {
     Process(ProcessMark),
@@ -65,7 +66,7 @@ impl Tied {
 pub(super) enum Taken {
     /// A claim, by its grant.
     Claim(RepoPath, Fence),
-    /// An announced change.
+    /// An announced change, by its id.
     Intent(IntentId),
     /// A lock, by its grant.
     Lock(Fence),

@@ -5,12 +5,12 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, Fault};
-use crate::api::{endpoints, wire};
-use crate::auth::{bearer, role};
-use crate::base::Ttl;
-use crate::domain::command::{MintToken, RevokeTokens, WhichTokens};
-use crate::domain::view::GoodTokens;
-use crate::domain::{Scope, Scopes, TOKEN_SCOPES, Token};
+use provost_api::{endpoints, wire};
+use provost_auth::{bearer, role};
+use provost_base::Ttl;
+use provost_domain::command::{MintToken, RevokeTokens, WhichTokens};
+use provost_domain::view::GoodTokens;
+use provost_domain::{Scope, Scopes, TOKEN_SCOPES, Token};
 
 /// How long a token is good if the request does not say it.
 const TTL: Ttl = Ttl::minutes(24 * 60);

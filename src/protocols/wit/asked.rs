@@ -5,21 +5,21 @@ use serde_json::value::RawValue;
 use super::map::{Fault, intent_status};
 use super::params::{Given, Params, kind, path};
 use super::wire::{Envelope, members, string};
-use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
-use crate::domain::{IntentStatus, ProcessMark};
-use crate::service::Checkouts;
+use provost_base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
+use provost_domain::{IntentStatus, ProcessMark};
+use provost_service::Checkouts;
 
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
 
-/// One request.
+/// One request, with members that were checked.
 pub(super) enum Asked {
     Ping,
     Register(AgentId, Box<str>),
     Acquire(AgentId, Acquire),
     Release(AgentId, Release),
-    /// Whose locks; everybody's without a name.
+    /// The agent whose locks are asked for; `None` for all agents.
     Locks(Option<String>),
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),

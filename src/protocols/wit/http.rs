@@ -14,10 +14,10 @@ use super::Wit;
 use super::asked::Asked;
 use super::map::Fault;
 use super::wire::{BadEnvelope, Envelope, response};
-use crate::base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
-use crate::transport::http::{BodyLimits, Taken, Untaken};
+use provost_base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
+use provost_transport::http::{BodyLimits, Taken, Untaken};
 
-/// What the door holds of bodies.
+/// The bounds of bodies at this door.
 pub(super) const BODIES: BodyLimits = BodyLimits {
     most: WIT_BODY_BYTES_MAX,
     total: WIT_BODIES_BYTES_MAX,

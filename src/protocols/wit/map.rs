@@ -5,10 +5,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::wire::{self, Faults};
-use crate::base::{AgentId, Fence, Timestamp};
-use crate::domain::command::Rival;
-use crate::domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
-use crate::service::ProposeFault;
+use provost_base::{AgentId, Fence, Timestamp};
+use provost_domain::command::Rival;
+use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
+use provost_service::ProposeFault;
 
 /// A refusal in wit's words.
 pub(super) struct Fault(pub(super) wire::Error);
@@ -28,7 +28,7 @@ impl Fault {
         Self::of(-32000, token, None)
     }
 
-    /// What is wrong with parameters.
+    /// The error for wrong parameters, with all that is wrong.
     pub(super) fn params(faults: Faults) -> Self {
         Self::invalid(&faults)
     }

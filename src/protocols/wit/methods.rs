@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use super::asked::{Acquire, Asked, Check, Declare, Intents, Release, Written};
 use super::map::{self, Fault};
 use super::{Wit, rows, wire};
-use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
-use crate::domain::command::{NameAgent, Rival};
-use crate::domain::view::{SomeContracts, SomeIntents};
-use crate::domain::{Door, Principal, Refusal};
-use crate::service::{IntentOrder, LockOrder, Staged};
+use provost_base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
+use provost_domain::command::{NameAgent, Rival};
+use provost_domain::view::{SomeContracts, SomeIntents};
+use provost_domain::{Door, Principal, Refusal};
+use provost_service::{IntentOrder, LockOrder, Staged};
 
 type Answered = Result<Box<RawValue>, Fault>;
 
@@ -53,7 +53,8 @@ impl Wit {
         }
     }
 
-    /// The caller under the name that it gave itself, which must be free for anyone to take.
+    /// The caller under the name that it gave itself. The name must be one that every process
+    /// of this user may take.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, Fault> {
         self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");
@@ -109,7 +110,7 @@ impl Wit {
     }
 
     async fn locks(&self, session: Option<String>) -> Answered {
-        // What is no name is nobody's.
+        // No agent has a name that is not well-formed, so it has no locks.
         let Some(holder) = all_or_one(session, agent) else { return Ok(nothing()) };
         let (found, now) = self.0.provost.locks(holder, Vec::new()).await?;
         Ok(wire::json(&rows::locks(&found, now)))

@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::FrontDoor;
-use crate::auth::Rejected;
-use crate::auth::line::Line;
-use crate::auth::names::Names;
-use crate::auth::peer::PeerId;
-use crate::base::limits::LOOPBACK_SPARE_MAX;
-use crate::service::{Base, Checkouts, Provost};
-use crate::transport::Stream;
-use crate::transport::accept::Guard;
-use crate::transport::http::{Room, converse};
-use crate::transport::patient::Patient;
+use provost_auth::Rejected;
+use provost_auth::line::Line;
+use provost_auth::names::Names;
+use provost_auth::peer::PeerId;
+use provost_base::limits::LOOPBACK_SPARE_MAX;
+use provost_service::{Base, Checkouts, Provost};
+use provost_transport::Stream;
+use provost_transport::accept::Guard;
+use provost_transport::http::{Room, converse};
+use provost_transport::patient::Patient;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
@@ -37,7 +37,7 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
 /// How long a client may leave an answer unread.
 const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The door.
+/// The door that serves wit's clients in one work tree. Clones share everything.
 #[derive(Clone)]
 pub struct Wit(Arc<Parts>, Arc<Line>);
 
@@ -86,7 +86,7 @@ impl Wit {
                 (!guard.makes_room(LOOPBACK_SPARE_MAX)).then_some("its process has too many")
             }
             Err(Rejected::Busy) => Some(Rejected::Busy.cause()),
-            Err(Rejected::Unseen) => Some(crate::auth::UNSEEN),
+            Err(Rejected::Unseen) => Some(provost_auth::UNSEEN),
             Err(rejected) => {
                 tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
                 return;

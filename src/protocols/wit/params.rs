@@ -1,14 +1,15 @@
-//! Parameters: each member read and checked, and everything that is wrong told at once. wit, 4.
+//! Reads and checks the parameters of a request, member by member, and reports all that is
+//! wrong at once. wit, 4.
 
 use serde_json::value::RawValue;
 
 use super::map::Fault;
 use super::wire::{self, Faults, members, string};
-use crate::auth::peer::process_of_ours;
-use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use crate::base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
-use crate::domain::ProcessMark;
-use crate::service::Checkouts;
+use provost_auth::peer::process_of_ours;
+use provost_base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
+use provost_base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
+use provost_domain::ProcessMark;
+use provost_service::Checkouts;
 
 /// What a request gives along, and from where absolute paths in it are understood.
 #[derive(Clone, Copy)]
@@ -71,7 +72,7 @@ impl<'a, const N: usize> Params<'a, N> {
         self.value(name).or_else(|| self.wrong(name, "is missing"))
     }
 
-    /// Any string.
+    /// A member that must be a string, which may be empty.
     pub(super) fn any_text(&mut self, name: &'static str) -> Option<String> {
         let value = self.required(name)?;
         string(value).or_else(|| self.wrong(name, format!("must be a string, not {}", kind(value))))
@@ -122,12 +123,12 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(text)
     }
 
-    /// What is to be done.
+    /// A member that describes a change; must not be blank, and has a bound.
     pub(super) fn description(&mut self, name: &'static str) -> Option<Box<str>> {
         self.words(name, DESCRIPTION_LEN_MAX)
     }
 
-    /// What for, where it was said.
+    /// A member that gives a reason; `Some(None)` where it is absent.
     pub(super) fn reason(&mut self, name: &'static str) -> Option<Option<Box<str>>> {
         match self.value(name) {
             None => Some(None),
@@ -135,7 +136,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// Who asks.
+    /// The name of the session that asks, which is an agent's name.
     pub(super) fn session(&mut self, name: &'static str) -> Option<AgentId> {
         let text = self.text(name)?;
         AgentId::parse(&text).map_err(|why| self.wrong::<()>(name, why.to_string())).ok()
@@ -154,7 +155,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A boolean.
+    /// A member that must be `true` or `false`.
     pub(super) fn flag(&mut self, name: &'static str) -> Option<bool> {
         let value = self.required(name)?;
         let flag = serde_json::from_str(value.get()).ok();

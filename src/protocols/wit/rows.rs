@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
-use crate::domain::command::{Conflict, Declared, Warning};
-use crate::domain::view::Named;
-use crate::domain::{Contract, Intent, Lock, Meeting, Stake, StakeKind};
-use crate::service;
+use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
+use provost_domain::command::{Conflict, Declared, Warning};
+use provost_domain::view::Named;
+use provost_domain::{Contract, Intent, Lock, Meeting, Stake, StakeKind};
+use provost_service as service;
 
 /// A lock that was granted.
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ pub(super) struct Granted {
     expires_at: String,
     warnings: Vec<Told>,
     fence: Fence,
-    /// Warnings beyond those.
+    /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     more_warnings: usize,
 }
@@ -46,7 +46,7 @@ struct Told {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`; the symbol is told as it was asked for.
+/// The answer to `lock.acquire`; the symbol is written as the caller wrote it.
 pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     let lock = &granted.lock;
     Granted {
@@ -363,7 +363,7 @@ pub(super) fn intents(found: &[Named<Arc<Intent>>]) -> Vec<IntentRow> {
 fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
     let files: Vec<&str> = intent.files.iter().map(|it| &*it.asked).collect();
     let ranges = intent.files.iter().flat_map(|file| {
-        let range = |it: &crate::base::Span| Range {
+        let range = |it: &provost_base::Span| Range {
             file: file.asked.clone(),
             start_byte: it.start,
             end_byte: it.end,

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::base::limits::WIT_ID_LEN_MAX;
+use provost_base::limits::WIT_ID_LEN_MAX;
 
 /// The version of the protocol.
 pub(super) const VERSION: &str = "1";
@@ -16,9 +16,9 @@ pub(super) const VERSION: &str = "1";
 pub(super) struct Envelope<'a> {
     /// The text of `id`: a string, or, which is ours, a number. It is sent back as it came.
     pub(super) id: Box<RawValue>,
-    /// What is asked.
+    /// The name of the method.
     pub(super) method: String,
-    /// With what.
+    /// The text of `params`; absent where the request has none.
     pub(super) params: Option<&'a RawValue>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Envelope<'a> {
 pub(super) enum BadEnvelope {
     /// Not one JSON value.
     NotJson,
-    /// Not a request.
+    /// JSON, but not a request.
     NotARequest,
     /// For another version, or for none. The text of what was received.
     OtherVersion(Option<Box<str>>),
@@ -162,7 +162,7 @@ pub(super) fn json(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("our own types always encode")
 }
 
-/// An answer.
+/// The envelope of an answer, with either a result or an error.
 #[derive(Serialize)]
 struct Response<'a> {
     jsonrpc: &'static str,
@@ -175,7 +175,7 @@ struct Response<'a> {
     error: Option<&'a Error>,
 }
 
-/// What a request is refused with.
+/// The error with which a request is refused.
 #[derive(Serialize, Debug)]
 pub(super) struct Error {
     /// wit, 6.

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{Applied, kept_by, places, undo};
-use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
-use crate::base::{AgentId, ApplyId, Digest, RepoPath};
-use crate::domain::command::{ApplyBegun, EndApply, TellApplied};
-use crate::domain::view::InTheWay;
-use crate::domain::{AppliedFile, Refusal};
-use crate::service::Provost;
-use crate::workspace::apply_record::{Head, Pen, Side, Step, Totals};
-use crate::workspace::change_plan::{Order, Plan, Want, plan};
-use crate::workspace::file::{self, Done, Found, New};
+use crate::Provost;
+use provost_base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
+use provost_base::{AgentId, ApplyId, Digest, RepoPath};
+use provost_domain::command::{ApplyBegun, EndApply, TellApplied};
+use provost_domain::view::InTheWay;
+use provost_domain::{AppliedFile, Refusal};
+use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
+use provost_workspace::change_plan::{Order, Plan, Want, plan};
+use provost_workspace::file::{self, Done, Found, New};
 
 /// How often a store that is busy is asked again before the end of an apply is left to the next start.
 const TELL_TRIES: usize = 20;
@@ -109,8 +109,8 @@ impl Carrying {
         }
     }
 
-    /// Looks at all files of a change once more before the first of them is removed. Answers which does not fit any more,
-    /// and why.
+    /// Looks at all files of a change again before the first of them is removed. Names a file that does not
+    /// fit any more, with the reason.
     async fn still_fits(&self, orders: Vec<Order>) -> Result<(), (RepoPath, String)> {
         let (provost, exactly) = (self.provost.clone(), self.exactly);
         let first = orders.first().map(|it| it.path.clone()).unwrap_or_default();
@@ -162,7 +162,8 @@ impl Carrying {
         }
     }
 
-    /// Writes one file when nobody else does, and nobody keeps it; `None` if it needs nothing.
+    /// Writes one file when no other apply writes it and no agent's stake protects it;
+    /// `None` if it needs nothing.
     async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
         let provost = self.provost.clone();
         let turn = provost.0.applying.file(&order.path).await;
@@ -221,7 +222,7 @@ impl Carrying {
 
 impl Provost {
     /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
-    pub(super) async fn submit_patiently<V: crate::domain::Verb + Clone>(&self, verb: V) -> bool {
+    pub(super) async fn submit_patiently<V: provost_domain::Verb + Clone>(&self, verb: V) -> bool {
         for _ in 0..TELL_TRIES {
             match self.submit(self.host(), verb.clone()).await {
                 Ok(_) => return true,
@@ -275,7 +276,7 @@ impl Provost {
                 Plan::Gone => (None, None),
                 Plan::Says { bytes, mode } => (Some(self.kept_or(order, bytes)?), mode),
             };
-            let n = pen.next();
+            let n = pen.next_number();
             let old = found.as_ref().map(|it| side(&it.bytes, it.digest, it.mode));
             let new = bytes.as_ref().map(|it| side(it, Digest::of(it), mode));
             let step = Step {

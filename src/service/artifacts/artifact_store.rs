@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::Provost;
-use crate::base::limits::ARTIFACT_BYTES_MAX;
-use crate::base::{Digest, RepoPath};
-use crate::domain::artifact::place_of;
-use crate::store::Artifacts;
-use crate::workspace::change_plan::{Check, NOT_KEPT, Order, Want};
-use crate::workspace::file::plain_mode;
+use provost_base::limits::ARTIFACT_BYTES_MAX;
+use provost_base::{Digest, RepoPath};
+use provost_domain::artifact::place_of;
+use provost_store::Artifacts;
+use provost_workspace::change_plan::{Check, NOT_KEPT, Order, Want};
+use provost_workspace::file::plain_mode;
 
 /// Why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
 
-/// What is known of one.
+/// An artifact that a run of this daemon has left, as its record says.
 struct Known {
     kind: Box<str>,
     path: RepoPath,
@@ -59,7 +59,7 @@ impl ArtifactStore {
                 tracing::warn!(%err, "the kept artifacts cannot be read");
                 None
             });
-            let one = |it: crate::domain::Artifact| {
+            let one = |it: provost_domain::Artifact| {
                 let (path, says) = (RepoPath::parse(&it.path).ok()?, Digest::of(it.content.as_bytes()));
                 let (program, mode) = (it.made_program(), it.mode);
                 Some((it.id, Known { kind: it.kind, path, says, base: it.base_hash, mode, program }))

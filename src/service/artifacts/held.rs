@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Asked, Instead};
-use crate::base::RepoPath;
-use crate::base::later::{self, Row, RunsOutside};
-use crate::jail::Parts;
-use crate::service::Provost;
-use crate::workspace::artifact_path::{self, plain};
-use crate::workspace::change_plan::{Order, Want};
+use crate::Provost;
+use provost_base::RepoPath;
+use provost_base::later::{self, Row, RunsOutside};
+use provost_jail::Parts;
+use provost_workspace::artifact_path::{self, plain};
+use provost_workspace::change_plan::{Order, Want};
 
 /// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
 /// they are not known.
@@ -29,8 +29,8 @@ enum Word {
 }
 
 impl Provost {
-    /// Marks the files of an undo that run later; an undo restores them without a setting. If they are not known, it
-    /// marks all files.
+    /// Marks the files of an undo that run later; an undo restores them without a setting. If it cannot find
+    /// out which do, it marks all files.
     pub(super) fn mark_what_runs_later(&self, orders: &mut [Order]) {
         if orders.is_empty() {
             return;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cap_std::fs::Dir;
 
 use super::Sorted;
-use crate::base::RepoPath;
-use crate::base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX};
-use crate::workspace::change_plan::Order;
-use crate::workspace::file::{self, Found, Trouble};
+use provost_base::RepoPath;
+use provost_base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX};
+use provost_workspace::change_plan::Order;
+use provost_workspace::file::{self, Found, Trouble};
 
 /// What a file says, as it will be once these are gone.
 ///

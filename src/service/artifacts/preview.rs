@@ -1,21 +1,21 @@
 //! Queries about files before there are artifacts: the content of a file, and whether an apply could ever write it.
 
 use super::Provost;
-use crate::base::{Digest, RepoPath};
-use crate::workspace::{artifact_path, file};
+use provost_base::{Digest, RepoPath};
+use provost_workspace::{artifact_path, file};
 
 impl Provost {
     /// What a file of the workspace says, and its digest; `None` where there is none. No link is followed. Blocking.
     ///
     /// # Errors
     /// Why it cannot be looked at.
-    pub(crate) fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
+    pub fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
         let found = file::look(self.root().handle(), path).map_err(|trouble| trouble.to_string())?;
         Ok(found.map(|it| (it.bytes, it.digest)))
     }
 
     /// Why nothing that an agent makes of a file could ever be written there; `None` where it could.
-    pub(crate) fn never_written(&self, path: &RepoPath) -> Option<String> {
+    pub fn never_written(&self, path: &RepoPath) -> Option<String> {
         let root = self.root().place().path().to_string_lossy().into_owned();
         let bounds = self.0.applying.bounds();
         let deny = match &bounds.deny {

@@ -4,14 +4,14 @@
 use std::io;
 
 use super::{ApplyFault, Provost};
-use crate::base::ApplyId;
-use crate::domain::AppliedFile;
-use crate::domain::command::{EndApply, TellApplied};
-use crate::workspace::apply_record::{Pen, Record, Totals};
-use crate::workspace::file;
+use provost_base::ApplyId;
+use provost_domain::AppliedFile;
+use provost_domain::command::{EndApply, TellApplied};
+use provost_workspace::apply_record::{Pen, Record, Totals};
+use provost_workspace::file;
 
 impl Provost {
-    /// Settles what was under way when the daemon ended, before anybody asks for a file to be written.
+    /// Settles what was under way when the daemon ended, before any client asks for a file to be written.
     pub async fn settle_applies(&self) {
         let provost = self.clone();
         let all = match self.in_applying_turn(move || provost.0.applying.records.all()).await {
@@ -34,7 +34,7 @@ impl Provost {
         let (pen, files, troubles) = self.in_applying_turn(move || provost.look_over(record)).await?;
         let mut pen = pen?;
         let applied = u32::try_from(files.len()).unwrap_or(u32::MAX);
-        for some in files.chunks(crate::base::limits::APPLIED_TOLD_AT_ONCE) {
+        for some in files.chunks(provost_base::limits::APPLIED_TOLD_AT_ONCE) {
             let verb = TellApplied { apply, by: by.clone(), files: some.to_vec() };
             if !self.submit_patiently(verb).await {
                 return Ok(());

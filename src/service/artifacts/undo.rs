@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Applied, ApplyFault, Provost, Sorted, places};
-use crate::base::limits::DIFF_MS_MAX;
-use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
-use crate::domain::{Answer, Principal, Seen};
-use crate::workspace::apply_record::{Record, Side, Step};
-use crate::workspace::change_plan::{Check, Order, Want, plan};
+use provost_base::limits::DIFF_MS_MAX;
+use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
+use provost_domain::{Answer, Principal, Seen};
+use provost_workspace::apply_record::{Record, Side, Step};
+use provost_workspace::change_plan::{Check, Order, Want, plan};
 
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PastApply {
-    /// Its number.
+    /// The number that `undo` takes; it rises with every apply.
     pub apply: ApplyId,
-    /// For whom.
+    /// The agent that asked for it.
     pub by: AgentId,
-    /// When.
+    /// When it was begun.
     pub at: Timestamp,
-    /// What it has undone.
+    /// The apply that this one has undone; `None` for one that is no undo.
     pub undoes: Option<ApplyId>,
-    /// By what it was undone last.
+    /// The last apply that has undone this one.
     pub undone_by: Option<ApplyId>,
     /// Files that it has written, and what became of them.
     pub files: Vec<(RepoPath, Seen)>,

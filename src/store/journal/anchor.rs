@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Digest, EventSeq};
+use provost_base::{Digest, EventSeq};
 
 /// A point that the journal has reached. As text: `provost-anchor:1:<seq>:<mac>`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Anchor {
-    /// The event.
+    /// The number of the last event that it covers.
     pub seq: EventSeq,
-    /// Its link of the chain.
+    /// The event's link of the chain.
     pub mac: Digest,
 }
 
@@ -96,7 +96,7 @@ mod syslog {
         fn publish(&mut self, anchor: &Anchor) {
             let line = format!("<{PRIORITY}>provost[{}]: {anchor}", std::process::id());
             if self.send(&line).is_err() && self.socket.take().is_some() {
-                // It was restarted since the last line. Whether this one arrives, nobody can promise.
+                // The system log was restarted since the last line. It is not certain that this one arrives.
                 let again = self.send(&line);
                 tracing::debug!(?again, "the system log had gone");
             }

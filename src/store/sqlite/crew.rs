@@ -6,10 +6,10 @@ use rusqlite::{Connection, params};
 
 use super::read;
 use super::rows::put;
-use crate::base::{EventSeq, Timestamp};
-use crate::domain::{BEAT, CrewChange, Event};
-use crate::store::codec::{int, text};
-use crate::store::{StoreError, StoredEvent, TimelineOrder, TimelineQuery};
+use crate::codec::{int, text};
+use crate::{StoreError, StoredEvent, TimelineOrder, TimelineQuery};
+use provost_base::{EventSeq, Timestamp};
+use provost_domain::{BEAT, CrewChange, Event};
 
 pub(super) fn apply(db: &Connection, change: &CrewChange) -> Result<(), StoreError> {
     match change {
@@ -48,7 +48,7 @@ pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), Stor
     Ok(())
 }
 
-/// Which of these were imported.
+/// The ids among these whose events were imported.
 pub(super) fn imported(db: &Connection, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT 1 FROM imported WHERE id = ?1")?;
     let mut found = BTreeSet::new();

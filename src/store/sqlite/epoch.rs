@@ -11,30 +11,30 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::{SqliteStore, connect, read, rows, skip};
-use crate::base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
-use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
-use crate::domain::{Counters, Effect, Event, EventKind, provost};
-use crate::store::files::{self, Lease};
-use crate::store::intake::Intake;
-use crate::store::journal::{Anchor, Gap, Key, RESTORED, Walk};
-use crate::store::marks::{self, As, Known};
-use crate::store::{Options, StoreError, codec, migrations};
+use crate::files::{self, Lease};
+use crate::intake::Intake;
+use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
+use crate::marks::{self, As, Known};
+use crate::{Options, StoreError, codec, migrations};
+use provost_base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
+use provost_base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
+use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
 /// How soon a store that is held by another program is tried again.
 const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// What to go on with.
+/// The store with which to continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore<'a> {
     /// A copy that [`backup`] has made.
     From(&'a Path),
-    /// What is there, without the newest history.
+    /// The store that is there, without its newest history.
     AsItIs,
-    /// Nothing.
+    /// An empty store, without any history.
     Empty,
 }
 
-/// What has come of it.
+/// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
     /// Where the journal ends now.
@@ -99,7 +99,8 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
     Ok(head)
 }
 
-/// Goes on after damage, with numbers that nobody has seen. What was there is put aside, unless it is gone on with.
+/// Goes on after damage, with numbers that no program has seen. What was there is put aside, unless it
+/// is gone on with.
 ///
 /// # Errors
 /// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is still there,
@@ -229,9 +230,9 @@ impl SqliteStore {
     fn write_epoch(
         &mut self,
         gap: &Gap,
-        linked: &[crate::store::StoredEvent],
+        linked: &[crate::StoredEvent],
         (before, next): (&Counters, &Counters),
-        checkpoint: &crate::store::journal::Checkpoint,
+        checkpoint: &crate::journal::Checkpoint,
         kept: EventSeq,
     ) -> Result<(), StoreError> {
         self.wait_for(super::Waits::Full)?;
@@ -292,7 +293,7 @@ fn higher(a: Counters, b: Counters) -> Counters {
 
 /// Numbers that are given, from this one on.
 fn at_least(n: u64) -> Counters {
-    use crate::base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
+    use provost_base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
     Counters {
         event: EventSeq(n),
         effect: EffectId(n),

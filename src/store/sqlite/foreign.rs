@@ -9,30 +9,30 @@ use rusqlite::limits::Limit;
 use rusqlite::{OpenFlags, params};
 
 use super::connect;
-use crate::base::Timestamp;
-use crate::base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
-use crate::store::StoreError;
+use crate::StoreError;
+use provost_base::Timestamp;
+use provost_base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
 
 /// One row of its table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignEvent {
-    /// Its place in the table.
+    /// Its row id in the table, by which pages continue.
     pub row: i64,
-    /// Its name.
+    /// The event's id at that server.
     pub id: String,
-    /// When it happened.
+    /// When it happened, by that server's clock.
     pub at: Timestamp,
-    /// Whose it is.
+    /// The agent of the event, as that server names it.
     pub agent: String,
-    /// What happened.
+    /// What happened, in that server's word.
     pub action: String,
-    /// To which file.
+    /// The file that it happened to, as that server has it.
     pub resource: Option<String>,
-    /// For which task.
+    /// The assignment that it happened for.
     pub task: Option<String>,
-    /// What was there before.
+    /// Digest of what was there before.
     pub before: Option<String>,
-    /// What was there afterwards.
+    /// Digest of what was there afterwards.
     pub after: Option<String>,
     /// JSON, if it is what it should be.
     pub metadata: Option<String>,

@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::read::each;
 use super::rows::{meta, put, set_meta};
-use crate::base::{EventSeq, PostSeq, Slug};
-use crate::domain::post::{Correspondent, Standoff};
-use crate::domain::{Change, PostChange, State};
-use crate::store::codec::{int, nat, parse, text};
-use crate::store::{Letter, Letters, StoreError};
+use crate::codec::{int, nat, parse, text};
+use crate::{Letter, Letters, StoreError};
+use provost_base::{EventSeq, PostSeq, Slug};
+use provost_domain::post::{Correspondent, Standoff};
+use provost_domain::{Change, PostChange, State};
 
-/// After which number the audit log begins.
+/// The key of the number after which the audit log begins.
 const LOG_FROM: &str = "post_log_from";
 
 /// Up to which number messages were pruned.
@@ -143,7 +143,8 @@ fn pruned_to(db: &Connection) -> Result<i64, StoreError> {
     Ok(meta(db, PRUNED_TO)?.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-/// Takes away no more than `most` rows of inboxes that nobody can see any more; answers with how many that were.
+/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with
+/// how many that were.
 pub(super) fn sweep(db: &Connection, most: u32) -> Result<u32, StoreError> {
     let pruned_to = pruned_to(db)?;
     let mut select = db.prepare_cached(

@@ -10,20 +10,20 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavio
 use serde::de::DeserializeOwned;
 
 use super::{connect, crew, no_key, posts, rows, wrong_key};
-use crate::base::limits::EVENT_PAGE_BYTES_MAX;
-use crate::base::{
+use crate::codec::{int, nat, parse};
+use crate::files;
+use crate::journal::{Checkpoint, Fault, Gap, Key, Walk};
+use crate::marks::{self, Known, Mark};
+use crate::migrations;
+use crate::{
+    Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
+};
+use provost_base::limits::EVENT_PAGE_BYTES_MAX;
+use provost_base::{
     AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq, TaskId,
     Ticket, Timestamp,
 };
-use crate::domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
-use crate::store::codec::{int, nat, parse};
-use crate::store::files;
-use crate::store::journal::{Checkpoint, Fault, Gap, Key, Walk};
-use crate::store::marks::{self, Known, Mark};
-use crate::store::migrations;
-use crate::store::{
-    Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
-};
+use provost_domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
 
 const EVENT: &str =
     "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
@@ -225,7 +225,7 @@ fn digest(row: &Row<'_>, column: usize) -> Result<Digest, StoreError> {
 }
 
 /// Opens the store of a state folder for reading.
-pub(in crate::store) fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, StoreError> {
+pub(crate) fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, StoreError> {
     let dir = files::existing_dir(dir)?;
     let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     db.pragma_update(None, "query_only", true)?;
@@ -264,7 +264,7 @@ pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
 
 /// Looks whether a store can be gone on with, without changing anything; through the pages of a large one only where
 /// `all` says so.
-pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
+pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
     let places = marks::places(&dir, outside);
     files::must_not_be_gone(&dir, marks::exist(&places))?;

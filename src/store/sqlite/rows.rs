@@ -4,11 +4,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
 use super::posts;
-use crate::base::{AgentId, EffectId, EventSeq, Timestamp};
-use crate::domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
-use crate::store::codec::{ended_at, int, nat, text};
-use crate::store::journal::{Checkpoint, Gap};
-use crate::store::{StoreError, StoredEvent};
+use crate::codec::{ended_at, int, nat, text};
+use crate::journal::{Checkpoint, Gap};
+use crate::{StoreError, StoredEvent};
+use provost_base::{AgentId, EffectId, EventSeq, Timestamp};
+use provost_domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
 
 /// Applies the stored part of what memory applied, in the same order.
 // tidy: long because it has an arm for every change
@@ -85,7 +85,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
     Ok(())
 }
 
-/// What agents coordinate by.
+/// Writes a change of locks, intents or contracts.
 fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     match change {
         Change::PutLock(it) => {
@@ -119,7 +119,7 @@ fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Resul
     }
 }
 
-/// What editors have asked for.
+/// Writes a change of a job.
 fn put_job(db: &Connection, change: &JobChange) -> Result<(), StoreError> {
     match change {
         JobChange::Put(it) => {
@@ -191,7 +191,7 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
 pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -> Result<(), StoreError> {
     for ((name, value), (_, stored)) in named(now).into_iter().zip(named(before)) {
         if value != stored {
-            // A row is changed in its place, so that one page is written, and not that of an index besides.
+            // A row is changed in its place, so that only its page is written, and no page of an index.
             let sql =
                 "INSERT INTO counter VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
             put(db, sql, params![name, int(value)?])?;
@@ -233,7 +233,7 @@ pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), Sto
     put(db, "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2, ?3, ?4, ?5)", row)
 }
 
-/// One of the store's own few facts.
+/// The value of one of the store's own few facts.
 pub(super) fn meta(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     Ok(select.query_row([name], |row| row.get(0)).optional()?)

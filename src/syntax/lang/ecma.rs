@@ -13,7 +13,7 @@ use super::ecma_modules as modules;
 use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped};
 use super::{Dialect, kinds, names};
 
-pub(in crate::syntax) const DIALECT: Dialect =
+pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 kinds! {
@@ -223,7 +223,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     true
 }
 
-// Functions.
+// Functions: their signatures, parameters and bodies.
 
 /// A signature of one function-like node.
 fn signature(walk: &mut Walk<'_>, node: Node<'_>, head: &Head) -> Option<Result<Signature, Broken>> {
@@ -324,17 +324,17 @@ fn property_signature(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.symbol(Found { signature, declared: true, ..Found::new(&name, Sort::Field, node.byte_range()) });
 }
 
-// Names for values.
+// Names for values: constants, fields and properties.
 
 /// A name that is given a value: a constant, a field, a property. Tells of the value what its name makes of it.
 struct Named<'n> {
     name: &'n str,
-    /// All of it.
+    /// The whole definition, name and value.
     node: Node<'n>,
     value: Option<Node<'n>>,
-    /// What it is if the value is a function.
+    /// The kind of symbol if the value is a function.
     as_function: Sort,
-    /// What it is otherwise; none if it is nothing then.
+    /// The kind of symbol otherwise; `None` if there is none then.
     otherwise: Option<Sort>,
 }
 
@@ -401,7 +401,7 @@ fn inner_name(walk: &mut Walk<'_>, value: Node<'_>, outer: &str, at: Option<u32>
 /// The function that is handed to what makes the value: `memo(forwardRef(function …))`.
 fn wrapped_function<'t>(walk: &Walk<'_>, value: Node<'t>) -> Option<Node<'t>> {
     let mut call = value;
-    // Nobody wraps deeper.
+    // Real code wraps a function in fewer calls than this.
     for _ in 0..4 {
         if Kind::at(walk, call) != Some(Kind::Call) {
             return None;
@@ -453,7 +453,7 @@ fn field_definition(walk: &mut Walk<'_>, node: Node<'_>) {
 }
 
 fn pair(walk: &mut Walk<'_>, node: Node<'_>) {
-    // Of an object that has no name, functions are callbacks of whoever writes it.
+    // In an object without a name, functions are callbacks of the code that writes it.
     if walk.scope.object.is_none() || walk.scope.object != walk.above.last().map(|above| above.id) {
         return;
     }
@@ -506,7 +506,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-// Calls.
+// Calls: functions, constructors, tags and elements.
 
 fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(function) = walk.field(node, Field::Function as u8) else { return };

@@ -7,7 +7,7 @@ use super::super::walk::{Found, Walk};
 use super::ecma::{Field, Kind, is_ambient};
 use super::ecma_names::{base_names, property_name};
 
-/// Records a class under a name; `whole` is what it is told of with.
+/// Records a class under a name; `whole` is the node whose bytes the symbol gets.
 pub(super) fn class(walk: &mut Walk<'_>, class: Node<'_>, whole: Node<'_>, name: &str) -> Option<u32> {
     let type_parameters = walk.field(class, Field::TypeParameters as u8);
     let mut cursor = class.walk();

@@ -143,7 +143,7 @@ pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
     }
 }
 
-/// What a name is by its type, or else by its value.
+/// The value of a name, by its type or else by what is assigned.
 pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> Seen {
     match walk.field(node, Field::Type as u8) {
         Some(typed) => of_type(walk, typed),
@@ -155,7 +155,7 @@ fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
     one_of(walk, value, 0)
 }
 
-/// What one of two values is.
+/// The value of an expression that is one of two.
 fn either(walk: &Walk<'_>, values: [Option<Node<'_>>; 2], depth: usize) -> Seen {
     let [one, other] = values.map(|it| it.map_or(Seen::Unknown, |it| one_of(walk, it, depth + 1)));
     one.or(other)
@@ -250,7 +250,7 @@ fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     Seen::Unknown
 }
 
-/// What stands before a call, where that is a value whose type stands there: `new S().f()`, `(x as S).f()`.
+/// The receiver of a call, where it is an expression that shows its type: `new S().f()`, `(x as S).f()`.
 pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     let mut bare = object;
     for _ in 0..NESTED_MAX {

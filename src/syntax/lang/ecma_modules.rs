@@ -361,7 +361,7 @@ fn export_property(walk: &mut Walk<'_>, node: Node<'_>, part: Node<'_>) {
         Some(Kind::Pair | Kind::MethodDefinition) => clause_name(walk, key),
         _ => None,
     };
-    // Nobody knows what a computed one is called.
+    // The name of a computed member is not known before the program runs.
     let Some(name) = name.filter(|name| !name.starts_with('[')) else { return };
     match walk.field(part, Field::Value as u8) {
         Some(value) => export_value(walk, node, &name, value),

@@ -12,7 +12,7 @@ use super::ecma_locals as locals;
 /// Names in a chain that are followed; longer ones are no path to anything.
 const CHAIN_MAX: usize = 16;
 
-/// What stands before a function's parameters.
+/// The words before a function's parameters.
 #[derive(Default)]
 pub(super) struct Head {
     pub(super) is_async: bool,
@@ -58,7 +58,7 @@ impl Head {
     }
 }
 
-/// What is within parentheses, casts and assertions, and the last of several.
+/// The expression within parentheses, casts and assertions, and the last of several.
 pub(super) fn unwrapped<'t>(walk: &Walk<'_>, mut node: Node<'t>) -> Node<'t> {
     loop {
         let inner = match Kind::at(walk, node) {
@@ -99,7 +99,7 @@ pub(super) fn property_name<'a>(walk: &Walk<'a>, node: Node<'_>) -> Option<Cow<'
     }
 }
 
-/// What is between the quotes, escapes as they are.
+/// The text between the quotes, escapes as they are.
 pub(super) fn string_content<'a>(walk: &Walk<'a>, node: Node<'_>) -> Option<Cow<'a, str>> {
     let range = node.start_byte() + 1..node.end_byte().checked_sub(1)?;
     walk.source.get(range).map(String::from_utf8_lossy)
@@ -181,7 +181,7 @@ pub(super) fn dotted(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
     Some(names.join("."))
 }
 
-/// What a class extends, of what is said behind its name.
+/// The names of the classes that a class extends.
 pub(super) fn base_names(walk: &Walk<'_>, heritage: Node<'_>) -> Vec<Box<str>> {
     let mut cursor = heritage.walk();
     let mut found = Vec::new();

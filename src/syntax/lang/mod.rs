@@ -1,4 +1,5 @@
-//! What nodes mean, language by language. The rest of `syntax` asks a [`Dialect`] and knows no grammar.
+//! The meaning of nodes, one module for each language. The rest of `syntax` asks a [`Dialect`]
+//! and knows no grammar.
 #![forbid(unsafe_code)]
 
 pub(super) mod ecma;
@@ -21,7 +22,7 @@ pub(super) struct Dialect {
     pub(super) kinds: &'static [&'static str],
     /// Names of the fields that it asks for; their numbers count from 0.
     pub(super) fields: &'static [&'static str],
-    /// What a node means for the form of a signature.
+    /// The part of a node in the form of a signature.
     pub(super) role: fn(&str) -> Role,
     /// Takes the facts from a node, before anything in it is looked at. Returns whether to look.
     pub(super) enter: fn(&mut Walk<'_>, Node<'_>, u8) -> bool,

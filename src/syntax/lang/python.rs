@@ -9,7 +9,7 @@ use super::python_locals as locals;
 use super::python_modules as modules;
 use super::{Dialect, kinds, names};
 
-pub(in crate::syntax) const DIALECT: Dialect =
+pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 /// Names in a chain that are followed; longer ones are no path to anything.
@@ -130,7 +130,7 @@ fn text_of<'a>(walk: &Walk<'a>, node: Node<'_>, field: Field) -> Option<std::bor
     walk.field(node, field as u8).map(|node| walk.text(node))
 }
 
-// Definitions.
+// Definitions: functions, classes and their decorators.
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = text_of(walk, node, Field::Name) else { return };
@@ -246,7 +246,7 @@ fn decorator(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-// Variables.
+// Variables: assignments at the top of a file and in classes.
 
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(left) = walk.field(node, Field::Left as u8) else { return };
@@ -262,7 +262,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     if walk.scope.functions > 0 && lambda.is_none() {
         locals::assigned(walk, node, left);
     }
-    // What functions keep for themselves is nobody's contract, unless it is a function.
+    // What functions keep for themselves is no part of a contract, unless it is a function.
     if walk.scope.functions > 0 && lambda.is_none() {
         return;
     }
@@ -327,7 +327,7 @@ pub(super) fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t
     found
 }
 
-// Calls.
+// Calls: functions, classes and decorators.
 
 fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(function) = walk.field(node, Field::Function as u8) else { return };

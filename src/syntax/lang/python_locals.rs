@@ -13,7 +13,7 @@ use super::python::{Field, Kind, bound_names, dotted};
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 8;
 
-/// What makes a value of a type that the language brings.
+/// Functions that make a value of a type that the language brings.
 const BUILT_IN: &[&str] = &[
     "bool",
     "bytearray",
@@ -199,7 +199,7 @@ pub(super) fn own_field(path: &str) -> Option<&str> {
     (!field.contains('.')).then_some(field)
 }
 
-/// What an assignment makes of a name, by its annotation or else by its value.
+/// The value that an assignment gives to a name, by its annotation or else by the assigned expression.
 pub(super) fn of_assignment(walk: &Walk<'_>, node: Node<'_>) -> Seen {
     match walk.field(node, Field::Type as u8) {
         Some(typed) => of_type(walk, typed),
@@ -272,7 +272,7 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     Seen::Unknown
 }
 
-/// What a call makes: by the convention of names, an instance if the name is that of a class.
+/// The value that a call makes: by the convention of names, an instance if the name is that of a class.
 fn made_by(path: &str) -> Seen {
     let name = path.rsplit('.').next().unwrap_or(path);
     match () {
@@ -336,7 +336,7 @@ fn named_type(path: &str) -> Seen {
     }
 }
 
-/// What stands before a call, where that is a value whose type stands there: `S().f()`, `"".f()`.
+/// The receiver of a call, where it is an expression that shows its type: `S().f()`, `"".f()`.
 pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     if Kind::at(walk, object) == Some(Kind::Identifier) {
         return None;

@@ -95,7 +95,7 @@ pub(super) fn more_than_is_said(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-/// What is between the quotes.
+/// The text between the quotes of a string.
 fn content(walk: &Walk<'_>, string: Node<'_>) -> Option<Box<str>> {
     let mut cursor = string.walk();
     let mut parts = string.named_children(&mut cursor);

@@ -14,12 +14,12 @@ use windows_sys::Win32::Security::{
 };
 
 use super::Token;
-use crate::system::descriptor;
+use crate::descriptor;
 
-/// What decides who may do what here.
+/// The parts of a security descriptor that are read.
 const ASKED: u32 = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
 
-/// Whether nobody but us, the system and its administrators can read or write it.
+/// Whether only we, the system and its administrators can read or write it.
 ///
 /// # Errors
 /// Who else can; or why that is not known, which counts as much.
@@ -27,7 +27,7 @@ pub fn private(path: &Path) -> Result<(), String> {
     judge(path, descriptor::private)
 }
 
-/// Whether nobody but us, the system and its administrators can write it.
+/// Whether only we, the system and its administrators can write it.
 ///
 /// # Errors
 /// As [`private`].

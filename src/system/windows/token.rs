@@ -18,7 +18,7 @@ use windows_sys::Win32::System::Threading::{
 /// Bytes of the largest answer about a token: a user's SID has at most 68.
 const ANSWER_BYTES_MAX: usize = 256;
 
-/// What ordinary processes have.
+/// The integrity level of ordinary processes.
 const MEDIUM_INTEGRITY: u32 = 0x2000;
 
 /// An answer, placed so that structures with pointers may lie at its beginning.
@@ -30,7 +30,7 @@ struct Answer([u8; ANSWER_BYTES_MAX]);
 pub struct Token(OwnedHandle);
 
 impl Token {
-    /// Our own.
+    /// The token of our own process.
     ///
     /// # Errors
     /// What the system says.
@@ -40,7 +40,7 @@ impl Token {
         Self::of(unsafe { GetCurrentProcess() })
     }
 
-    /// That of another process.
+    /// The token of another process.
     ///
     /// # Errors
     /// What the system says; `PermissionDenied` for most processes of others.
@@ -51,7 +51,7 @@ impl Token {
         if process.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        // SAFETY: the call succeeded, so this is a new handle that no other value owns.
         let process = unsafe { OwnedHandle::from_raw_handle(process) };
         Self::of(process.as_raw_handle())
     }
@@ -64,7 +64,7 @@ impl Token {
         if opened == 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        // SAFETY: the call succeeded, so this is a new handle that no other value owns.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(token) }))
     }
 

@@ -9,7 +9,7 @@ pub(super) enum Kind {
     More,
     /// Begins a message, in UTF-8.
     Text,
-    /// Begins a message.
+    /// Begins a message of bytes.
     Binary,
     Close,
     Ping,
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// What is before a frame's payload.
+/// The head of a frame, before its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
     pub(super) kind: Kind,

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Code;
 use super::frame::{Kind, put_head};
-use crate::base::limits::{
+use provost_base::limits::{
     SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_FAIR_BYTES, SOCKET_QUEUE_MESSAGES_MAX, SOCKET_QUEUES_BYTES_MAX,
 };
 
@@ -68,7 +68,7 @@ struct Message {
 enum End {
     /// With a close frame, after what waits.
     Close(Code),
-    /// As it is.
+    /// At once, without a close frame and without what waits.
     Cut,
 }
 
@@ -81,7 +81,7 @@ pub enum Unsent {
     TooSlow,
 }
 
-/// What is to be written next.
+/// The next thing to be written.
 enum Next {
     Write(Vec<Bytes>, Option<Vec<u8>>),
     Last(Code),

@@ -7,7 +7,7 @@
 use provost::jail::{Groups, probe};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::*;
+use crate::support::jails::*;
 
 /// The group of this process, if it is one in which others can be made.
 fn delegated() -> Option<Groups> {

@@ -4,7 +4,7 @@
 
 use provost::jail::Space;
 
-use super::*;
+use crate::support::jails::*;
 
 /// Hogs stop by themselves some time, so that a failing test does not fill the disk.
 const WRITER: &str = "

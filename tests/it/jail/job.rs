@@ -5,7 +5,7 @@ use provost::jail::{
     folder_identity, job_environment, job_limits, object_descriptor, probe,
 };
 
-use super::*;
+use crate::support::jails::*;
 
 fn line(program: &str, args: &[&str]) -> Result<String, String> {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();

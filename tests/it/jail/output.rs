@@ -4,7 +4,7 @@ use provost::base::TaskId;
 use provost::base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
 use provost::jail::{Capture, OutputBoard, plain_text};
 
-use super::*;
+use crate::support::jails::*;
 
 /// Resident memory of this process, in bytes.
 fn resident() -> u64 {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use provost::jail::{EnvironmentRefused, Place, PlanRefused, Topic};
 
-use super::*;
+use crate::support::jails::*;
 
 /// A place as it would be found, at any path.
 fn place(path: &str) -> Place {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use provost::jail::{Guard, Missing};
 
-use super::*;
+use crate::support::jails::*;
 
 fn git(world: &World, args: &[&str]) -> String {
     let mut git = Command::new("/usr/bin/git");

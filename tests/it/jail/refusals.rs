@@ -5,7 +5,7 @@ use std::fs;
 use provost::base::limits::STDIN_BYTES_MAX;
 use provost::jail::{Network, PlanRefused, Step, probe};
 
-use super::*;
+use crate::support::jails::*;
 
 /// Programs built for release have no way to make a step fail.
 #[cfg(debug_assertions)]
@@ -37,7 +37,7 @@ async fn the_ordinary_executable_builds_no_jail_that_lacks_a_layer() {
         assert!(error.to_string().contains("builds no jail that lacks a layer"), "{error}");
         assert!(!world.path("workspace/ran").exists(), "{tier:?}");
     }
-    for source in crate::source::sources("src") {
+    for source in crate::support::source::sources("src") {
         let calls = source.code.matches("main_of_the_tests_if_asked").count();
         let allowed = match source.path.as_str() {
             "src/jail/child/mod.rs" | "src/jail/mod.rs" => 1,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use provost::base::RepoPath;
 use provost::jail::{Root, RootRefused};
 
-use super::*;
+use crate::support::jails::*;
 
 fn resolve(root: &Root, path: &str) -> Result<PathBuf, RootRefused> {
     root.resolve_dir(&RepoPath::parse(path).unwrap()).map(|found| found.place().path().to_path_buf())

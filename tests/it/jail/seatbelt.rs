@@ -2,7 +2,7 @@
 
 use provost::jail::{Guard, Missing, SEATBELT_LACKS, seatbelt_profile};
 
-use super::*;
+use crate::support::jails::*;
 
 fn profile(draft: Draft, world: &World) -> String {
     seatbelt_profile(&world.plan(draft), Path::new("/private/tmp/provost-1")).unwrap()

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
 
-use super::*;
+use crate::support::jails::*;
 
 #[tokio::test]
 async fn a_worker_runs_and_is_heard() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::programs::{is_option, name, text};
 use super::words::Word;
-use crate::base::limits::{
+use provost_base::limits::{
     CODE_PLACES_MAX, CODE_SPAN_MAX, CODE_TEXT_BYTES_MAX, CODE_TEXTS_MAX, CODE_WORK_MAX,
 };
 

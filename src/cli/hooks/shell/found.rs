@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use std::time::Instant;
 
 use super::Written;
-use crate::base::limits::{
+use provost_base::limits::{
     SHELL_ASKING_COST, SHELL_COST_MAX, SHELL_DEPTH_MAX, SHELL_FOUND_MAX, SHELL_LINES_MAX,
     SHELL_SCRIPT_COST_MAX,
 };

@@ -8,7 +8,7 @@ use super::programs::{has, is_option, text, values_of, written};
 use super::values::top;
 use super::words::{Part, Word, parts, quoted};
 use super::{Between, Reader, Written};
-use crate::cli::hooks::wide::said_by_git;
+use crate::hooks::wide::said_by_git;
 
 /// The upstream of the branch that is checked out.
 const UPSTREAM: &str = "@{upstream}";

@@ -8,7 +8,7 @@ use super::found::Found;
 use super::programs::{is_option, name, text};
 use super::words::{Word, quoted};
 use super::wrappers::past_options;
-use crate::base::limits::PROJECT_FILE_BYTES_MAX;
+use provost_base::limits::PROJECT_FILE_BYTES_MAX;
 
 /// Options before the name of a script that have a word of their own behind them.
 const VALUED: &[&str] = &["-C", "--prefix", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F"];

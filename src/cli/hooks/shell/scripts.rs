@@ -9,7 +9,7 @@ use super::found::Found;
 use super::programs::{is_option, text, values_of, written};
 use super::words::Word;
 use super::{Reader, Written};
-use crate::base::limits::{SCRIPT_NAME_BYTES_MAX, SCRIPT_PLACES_MAX};
+use provost_base::limits::{SCRIPT_NAME_BYTES_MAX, SCRIPT_PLACES_MAX};
 
 pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     match program {

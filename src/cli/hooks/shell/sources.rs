@@ -7,8 +7,8 @@ use super::projects;
 use super::values::top;
 use super::words::Word;
 use super::wrappers::{filled_in, is_shell, past_options, reads_commands, shell_text};
-use crate::base::later::is_fetched;
-use crate::base::plain_path;
+use provost_base::later::is_fetched;
+use provost_base::plain_path;
 
 /// Options of shells that have a word of their own behind them.
 const VALUED: &[&str] = &["-o", "-O", "+o", "+O", "--init-file", "--rcfile"];

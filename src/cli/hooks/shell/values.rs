@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::sorted;
 use super::words::{Part, Piece, Word, parts};
-use crate::base::limits::{SHELL_ROUNDS_MAX, SHELL_WORD_BYTES_MAX};
+use provost_base::limits::{SHELL_ROUNDS_MAX, SHELL_WORD_BYTES_MAX};
 
 /// A name that may be that of any file.
 const ANY: &str = "**/*";

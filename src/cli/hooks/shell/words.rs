@@ -1,7 +1,7 @@
 //! The words of a line for a shell: commands, and what is quoted, open or redirected in them.
 
 use super::spans::{escaped, pass_text, up_to, up_to_close};
-use crate::base::limits::{SHELL_CHOICES_BYTES_MAX, SHELL_CHOICES_MAX};
+use provost_base::limits::{SHELL_CHOICES_BYTES_MAX, SHELL_CHOICES_MAX};
 
 /// A part of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]

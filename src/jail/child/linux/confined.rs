@@ -1,5 +1,5 @@
-//! From a forked process to the worker. The program is executed by [`execute`] alone, which takes [`Confined`],
-//! which is made of the proofs of all layers: there is no other way to run something.
+//! From a forked process to the worker. Only [`execute`] executes the program. It takes [`Confined`], which
+//! is made of the proofs of all layers, so there is no other way to run something.
 #![forbid(unsafe_code)]
 
 use std::ffi::CString;
@@ -19,9 +19,9 @@ use super::landlock::{self, Fenced};
 use super::limits::{self, Limited, Powerless};
 use super::seccomp::{self, Filtered};
 use super::{about, step, sys};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{ENTRANCE_FD, Plan};
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::{ENTRANCE_FD, Plan};
 
 /// Where a worker finds its home and its temporary files.
 pub(super) struct Inside<'a> {
@@ -177,8 +177,8 @@ fn execute(plan: &Plan, confined: &Confined) -> SetupError {
     let Confined { program, args, environment, .. } = confined;
     let mut start = [0; 2];
     let script = program.read_exact_at(&mut start, 0).is_ok() && start == *b"#!";
-    // An interpreter opens its script by name. In `ns` nothing else can be at that name; in `ll` only someone who
-    // may already replace the user's programs could put it there.
+    // An interpreter opens its script by name. In `ns` nothing else can be at that name; in `ll` only a
+    // process that may already replace the user's programs could put another file there.
     let error = match script {
         true => sys::execute_script(plan.program().place().path(), args, environment),
         false => sys::execute(program, args, environment),

@@ -1,4 +1,4 @@
-//! What a daemon does to itself, and what it does for a jail whose supervisor was killed.
+//! What a daemon does to protect itself, and to end the processes of a jail whose supervisor was killed.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal};
 
 use super::{family, sys};
-use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::host::{Facts, GroupFacts};
+use crate::host::{Facts, GroupFacts};
+use provost_base::limits::JAIL_END_MS_MAX;
 
 use super::groups;
 use super::limits::NO_CORE;
@@ -73,14 +73,14 @@ pub fn sweep_orphans() -> u32 {
 
 /// The process with which a jail ends, by a handle that never comes to mean another one.
 #[derive(Debug)]
-pub(in crate::jail) struct First {
+pub(crate) struct First {
     pid: Pid,
     handle: OwnedFd,
 }
 
 impl First {
     /// Takes hold of it. `None` when it has ended and was collected already.
-    pub(in crate::jail) fn hold(pid: i32) -> Option<Self> {
+    pub(crate) fn hold(pid: i32) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
         Some(Self { pid, handle })
@@ -88,7 +88,7 @@ impl First {
 
     /// Kills it and waits until it has ended: the first process of a process namespace ends after all others in
     /// it. To be called when its supervisor is gone, so that it is ours to collect, or init's.
-    pub(in crate::jail) fn end(self) {
+    pub(crate) fn end(self) {
         let _gone = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
         let most = Timespec { tv_sec: (JAIL_END_MS_MAX / 1000).cast_signed(), tv_nsec: 0 };
         let _late = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&most));
@@ -107,14 +107,14 @@ fn bonds(pid: i32) -> Option<(u64, bool)> {
     Some((field("Seccomp_filters:")?, field("NoNewPrivs:")? == 1))
 }
 
-/// More filters than we obey ourselves: the daemon, and with it all that it starts, may live in a container that
-/// has some already.
+/// More filters than this process obeys itself. The daemon may live in a container that has some already, and
+/// all that it starts has them, too.
 fn is_jailed(pid: i32, ours: u64) -> bool {
     bonds(pid).is_some_and(|(filters, kept)| kept && filters >= ours + FILTERS_OF_A_WORKER)
 }
 
 /// What the running kernel says about itself.
-pub(in crate::jail) fn host_facts() -> Facts {
+pub(crate) fn host_facts() -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_string()).ok();
     let groups = match groups::look() {
         Err(why) => GroupFacts::None(why),

@@ -1,4 +1,4 @@
-//! Who descends from whom, by `/proc`, and how the last of them is found and ended.
+//! Finds the descendants of a process in `/proc`, and ends the last of them.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::sys;
-use crate::base::limits::JAIL_END_MS_MAX;
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// Pause between two rounds of killing.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -58,11 +58,11 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     found
 }
 
-/// What everything below this process has.
+/// The sum of what all processes below this one use.
 pub(super) struct Usage {
     /// Memory, in bytes. Pages that several share are counted once for each, so that this is never too little.
     pub(super) resident_bytes: u64,
-    /// Processes and threads.
+    /// How many processes and threads there are.
     pub(super) tasks: u64,
 }
 

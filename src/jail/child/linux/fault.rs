@@ -1,4 +1,4 @@
-//! How a process that is about to become the worker says what went wrong on the way.
+//! Reports what has failed in a process that is about to become the worker.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PipeFlags;
 
 use super::sys;
-use crate::jail::control::{REFUSED, SetupError, Step};
+use crate::control::{REFUSED, SetupError, Step};
 
 /// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
 /// closed by the exec, so that its end without a word is the proof that the worker runs.
@@ -53,14 +53,14 @@ impl FaultWriter {
         sys::exit(REFUSED)
     }
 
-    /// Does what comes back only with an error, and gives up with it. A panic is one too: silence would mean that
-    /// the worker runs.
+    /// Runs what returns only with an error, and gives up with that error. A panic counts as an error, too:
+    /// silence would mean that the worker runs.
     pub(super) fn unless(self, become_it: impl FnOnce() -> SetupError) -> ! {
         let error = catch_unwind(AssertUnwindSafe(become_it));
         self.give_up(&error.unwrap_or_else(|_| SetupError::new(Step::Fork, "the setup has panicked")))
     }
 
-    /// Whether the supervisor has gone: nobody can read from the pipe any more.
+    /// Whether the supervisor has gone, so that no process can read from the pipe.
     pub(super) fn is_abandoned(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

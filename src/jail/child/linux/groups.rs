@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, CWD, Mode, OFlags};
 
 use super::about;
-use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::launch::{GROUPS_VARIABLE, Groups};
-use crate::jail::plan::{Plan, Tier};
+use crate::launch::{GROUPS_VARIABLE, Groups};
+use crate::plan::{Plan, Tier};
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// Where the daemon itself goes, since a group that hands controllers on may hold no processes itself.
 const OF_THE_DAEMON: &str = "daemon";
@@ -30,7 +30,7 @@ const PREFIX: &str = "job-";
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
 /// What could be had, found without changing anything.
-pub(in crate::jail) struct Delegation {
+pub(crate) struct Delegation {
     own: PathBuf,
     /// Which of [`CONTROLLERS`] may be handed on.
     controllers: Vec<&'static str>,
@@ -42,7 +42,7 @@ pub(in crate::jail) struct Delegation {
 ///
 /// # Errors
 /// A sentence that says why no groups can be made in it.
-pub(in crate::jail) fn look() -> Result<Delegation, String> {
+pub(crate) fn look() -> Result<Delegation, String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let (groups, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
@@ -85,12 +85,12 @@ impl Delegation {
     }
 
     /// Which walls there will be, in words for people; `None` when there will be none.
-    pub(in crate::jail) fn walls(&self) -> Option<String> {
+    pub(crate) fn walls(&self) -> Option<String> {
         (self.alone && !self.controllers.is_empty()).then(|| self.controllers.join(" and "))
     }
 
     /// Why there will be no walls.
-    pub(in crate::jail) fn why_no_walls(&self) -> &'static str {
+    pub(crate) fn why_no_walls(&self) -> &'static str {
         match self.controllers.is_empty() {
             true => "no controller for memory or processes is delegated to this user",
             false => "other processes are in the same group",
@@ -118,7 +118,7 @@ impl Delegation {
 }
 
 /// Makes ready for groups of workers, if any can be had.
-pub(in crate::jail) fn prepare() -> Option<Groups> {
+pub(crate) fn prepare() -> Option<Groups> {
     let prepared = look().map_err(io::Error::other).and_then(Delegation::prepare);
     prepared.inspect_err(|why| tracing::info!(%why, "workers get no control groups")).ok()
 }
@@ -135,7 +135,7 @@ fn sweep(base: &Path) {
 }
 
 /// Ends what a supervisor that was killed has left in its group.
-pub(in crate::jail) fn clear(groups: &Groups, supervisor: u32) {
+pub(crate) fn clear(groups: &Groups, supervisor: u32) {
     let path = groups.base.join(format!("{PREFIX}{supervisor}"));
     if path.exists() {
         remove(&path);

@@ -1,15 +1,18 @@
-//! By how much the directories of a worker have grown since it began.
+//! Measures how much the directories of a worker have grown since it began.
 //!
-//! They are walked over and over, a few milliseconds at a time, so that the supervisor stays ready for orders.
-//! The first walk is the measure for all others. It takes place before the worker runs; of a workspace too large
-//! for that, what is left is walked beside it. Blocks on the disk are counted, a file with several names by parts.
+//! The supervisor walks them over and over, a few milliseconds at a time, so that it stays ready for
+//! orders. The first walk is the measure for all others. It takes place before the worker runs; in a
+//! workspace too large for that, the rest is walked while it runs. Blocks on the disk are counted, a file
+//! with several names by parts.
 //!
-//! The same walks tell whether there is a repository that was not there before. In the folders that they have come to, the
-//! kernel tells of one at once; and of pipes that a program of the host would wait at, which are put aside.
+//! The same walks find a repository that was not there before. In the folders that they have
+//! come to, the kernel reports a new one at once; and pipes at which a program of the host would
+//! wait, which are put aside.
 //!
-//! Not a wall: what is written faster than one walk takes is noticed after it, and what lies deeper in a directory whose
-//! names cannot be listed, or has no name any more, is not seen. Size of a file and number of descriptors bound the
-//! latter; repositories in the former are looked for again when nothing of the worker is left.
+//! This is no wall. A walk notices afterwards what is written while it goes on, and does not see what lies
+//! deeper in a directory whose names cannot be listed, or has no name any more. Limits on the size of a file
+//! and the number of descriptors bound the latter; in the former, repositories are looked for again when no
+//! process of the worker is left.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -26,9 +29,9 @@ use rustix::io::Errno;
 use super::about;
 use super::newcomers::{Newcomers, below};
 use super::pipes::Pipes;
-use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
-use crate::jail::bounds::Space;
-use crate::jail::repositories::{Parts, Repositories, is_repository_name};
+use crate::bounds::Space;
+use crate::repositories::{Parts, Repositories, is_repository_name};
+use provost_base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 
 /// Entries that are looked at between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;
@@ -75,7 +78,7 @@ pub(super) struct Growth {
     bytes_most: u64,
     entries_most: u64,
     repositories: Option<Repositories>,
-    /// Where repositories are looked for.
+    /// Puts pipes aside; set where repositories are looked for, too.
     pipes: Option<Pipes>,
     /// One more of them was seen.
     one_more: bool,

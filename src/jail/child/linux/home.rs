@@ -7,9 +7,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use super::about;
-use crate::jail::HomeFile;
+use crate::HomeFile;
 
-/// Writes the files below a home that nobody else has reached yet. Only their owner can read them.
+/// Writes the files below a home that no other process has reached yet. Only their owner can read them.
 pub(super) fn furnish(home: &Path, files: &[HomeFile]) -> io::Result<()> {
     for file in files {
         let path = home.join(file.path().as_str());

@@ -17,8 +17,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::confined::Inside;
 use super::{about, sys};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// The first version that keeps signals inside.
 pub(super) const ABI_OF_SCOPES: i32 = 6;
@@ -82,7 +82,7 @@ pub(super) fn fence(plan: &Plan, inside: &Inside<'_>) -> io::Result<Fenced> {
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(all)
         .map_err(other)?;
-    // In its own network namespace a worker may serve and connect; there is nobody else.
+    // In its own network namespace a worker may serve and connect, since only its own processes are there.
     if version >= ABI_OF_NET && plan.tier == Tier::Ll {
         ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(other)?;
     }

@@ -9,8 +9,8 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::counts::Shares;
 use super::family;
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;
@@ -32,7 +32,7 @@ pub(super) struct Powerless(());
 pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
     let most = u64::from(plan.limits.processes);
     Ok(match plan.tier {
-        // Counted in the user namespace, in which there is nobody else than the first process.
+        // Counted in the user namespace, where only the first process is besides the worker's own.
         Tier::Ns => most + 1,
         // Counted over everything that the user runs, so that has to be added.
         Tier::Ll | Tier::Job => most + family::tasks_of_this_user()?,
@@ -114,7 +114,7 @@ pub(super) fn drop_capabilities(own_namespace: bool) -> io::Result<Powerless> {
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it, with a name that nobody can guess, for us alone.
+    /// Makes the folder, under a name that no process can guess, and only for this user.
     pub(super) fn new() -> io::Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;

@@ -34,15 +34,15 @@ mod watch;
 use std::fmt;
 use std::io;
 
-pub(in crate::jail) use daemon::{First, host_facts};
+pub(crate) use daemon::{First, host_facts};
 pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
-pub(in crate::jail) use groups::{clear as clear_group, prepare as prepare_groups};
+pub(crate) use groups::{clear as clear_group, prepare as prepare_groups};
 pub use pen::start_penned;
 pub(super) use supervisor::main;
 pub use sys::inherited_socket;
 
-use crate::jail::control::{SetupError, Step};
-use crate::jail::plan::Plan;
+use crate::control::{SetupError, Step};
+use crate::plan::Plan;
 
 /// Does one step of the setup. The only way in which a step fails, by itself or on purpose.
 fn step<T, E: fmt::Display>(

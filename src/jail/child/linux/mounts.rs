@@ -1,4 +1,4 @@
-//! A root directory made for one worker.
+//! Builds a root directory for one worker.
 //!
 //! Every source is opened without following a symbolic link, recognised by device and inode, cloned, and
 //! restricted before it is attached anywhere, so there is no moment at which more can be reached than planned.
@@ -14,15 +14,15 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use super::placeholders::{Bind, Look};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::{ENTRANCE, Entrance, Plan};
-use crate::jail::root::Place;
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::{ENTRANCE, Entrance, Plan};
+use crate::root::Place;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
 const SYSTEM: [&str; 8] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Devices that give and take nothing of anybody's.
+/// Devices that neither hold data of the user nor let a worker write any.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// Parts of `/proc` that belong to the whole host.
@@ -135,8 +135,8 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The socket of the worker's own door, at its place inside. Whoever can see it can connect, also where it is
-/// mounted read-only.
+/// The socket of the worker's own door, at its place inside. Every process that can see it can connect, also
+/// where it is mounted read-only.
 fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
     let Some(Entrance::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;

@@ -19,9 +19,9 @@ use super::placeholders::Bind;
 use super::supervisor::Control;
 use super::sys::{self, Forked};
 use super::{home, landlock, limits, mounts, step};
-use crate::jail::control::{SetupError, Step};
-use crate::jail::layer::Layer;
-use crate::jail::plan::Plan;
+use crate::control::{SetupError, Step};
+use crate::layer::Layer;
+use crate::plan::Plan;
 
 /// Everything that can be separated.
 pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER
@@ -51,7 +51,7 @@ pub(super) fn layers() -> Vec<String> {
     layers
 }
 
-/// Where the first process says what.
+/// The ends of pipes and sockets by which the first process reports.
 pub(super) struct Ends<'a> {
     /// To the daemon: the listeners of the new network.
     pub(super) control: &'a Control,
@@ -200,7 +200,8 @@ impl Owner {
     }
 }
 
-/// A process that can do nothing and tells nothing: it is the one that everybody inside could look at.
+/// Makes this process one that can do nothing and reveals nothing, since every process
+/// inside could look at it.
 fn become_inert(status: &OwnedFd) -> io::Result<()> {
     limits::drop_capabilities(true)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

@@ -1,6 +1,6 @@
-//! Folders in which the kernel says at once that something has appeared, so that a new repository is seen before the next
-//! walk comes to it. A help for the walks and not in their place: a user has a number of such watches, of which this takes
-//! a small part, and what is not watched is walked to.
+//! Folders in which the kernel reports at once what appears, so that a new repository is found before the
+//! next walk comes to it. This helps the walks and does not replace them: a user has a limited number of such
+//! watches, of which this takes a small part, and folders without a watch are walked.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
-use crate::base::later::names::is_opened_by_itself;
-use crate::base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
-use crate::jail::repositories::is_repository_name;
+use crate::repositories::is_repository_name;
+use provost_base::later::names::is_opened_by_itself;
+use provost_base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
 
 /// How many watches the user may have.
 const USERS_WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";

@@ -1,7 +1,7 @@
 //! A pen: for programs of the daemon's own that must see the user's session, and so cannot be jailed.
 //!
-//! Such a program may read what the user may read, and writes nothing but what lies in its own folder. It signals
-//! nobody outside, and gains no privileges by executing anything.
+//! Such a program may read what the user may read, and writes nothing but what lies in its own folder. It
+//! cannot signal a process outside, and gains no privileges by executing anything.
 #![forbid(unsafe_code)]
 
 use std::io;

@@ -1,5 +1,6 @@
-//! Pipes with names that a worker makes under a name that programs of the host open by themselves: they would wait there. Such a
-//! pipe is given another name as soon as it is seen, and goes when the run has ended, when the report has named it.
+//! Puts aside pipes that a worker makes under a name that programs of the host open by themselves: these
+//! would wait at the pipe. Such a pipe gets another name as soon as it is seen. It is removed when the run
+//! has ended and the report has named it.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -10,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
-use crate::base::later::names::{PIPE_ASIDE, is_opened_by_itself};
+use provost_base::later::names::{PIPE_ASIDE, is_opened_by_itself};
 
-/// What is done about them.
+/// Puts pipes aside that a worker has made.
 pub(super) struct Pipes {
     /// Those that were there before the run, absolute: the user's.
     known: BTreeSet<PathBuf>,
@@ -41,7 +42,8 @@ impl Pipes {
             return;
         }
         let aside = OsStr::from_bytes(&[name.to_bytes(), PIPE_ASIDE.as_bytes()].concat()).to_owned();
-        // Somebody who waits already goes on: there is a writer then, and none any more.
+        // Opening the pipe for both directions gives it a writer for a moment. A program that waits at it
+        // already goes on then, and reads the end.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let renamed = rustix::fs::renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE);
         let opened = match renamed {

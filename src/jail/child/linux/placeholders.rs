@@ -1,9 +1,11 @@
-//! Protected and masked paths: found on the host before the jail is built, and stood in for where missing.
+//! Finds protected and masked paths on the host before the jail is built, and puts placeholders
+//! where they are missing.
 //!
 //! A path that does not exist cannot be mounted upon, so an empty file or directory is put there for the time
-//! of the run. It is recognised by its time of modification, which nothing else has, and it is locked (shared)
-//! by every supervisor whose jail relies on it. Whoever ends last takes it away, also after a predecessor that was
-//! killed: into the spares, if there are some, and for good otherwise. Something that a person has put in its place has another time, and stays.
+//! of the run. It is recognised by its time of modification, which nothing else has. Every supervisor whose
+//! jail relies on it holds a shared lock on it, and the last one that ends takes it away, also after a
+//! predecessor that was killed: it moves it to the spares, if there are some, and removes it otherwise. What
+//! a person has put in its place has another time, and stays.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -20,8 +22,8 @@ use rustix::fs::{
 
 use super::spares::Spares;
 use super::{about, sockets};
-use crate::jail::guards::{Missing, PLACEHOLDER_MTIME as MARK};
-use crate::jail::plan::Plan;
+use crate::guards::{Missing, PLACEHOLDER_MTIME as MARK};
+use crate::plan::Plan;
 
 /// Attempts to agree with other supervisors that come and go.
 const ATTEMPTS: u32 = 100;
@@ -121,15 +123,15 @@ impl Placeholders {
         std::mem::take(&mut self.binds)
     }
 
-    /// Directories that nobody inside can change, by device and inode.
+    /// Directories that no process inside can change, by device and inode.
     pub(super) fn unchanging(&self) -> BTreeSet<(u64, u64)> {
         let fixed = self.binds.iter().filter(|bind| bind.is_dir && bind.look != Look::Pinned);
         fixed.map(|bind| bind.identity).collect()
     }
 
     /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When
-    /// somebody outside replaces a file or removes a directory, the kernel takes away what is mounted there, and
-    /// what comes after is not protected.
+    /// a process outside replaces a file or removes a directory, the kernel takes away what is mounted there,
+    /// and what comes after is not protected.
     pub(super) fn are_intact(&self) -> bool {
         let known = self.binds.iter().all(|bind| {
             if bind.look == Look::Covered {
@@ -210,7 +212,7 @@ impl Placeholders {
         let parent = self.parent(parent)?;
         let spare = |spares: &mut Spares| (kind == Missing::Directory).then(|| spares.put(&*parent, path))?;
         if let Some(placeholder) = self.spares.as_mut().and_then(spare) {
-            // Locked before it was moved here, so that nobody can have taken it away.
+            // It was locked before it was moved here, so no other supervisor can have taken it away.
             return self.holds(parent, path, placeholder);
         }
         for _ in 0..ATTEMPTS {
@@ -223,7 +225,7 @@ impl Placeholders {
                 Err(e) => return Err(e),
             };
             rustix::fs::flock(&placeholder, FlockOperation::LockShared)?;
-            // Whoever held it alone may have removed it just now.
+            // A supervisor that was the only holder may have removed it just now.
             if !find(path)?.is_some_and(|now| same_inode(&now, &placeholder)) {
                 continue;
             }
@@ -252,7 +254,8 @@ impl Placeholders {
 }
 
 impl Drop for Placeholders {
-    /// Removes what nobody relies on any more. A name that cannot be removed has become someone's own.
+    /// Removes the placeholders on which no other supervisor relies. One that cannot be removed belongs to
+    /// another program by now.
     fn drop(&mut self) {
         for (parent, path, placeholder, is_dir) in self.held.drain(..).rev() {
             let alone = rustix::fs::flock(&placeholder, FlockOperation::NonBlockingLockExclusive).is_ok();
@@ -291,12 +294,12 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Makes a placeholder under another name and moves it to its own when it is complete, so that nobody ever sees
-/// one without its mark.
+/// Makes a placeholder under another name and moves it to its own when it is complete, so that no supervisor
+/// ever sees one without its mark.
 fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // The time, since a worker that ran here before may have taken names that it could guess.
-    let nanos = crate::system::wall_time().as_nanos();
+    let nanos = provost_system::wall_time().as_nanos();
     let draft = format!(".provost-{}-{nanos}", rustix::process::getpid().as_raw_nonzero());
     let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
     if is_dir {

@@ -1,8 +1,10 @@
-//! The system call filter: what no worker needs and what Landlock and namespaces do not see.
+//! The system call filter: it refuses calls that no worker needs, and that Landlock and
+//! namespaces do not see.
 //!
-//! Three programs, all pure BPF. One answers that a limit was set, and sets none: that of cores, which keeps handlers of
-//! crashes from being started as it is, and which many programs set to zero. One answers "no such call" for calls whose arguments lie in memory, where a
-//! filter cannot look, so that C libraries fall back to the older call that it can judge. The other answers "not
+//! There are three programs, all pure BPF. The first answers that a limit was set, and sets none: the limit
+//! of core files. As it is, it keeps handlers of crashes from being started, and many programs would set it
+//! to zero. The second answers "no such call" for calls whose arguments lie in memory, where a filter cannot
+//! look, so that C libraries fall back to the older call that it can judge. The third answers "not
 //! permitted". Calls of another architecture end the process; the x32 numbers do not exist.
 #![forbid(unsafe_code)]
 
@@ -15,8 +17,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
 
 /// Proof that both programs are in force.
 pub(super) struct Filtered(());
@@ -44,7 +46,7 @@ const TREE: [c_long; 19] = [
     SYS_acct,
 ];
 
-/// Namespaces.
+/// Calls that make namespaces or enter them.
 const NAMESPACES: [c_long; 2] = [SYS_unshare, SYS_setns];
 
 /// Reaching into other processes.
@@ -246,9 +248,10 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     for (call, flags) in SENDS {
         when(&mut rules, call, vec![has(flags, bits(MSG_FASTOPEN))?])?;
     }
-    // Whoever opens a file on which a program has a lease waits for that program: the user's editor, or a copy of the workspace.
+    // A program that opens a file under a lease waits for the holder: a worker could make
+    // the user's editor wait.
     when(&mut rules, SYS_fcntl, vec![is(1, bits(F_SETLEASE))?])?;
-    // By its own number a worker would lower its own.
+    // With its own process id as the argument, a worker would lower its own limit.
     when(&mut rules, SYS_prlimit64, vec![isnt(0, 0)?, is(1, RLIMIT_CORE.into())?, is_new_limit()?])?;
     // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
     let harmless = [0, 0xffff_ffff, 0x0004_0000];

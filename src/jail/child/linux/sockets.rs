@@ -1,9 +1,9 @@
-//! Sockets and named pipes of the host in what a worker sees: who listens there takes the worker for the user, whose number
-//! it has.
+//! Covers sockets and named pipes of the host that a worker sees: a program that listens there takes the
+//! worker for the user, whose user id it has.
 //!
-//! They are covered before the worker runs. Those that are known come with the plan, which has looked through the
-//! workspace; the kernel's own list adds what lies elsewhere, such as in a toolchain. One that is made while the worker
-//! runs is not covered, but for one that takes the place of another: that ends the run.
+//! They are covered before the worker runs. The plan names those that it has found in the workspace; the
+//! kernel's own list adds those elsewhere, such as in a toolchain. A socket that is made while the worker
+//! runs is not covered; but when one takes the place of another, the run ends.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 
 use super::placeholders::find;
-use crate::base::limits::SOCKETS_COVERED_MAX;
-use crate::jail::plan::Plan;
-use crate::jail::root::Place;
+use crate::plan::Plan;
+use crate::root::Place;
+use provost_base::limits::SOCKETS_COVERED_MAX;
 
 /// The kernel's list of sockets, where it has one.
 const LIST: &str = "/proc/net/unix";

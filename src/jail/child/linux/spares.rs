@@ -1,9 +1,9 @@
-//! Placeholders that nobody needs at the moment, kept for the next run in the same place: to move a directory is much
-//! cheaper for a file system than to make one and remove it again.
+//! Keeps placeholders that no jail needs at the moment for the next run in the same place: for a file system
+//! it is much cheaper to move a directory than to make one and remove it again.
 //!
-//! A spare only ever returns to the path that it came from, so that whoever had it open has gained no other place.
-//! What is moved in is empty, whatever happened to it meanwhile. Where nothing can be moved (another file system, no
-//! folder for it), placeholders are made and removed as if there were no spares.
+//! A spare only ever returns to the path that it came from, so a process that had it open gains no other
+//! place. A spare that is moved in is empty, whatever happened to it meanwhile. Where nothing can be moved
+//! (another file system, no folder for it), placeholders are made and removed as if there were no spares.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 
 use super::placeholders::is_marked;
-use crate::base::Digest;
-use crate::base::limits::SPARE_FOLDERS_MAX;
+use provost_base::Digest;
+use provost_base::limits::SPARE_FOLDERS_MAX;
 
 /// The folder of spares: in it, one for each directory in which placeholders have stood.
 pub(super) struct Spares {
@@ -48,7 +48,7 @@ impl Spares {
         if rustix::fs::renameat_with(&parent, name, folder, name, RenameFlags::NOREPLACE).is_err() {
             return false;
         }
-        // Somebody has put something into it just now. It is theirs, and goes back.
+        // A process has put something into it just now. The placeholder is that process's now, and goes back.
         if !is_marked(placeholder).unwrap_or(false) {
             let _taken = rustix::fs::renameat_with(folder, name, parent, name, RenameFlags::NOREPLACE);
         }
@@ -77,7 +77,8 @@ impl Spares {
         opened().ok()
     }
 
-    /// Makes room when a folder too many was made. Whoever is about to use the one that goes makes its own again.
+    /// Removes the oldest folder when there are too many. A supervisor that was about to use
+    /// it makes its own again.
     fn forget_the_oldest(&self) {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut all: Vec<_> =

@@ -29,18 +29,18 @@ use super::spares::Spares;
 use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{home, landlock, limits, namespaces, step};
-use crate::base::limits::{OUTLETS_MAX, PLAN_BYTES_MAX, STDIN_BYTES_MAX};
-use crate::jail::control::{
+use crate::control::{
     Breach, Ended, HANDED_MAX, HandedOver, REFUSED, Request, Said, SetupError, Step, frame,
 };
-use crate::jail::layer::Layer;
-use crate::jail::plan::{Plan, Tier};
+use crate::layer::Layer;
+use crate::plan::{Plan, Tier};
+use provost_base::limits::{OUTLETS_MAX, PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 
 /// How often the supervisor looks around when nothing wakes it, in milliseconds.
 const TICK_MS: i64 = 100;
 
 /// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
-pub(in crate::jail::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! {
+pub(in crate::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! {
     if try_namespaces {
         let failed = namespaces::attempt(namespaces::FLAGS).err();
         sys::exit(failed.map_or(0, |e| e.raw_os_error().unwrap_or(REFUSED)))
@@ -48,7 +48,7 @@ pub(in crate::jail::child) fn main(try_namespaces: bool, whole_jails_only: bool)
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
     let Err(mut error) = run(&mut control, whole_jails_only) else { sys::exit(0) };
     error.exit = Some(REFUSED);
-    // For someone who has called this by hand; the daemon listens on the socket.
+    // For a person who has called this by hand; the daemon listens on the socket.
     let _unread = writeln!(io::stderr(), "provost: {error}");
     control.say(&Said::Refused(error));
     sys::exit(REFUSED)
@@ -229,7 +229,7 @@ enum Woken {
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// By what the supervisor saw itself.
+    /// The supervisor itself has seen the worker go beyond a limit.
     Breached(Breach),
 }
 

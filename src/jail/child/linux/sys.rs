@@ -1,4 +1,4 @@
-//! System calls that nobody wraps for us. Each function is one call, safe to use, and says why.
+//! System calls that no safe library wraps. Each function is one call, safe to use, and says why.
 #![expect(unsafe_code, reason = "system calls that rustix and std do not offer")]
 
 use std::ffi::{CStr, CString, c_int, c_long, c_uint};
@@ -48,7 +48,7 @@ fn done(result: impl Into<i64>) -> io::Result<i64> {
 
 fn owned(result: c_long) -> io::Result<OwnedFd> {
     let fd = RawFd::try_from(done(result)?).map_err(io::Error::other)?;
-    // SAFETY: the call that answered this number has just opened it for us, and nobody else knows it.
+    // SAFETY: the call that returned this number has just opened it for us, and no object owns it yet.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -59,7 +59,7 @@ pub(super) fn c_string(bytes: impl AsRef<[u8]>) -> io::Result<CString> {
 
 /// Which of the two processes a fork has come back in.
 pub(super) enum Forked {
-    /// The new one.
+    /// The process that the fork has made.
     Child,
     /// The old one, with the id of the new one.
     Parent(i32),
@@ -105,8 +105,8 @@ pub(super) fn redirect(fd: impl AsFd, onto: RawFd) -> io::Result<()> {
     done(unsafe { libc::dup2(fd.as_fd().as_raw_fd(), onto) }).map(drop)
 }
 
-/// The socket that this process was given under a number when it was started, by another number that nobody else
-/// in this process knows.
+/// The socket that this process was given under a number when it was started, under another number that no
+/// other part of this process knows.
 ///
 /// # Errors
 /// The system's, when nothing is open under that number, and `InvalidInput` when it is no local socket.

@@ -1,4 +1,4 @@
-//! What a supervisor looks at while its worker runs: the limits for which the kernel has no wall of its own.
+//! Checks a worker's limits while it runs: those for which the kernel has no wall of its own.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::family;
 use super::growth::Growth;
 use super::pipes::Pipes;
-use crate::jail::bounds::Space;
-use crate::jail::control::Breach;
-use crate::jail::plan::{Plan, Tier};
+use crate::bounds::Space;
+use crate::control::Breach;
+use crate::plan::{Plan, Tier};
 
 /// Ticks between two looks at all processes.
 const TICKS_PER_LOOK: u32 = 10;
@@ -22,7 +22,7 @@ const SHARE_OF_A_TICK: Duration = Duration::from_millis(5);
 /// The same where the kernel does not tell of new repositories.
 const SHARE_OF_A_TICK_DEAF: Duration = Duration::from_millis(25);
 
-/// What a run's layers say then.
+/// The line about that in the report of the layers.
 const DEAF: &str =
     "new repositories are looked for by walks alone, since inotify has no room for all folders";
 

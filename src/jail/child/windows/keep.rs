@@ -1,4 +1,4 @@
-//! Following a worker to its end, and bringing that about.
+//! Follows a worker to its end, and ends it when it has to end.
 #![forbid(unsafe_code)]
 
 use std::io::{self, PipeReader, Read as _};
@@ -13,10 +13,10 @@ use super::Built;
 use super::scratch::Scratch;
 use super::sys::{Job, KILLED, Limit};
 use super::watch::Ground;
-use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::bounds::Limits;
-use crate::jail::launch::{Exit, ExitReason};
-use crate::jail::output::{LiveOutput, Stream};
+use crate::bounds::Limits;
+use crate::launch::{Exit, ExitReason};
+use crate::output::{LiveOutput, Stream};
+use provost_base::limits::JAIL_END_MS_MAX;
 
 /// Between two looks at what a worker uses.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -24,10 +24,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks whether all have ended that were told to.
 const END_EVERY: Duration = Duration::from_millis(5);
 
-/// As what the end of a process for want of processor time is told everywhere: SIGXCPU.
+/// The signal that stands on every system for an end for want of processor time: SIGXCPU.
 const OUT_OF_TIME: i32 = 24;
 
-/// Whoever follows one worker. When it is dropped, the job is closed, and everything ends.
+/// Follows one worker. When it is dropped, the job is closed, and with it all processes of the worker end.
 pub(super) struct Keeper {
     job: Job,
     pid: u32,
@@ -57,7 +57,7 @@ impl Keeper {
         let (tell, ended) = oneshot::channel();
         let process = built.process;
         thread("worker", move || {
-            // Nobody waits any more when the runtime ends.
+            // The receiver is gone when the runtime ends, so the result may be lost.
             let _told = tell.send(process.wait());
         })?;
         Ok(Self {

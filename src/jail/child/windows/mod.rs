@@ -2,7 +2,7 @@
 //!
 //! There is no supervisor: the daemon makes both, starts the program stopped, makes sure that it has them, and lets it
 //! begin. When the daemon ends, the job is closed, and everything in it ends. What stays open in this tier stands in
-//! [`OPEN_IN_JOB`](crate::jail::OPEN_IN_JOB); plans of other tiers are refused.
+//! [`OPEN_IN_JOB`](crate::OPEN_IN_JOB); plans of other tiers are refused.
 
 mod keep;
 mod scratch;
@@ -21,28 +21,28 @@ use self::keep::Keeper;
 use self::scratch::Scratch;
 use self::sys::{Job, Process, Started, WriteRestricted, inheritable, make_folder, spawn};
 use self::watch::Ground;
-use crate::jail::bounds::Limits;
-use crate::jail::control::{SetupError, Step};
-use crate::jail::host::{Facts, JobFacts};
-use crate::jail::job::{
+use crate::bounds::Limits;
+use crate::control::{SetupError, Step};
+use crate::host::{Facts, JobFacts};
+use crate::job::{
     command_line, environment_block, folder_descriptor, folder_identity, job_environment, job_limits,
 };
-use crate::jail::launch::{Handle, Running, Supervisor};
-use crate::jail::layer::Layer;
-use crate::jail::output::LiveOutput;
-use crate::jail::plan::{Network, Plan, Tier};
-use crate::jail::root::{find_place, resolve_program};
-use crate::system::Token;
+use crate::launch::{Handle, Running, Supervisor};
+use crate::layer::Layer;
+use crate::output::LiveOutput;
+use crate::plan::{Network, Plan, Tier};
+use crate::root::{find_place, resolve_program};
+use provost_system::Token;
 
 /// With this in the environment, programs built for debugging run workers although the token does not confine them:
 /// for tests where nothing else can be had. Others do not look at it.
 const UNRESTRICTED: &str = "PROVOST_TEST_UNRESTRICTED_JOBS";
 
-/// The null device.
+/// The null device, which a worker without input reads.
 const NOTHING: &str = "NUL";
 
 /// Starts a worker, if its plan is one for this system.
-pub(in crate::jail) async fn start(
+pub(crate) async fn start(
     _supervisor: &Supervisor,
     (request, descriptors): (Vec<u8>, Vec<Handle>),
     plan: &Plan,
@@ -251,7 +251,7 @@ pub fn make_worker_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Makes what a worker is held by, and tries it.
-pub(in crate::jail) fn host_facts() -> Facts {
+pub(crate) fn host_facts() -> Facts {
     let object = Job::new(&job_limits(&Limits::default())).map(drop).map_err(|e| e.to_string());
     Facts { job: Some(JobFacts { object, token: tried() }), ..Facts::default() }
 }

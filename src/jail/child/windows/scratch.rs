@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::sys::make_folder;
-use crate::jail::home::HomeFile;
-use crate::jail::job::{folder_descriptor, folder_identity};
+use crate::home::HomeFile;
+use crate::job::{folder_descriptor, folder_identity};
 
 /// The folder. Removed when dropped.
 pub(super) struct Scratch(PathBuf);
@@ -18,7 +18,7 @@ impl Scratch {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = crate::system::real_path(&std::env::temp_dir())?.join(format!("provost-{name}"));
+        let path = provost_system::real_path(&std::env::temp_dir())?.join(format!("provost-{name}"));
         make_folder(&path, &folder_descriptor(user, &folder_identity(&path)))?;
         let made = Self(path);
         for inner in ["home", "tmp"] {
@@ -27,7 +27,7 @@ impl Scratch {
         Ok(made)
     }
 
-    /// Where it is.
+    /// The absolute path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }

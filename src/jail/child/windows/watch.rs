@@ -1,13 +1,13 @@
-//! How much a worker has made of what it may change: looked at from time to time, since nothing walls it in.
+//! Measures from time to time how much a worker has written, since the system has no wall for that.
 #![forbid(unsafe_code)]
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::limits::SURVEY_DEPTH_MAX;
-use crate::jail::bounds::{Limits, Space};
-use crate::jail::plan::Plan;
+use crate::bounds::{Limits, Space};
+use crate::plan::Plan;
+use provost_base::limits::SURVEY_DEPTH_MAX;
 
 /// What a worker may change, and how large it was.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Ground {
     before: Amount,
 }
 
-/// Bytes and files.
+/// How many bytes and files there are.
 #[derive(Clone, Copy, Default, Debug)]
 struct Amount {
     bytes: u64,

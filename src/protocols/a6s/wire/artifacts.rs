@@ -10,7 +10,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
+use provost_base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
 
 /// Members of one artifact that are looked at; ours have six.
 const MEMBERS_MAX: usize = 64;
@@ -19,22 +19,22 @@ const MEMBERS_MAX: usize = 64;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Artifact {
-    /// Which.
+    /// The id under which the daemon has kept what the file was before; empty where there is none.
     #[serde(deserialize_with = "text")]
     pub id: String,
     /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or another daemon's word.
     #[serde(rename = "type", deserialize_with = "text")]
     pub kind: String,
-    /// Where it belongs.
+    /// The path of the file, relative to the workspace.
     #[serde(deserialize_with = "text")]
     pub path: String,
-    /// All of it.
+    /// The whole new text of the file.
     #[serde(deserialize_with = "text")]
     pub content: String,
-    /// What it is written in.
+    /// The language of the file; may be empty.
     #[serde(deserialize_with = "text")]
     pub language: String,
-    /// What the file was before.
+    /// Digest of what the file was before; `None` for a new file, and where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_hash: Option<String>,
 }
@@ -65,11 +65,11 @@ pub struct Previews {
 /// What an apply would do with one artifact.
 #[derive(Clone, Debug, Serialize)]
 pub struct Previewed {
-    /// Which file.
+    /// The path of the file, relative to the workspace.
     pub path: String,
     /// `create`, `modify`, `skip`.
     pub action: &'static str,
-    /// What would change.
+    /// The difference in git's form, or a line that says why the file is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Why it would not be written.

@@ -44,22 +44,22 @@ fn unless_blank<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Tex
     text.map(|text| Text::deserialize(text.into_deserializer())).transpose()
 }
 
-/// What a review looks for.
+/// The kind of faults that a review looks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewType {
-    /// What could be abused.
+    /// Faults by which the code could be abused.
     Security,
     /// What takes longer than it has to.
     Performance,
     /// What is hard to read and to change.
     Quality,
-    /// Everything.
+    /// All of these.
     #[default]
     All,
 }
 
-/// What `code.review` answers.
+/// The answer to `code.review`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Review {
     /// The worst need not come first.
@@ -73,12 +73,12 @@ pub struct Review {
 pub struct Issue {
     /// `error`, `warning`, `info`.
     pub severity: &'static str,
-    /// What it is.
+    /// The finding in a sentence.
     pub message: String,
     /// In which line of the code that was sent, from one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What to do about it.
+    /// A way to mend it, if the agent has named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }

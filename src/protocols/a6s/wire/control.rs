@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Commanded {
-    /// Always.
+    /// Always `true`: a command that fails is answered with an error.
     pub ok: bool,
     /// By what the log knows it, or the execution that has begun.
     pub execution_id: String,
@@ -19,7 +19,7 @@ pub struct Commanded {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandedAgent {
-    /// Which.
+    /// The agent's id.
     pub agent_id: String,
     /// `available`, `busy`, `offline`.
     pub status: &'static str,

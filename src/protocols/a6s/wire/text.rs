@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::base::limits::{
+use provost_base::limits::{
     A6S_CODE_BYTES_MAX, A6S_CONTEXT_BYTES_MAX, A6S_TEXT_CHARS_MAX, ID_LEN_MAX, PATH_LEN_MAX,
 };
 
@@ -18,7 +18,7 @@ macro_rules! bounded {
         pub struct $Name(Box<str>);
 
         impl $Name {
-            /// As it came.
+            /// The text exactly as the client sent it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -91,7 +91,7 @@ fn at_most(text: &str, bytes: usize) -> Result<(), String> {
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// The text.
+    /// The JSON text exactly as the client sent it.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }

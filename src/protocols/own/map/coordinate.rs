@@ -6,15 +6,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{Fault, agent, text};
-use crate::api::wire;
-use crate::base::limits::STAGED_FILES_MAX;
-use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
-use crate::domain::command::{Conflict, Declared, Rival, Warning};
-use crate::domain::view::{Named, SomeContracts, SomeIntents};
-use crate::domain::{
+use provost_api::wire;
+use provost_base::limits::STAGED_FILES_MAX;
+use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
+use provost_domain::command::{Conflict, Declared, Rival, Warning};
+use provost_domain::view::{Named, SomeContracts, SomeIntents};
+use provost_domain::{
     Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
 };
-use crate::service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
+use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
 pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
@@ -249,7 +249,7 @@ fn had(stake: &Stake) -> String {
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-/// What somebody has through another door.
+/// A warning about what another agent has through another door.
 fn of_stake(stake: &Stake, message: String) -> wire::Told {
     let kind = match stake.kind {
         StakeKind::Claim => "file_claimed",
@@ -360,7 +360,7 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
 }
 
 pub(in super::super) fn intent(it: &Intent, name: Option<&str>) -> wire::Intent {
-    let file = |file: &crate::domain::IntentFile| wire::IntentFile {
+    let file = |file: &provost_domain::IntentFile| wire::IntentFile {
         path: file.path.to_string(),
         spans: file.spans.iter().map(|span| (span.start, span.end)).collect(),
     };
@@ -394,7 +394,7 @@ pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
 }
 
 pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
-    use crate::service::Fault::{Changed, Deleted, Missing, Untold};
+    use provost_service::Fault::{Changed, Deleted, Missing, Untold};
     let (fault, actual) = match &it.fault {
         Changed(signature) => ("changed", signature.to_string()),
         Missing => ("missing", "(the symbol is gone)".into()),

@@ -1,15 +1,15 @@
 //! The crew: the own API's words and ours.
 
 use super::{Fault, agent};
-use crate::api::wire;
-use crate::base::{AgentId, TransferId};
-use crate::domain::command::{FileClaimed, JoinCrew, OfferTransfer};
-use crate::domain::view::{AtWorkOut, FirstOf};
-use crate::domain::{
+use axum::http::StatusCode;
+use provost_api::wire;
+use provost_base::{AgentId, TransferId};
+use provost_domain::command::{FileClaimed, JoinCrew, OfferTransfer};
+use provost_domain::view::{AtWorkOut, FirstOf};
+use provost_domain::{
     Assignment, AssignmentState, Claim, Hold, Member, Role, Stake, StakeKind, Standing, Transfer,
     TransferState,
 };
-use axum::http::StatusCode;
 
 pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, Fault> {
     let role = match it.role.as_deref() {
@@ -184,7 +184,7 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, F
     })
 }
 
-/// A hand-off is answered by whom it is for, and by nobody who has made it.
+/// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
 pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), Fault> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {

@@ -1,14 +1,14 @@
 //! What is in an inbox: the own API's words and ours.
 
 use super::{Fault, agent};
-use crate::api::wire;
+use provost_api::wire;
 use std::path::Path;
 
-use crate::base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
-use crate::base::{AgentId, Json};
-use crate::domain::post::Post;
-use crate::domain::{Mail, MailKind, Stake, Task};
-use crate::service::{Letter, News};
+use provost_base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
+use provost_base::{AgentId, Json};
+use provost_domain::post::Post;
+use provost_domain::{Mail, MailKind, Stake, Task};
+use provost_service::{Letter, News};
 
 /// A message of the caller's, in our words.
 pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, Fault> {
@@ -45,7 +45,7 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
     })
 }
 
-/// Whom such a message reaches.
+/// The agent that gets such a message.
 pub(in super::super) fn recipient(post: &Post) -> String {
     match post {
         Post::Feedback { agent, .. } | Post::Answer { agent, .. } => agent.to_string(),

@@ -22,7 +22,7 @@ use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ACTIVE_PROCESS_LIMIT, JOB_OBJECT_MSG_END_OF_PROCESS_TIME, JOB_OBJECT_MSG_JOB_MEMORY_LIMIT,
 };
 
-use crate::jail::JobLimits;
+use crate::JobLimits;
 
 /// Messages that are looked at in one go: more tell nothing new.
 const MESSAGES_MAX: usize = 100_000;
@@ -51,7 +51,7 @@ pub(in super::super) enum Limit {
 /// How many processes a job has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Seen {
-    /// Those that run.
+    /// Processes that run in it at the moment.
     pub(in super::super) active: u32,
 }
 
@@ -189,7 +189,8 @@ impl Job {
 #[expect(unsafe_code, reason = "no safe words for jobs")]
 fn create() -> io::Result<OwnedHandle> {
     let null = std::ptr::null();
-    // SAFETY: without a name, and without attributes, so that nobody inherits it; gives a new handle or null.
+    // SAFETY: the job has no name and no attributes, so no process can open or inherit it; the call gives
+    // a new handle or null.
     owned(unsafe { CreateJobObjectW(null, null.cast()) })
 }
 
@@ -204,6 +205,6 @@ fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both callers pass what the system has just made and nobody else owns.
+    // SAFETY: both callers pass a handle that the system has just made, and that no object owns yet.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }

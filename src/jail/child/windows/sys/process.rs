@@ -21,15 +21,15 @@ use super::token::WriteRestricted;
 
 /// The program, as it is to be started.
 pub(in super::super) struct Started {
-    /// The process.
+    /// The handle of the process, which has not run a step.
     pub(in super::super) process: OwnedHandle,
-    /// Its number.
+    /// The id of the process.
     pub(in super::super) pid: u32,
     thread: OwnedHandle,
 }
 
 impl Started {
-    /// Lets it begin.
+    /// Lets the process take its first step.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub(in super::super) fn begin(self) -> io::Result<(Process, u32)> {
         // SAFETY: the handle is open for as long as `self`.
@@ -71,7 +71,7 @@ pub(in super::super) fn inheritable(handle: OwnedHandle) -> io::Result<OwnedHand
 }
 
 /// Starts a program with a token, and stops it before its first step. It has the three handles (which are
-/// inheritable, and three different ones), a console that nobody sees, and nothing else of us.
+/// inheritable, and three different ones), a console without a window, and nothing else of us.
 #[expect(unsafe_code, reason = "the standard library starts processes with our own token alone")]
 pub(in super::super) fn spawn(
     token: &WriteRestricted,
@@ -120,7 +120,7 @@ pub(in super::super) fn spawn(
     if started == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new handle that no object owns yet.
     let process = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
     // SAFETY: the same.
     let thread = unsafe { OwnedHandle::from_raw_handle(made.hThread) };
@@ -141,7 +141,7 @@ impl Started {
     }
 }
 
-/// What a process is told at its start besides the usual: the handles that it inherits, and no others.
+/// What a process gets at its start besides the usual: the handles that it inherits, and no others.
 struct Attributes(Vec<u64>);
 
 impl Attributes {

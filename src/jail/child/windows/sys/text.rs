@@ -23,7 +23,7 @@ pub(super) fn wide_path(path: &Path) -> io::Result<U16CString> {
     U16CString::from_os_str(path).map_err(io::Error::other)
 }
 
-/// An identity.
+/// An identity (SID) that the system has made from its text, and takes back when this is dropped.
 pub(super) struct Sid(PSID);
 
 impl Sid {
@@ -60,7 +60,7 @@ impl Drop for Sid {
     }
 }
 
-/// A descriptor.
+/// A security descriptor that the system has made from its text, and takes back when this is dropped.
 pub(super) struct Descriptor(PSECURITY_DESCRIPTOR);
 
 impl Descriptor {

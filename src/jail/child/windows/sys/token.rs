@@ -1,4 +1,4 @@
-//! A token with which its process writes where it is let write, and nowhere else.
+//! A token with which its process can write only where it is permitted to.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -17,16 +17,16 @@ use windows_sys::Win32::System::SystemServices::{SE_GROUP_INTEGRITY, SE_GROUP_LO
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
 use super::text::{Descriptor, Sid};
-use crate::jail::job::object_descriptor;
+use crate::job::object_descriptor;
 
-/// Everybody: what is theirs to write, such as the null device, no program can do without.
+/// The group of all users. No program can do without what this group may write, such as the null device.
 const EVERYBODY: &str = "S-1-1-0";
-/// Low integrity.
+/// The identity of the low integrity level.
 const LOW: &str = "S-1-16-4096";
 /// The last part of the same.
 const LOW_LEVEL: u32 = 0x1000;
 
-/// The token.
+/// A token that is restricted for writing and of low integrity.
 pub(in super::super) struct WriteRestricted {
     token: OwnedHandle,
     restrictions: u32,
@@ -126,7 +126,7 @@ fn open(process: HANDLE, rights: u32) -> io::Result<OwnedHandle> {
     if unsafe { OpenProcessToken(process, rights, &raw mut token) } == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new handle that no object owns yet.
     Ok(unsafe { OwnedHandle::from_raw_handle(token) })
 }
 
@@ -152,7 +152,7 @@ fn restricted(own: &OwnedHandle, to: &[SID_AND_ATTRIBUTES]) -> io::Result<OwnedH
     if made == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new handle that no object owns yet.
     Ok(unsafe { OwnedHandle::from_raw_handle(token) })
 }
 
@@ -205,8 +205,8 @@ impl Answer {
     fn about(token: &OwnedHandle, class: TOKEN_INFORMATION_CLASS) -> io::Result<Self> {
         let mut answer = vec![0_u64; ANSWER_BYTES_MAX as usize / 8];
         let mut length = 0;
-        // SAFETY: the handle is open; the kernel writes at most as many bytes as it is told that there are, and both
-        // outlive the call.
+        // SAFETY: the handle is open; the kernel writes at most as many bytes as it is told that there are,
+        // and both live longer than the call.
         let asked = unsafe {
             GetTokenInformation(
                 token.as_raw_handle(),

@@ -1,0 +1,44 @@
+//! The parts of a workspace that a scan covers, besides the whole.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::integrity_scan::Ground;
+use provost_jail::Place;
+
+impl Ground {
+    /// A whole workspace, of which nothing in particular matters.
+    pub fn of_nothing(root: &Place) -> Self {
+        Self {
+            root: root.clone(),
+            directory: root.clone(),
+            protected: BTreeSet::new(),
+            whole_repositories: false,
+            ends: BTreeSet::new(),
+            beside: BTreeSet::new(),
+        }
+    }
+
+    /// Adds files, absolute, of which a change is reported although no mount holds them.
+    pub fn report_files<'a>(&mut self, files: impl IntoIterator<Item = &'a PathBuf>) {
+        let below = files.into_iter().filter_map(|it| from_root(&self.root, it));
+        self.protected.extend(below);
+    }
+
+    /// Adds folders, absolute, in which a new module of an interpreter is reported.
+    pub fn report_modules_in<'a>(&mut self, folders: impl IntoIterator<Item = &'a PathBuf>) {
+        let below = folders.into_iter().filter_map(|it| from_root(&self.root, it));
+        self.beside.extend(below);
+    }
+
+    /// Adds ends of paths, whole names long, of files whose change is reported wherever they lie.
+    pub fn report_ends<'a>(&mut self, ends: impl IntoIterator<Item = &'a String>) {
+        self.ends.extend(ends.into_iter().map(|it| format!("/{it}").into_bytes()));
+    }
+}
+
+/// The path from the workspace's root, as bytes; nothing for a path outside of the workspace.
+fn from_root(root: &Place, path: &Path) -> Option<Vec<u8>> {
+    Some(path.strip_prefix(root.path()).ok()?.as_os_str().as_encoded_bytes().to_vec())
+}

@@ -1,0 +1,501 @@
+//! A store for tests: it keeps nothing on disk, and a test can make every call fail.
+//!
+//! Not part of the product's promises.
+
+mod crew;
+mod posts;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use provost_base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
+use provost_base::{
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, Json, MailSeq, RuleId,
+    Secret, SymbolPath, TaskId, Timestamp,
+};
+use provost_domain::post::Received;
+use provost_domain::{
+    Agent, Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
+    Outbox, Owed, Parked, Settings, Share, State, Switched, Task, Token, Uses,
+};
+use provost_store::journal::{Checkpoint, Key, Walk};
+use provost_store::{
+    Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
+    StoreError, StoredEvent, TimelineQuery, Verdict, codec,
+};
+
+use crew::CrewRows;
+use posts::PostRows;
+
+/// The sizes of one commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// The durability that it had.
+    pub durability: Durability,
+    /// How many rows it wrote.
+    pub changes: usize,
+    /// How many events it appended.
+    pub events: usize,
+    /// How many effects it left owed.
+    pub effects: usize,
+}
+
+/// A store in memory. Its [`MemoryControl`] reaches it while an engine owns it.
+pub struct MemoryStore {
+    disk: Arc<Mutex<Disk>>,
+    running: bool,
+    clean: bool,
+    head: JournalHead,
+}
+
+/// The hand that breaks a [`MemoryStore`], and looks at it from outside.
+#[derive(Clone)]
+pub struct MemoryControl(Arc<Mutex<Disk>>);
+
+#[derive(Default)]
+struct Disk {
+    rows: Rows,
+    used: bool,
+    clean: bool,
+    writes: u64,
+    fail_at: Option<u64>,
+    fail_after: Option<u64>,
+    fail_writes: bool,
+    fail_reads: bool,
+    fail_receiving: bool,
+    kept: Vec<Kept>,
+    received: Vec<Received>,
+}
+
+#[derive(Clone, Default)]
+struct Rows {
+    agents: BTreeMap<AgentId, Arc<Agent>>,
+    tasks: BTreeMap<TaskId, Arc<Task>>,
+    finished: Vec<Arc<Task>>,
+    mail: BTreeMap<MailSeq, Arc<Mail>>,
+    approvals: BTreeMap<ApprovalId, Arc<Parked>>,
+    uses: BTreeMap<(RuleId, Share), Uses>,
+    locks: BTreeMap<SymbolPath, Arc<Lock>>,
+    intents: BTreeMap<IntentId, Arc<Intent>>,
+    contracts: BTreeMap<ContractId, Arc<Contract>>,
+    posts: PostRows,
+    crew: CrewRows,
+    tokens: BTreeMap<Digest, Arc<Token>>,
+    switched: BTreeMap<AgentId, Switched>,
+    jobs: BTreeMap<JobId, Arc<Job>>,
+    job_orders: BTreeMap<JobId, Json>,
+    job_results: BTreeMap<JobId, Arc<JobResult>>,
+    effects: BTreeMap<EffectId, (Effect, bool)>,
+    events: Vec<StoredEvent>,
+    checkpoints: Vec<Checkpoint>,
+    pruned_to: EventSeq,
+    counters: Counters,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store that is not loaded yet.
+    pub fn new() -> Self {
+        Self { disk: Arc::default(), running: false, clean: false, head: JournalHead::default() }
+    }
+
+    /// The handle by which a test reaches the store.
+    pub fn control(&self) -> MemoryControl {
+        MemoryControl(self.disk.clone())
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        lock(&self.disk)
+    }
+}
+
+impl MemoryControl {
+    /// The store as the next daemon finds it.
+    pub fn reopen(&self) -> MemoryStore {
+        MemoryStore { disk: self.0.clone(), running: false, clean: false, head: JournalHead::default() }
+    }
+
+    /// Fails one write: the `nth` from now on, the next one being the first.
+    pub fn fail_commit(&self, nth: u64) {
+        let mut disk = lock(&self.0);
+        disk.fail_at = Some(disk.writes + nth);
+    }
+
+    /// The same, but what is written is there.
+    pub fn fail_after_commit(&self, nth: u64) {
+        let mut disk = lock(&self.0);
+        disk.fail_after = Some(disk.writes + nth);
+    }
+
+    /// Fails all writes, until told otherwise. Probes are writes.
+    pub fn fail_commits(&self, fail: bool) {
+        lock(&self.0).fail_writes = fail;
+    }
+
+    /// Fails all reads, loading among them, until told otherwise.
+    pub fn fail_reads(&self, fail: bool) {
+        lock(&self.0).fail_reads = fail;
+    }
+
+    /// Has nothing kept before its commit, until told otherwise.
+    pub fn fail_receiving(&self, fail: bool) {
+        lock(&self.0).fail_receiving = fail;
+    }
+
+    /// The commits that were carried out, oldest first.
+    pub fn commits(&self) -> Vec<Kept> {
+        lock(&self.0).kept.clone()
+    }
+
+    /// The whole journal, to look at.
+    pub fn events(&self) -> Vec<StoredEvent> {
+        lock(&self.0).rows.events.clone()
+    }
+}
+
+fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+    disk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key() -> Key {
+    Key::new(&Secret::new(b"a key for tests".to_vec()))
+}
+
+impl Disk {
+    fn write(&mut self) -> Result<&mut Rows, StoreError> {
+        self.writes += 1;
+        if self.fail_writes || self.fail_at == Some(self.writes) {
+            return Err(StoreError::Injected);
+        }
+        Ok(&mut self.rows)
+    }
+
+    fn read(&self) -> Result<&Rows, StoreError> {
+        if self.fail_reads { Err(StoreError::Injected) } else { Ok(&self.rows) }
+    }
+}
+
+impl Rows {
+    fn head(&self) -> JournalHead {
+        self.events.last().map_or_else(JournalHead::default, |it| Anchor { seq: it.seq, mac: it.mac })
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::PutTask(it) => drop(self.tasks.insert(it.id().clone(), it.clone())),
+            Change::FinishTask(it) => {
+                self.tasks.remove(it.id());
+                self.finished.retain(|old| old.id() != it.id());
+                self.finished.push(it.clone());
+            }
+            Change::AmendTask(it) => {
+                if let Some(old) = self.finished.iter_mut().find(|old| old.id() == it.id()) {
+                    *old = it.clone();
+                }
+            }
+            Change::PutAgent(it) => drop(self.agents.insert(it.id.clone(), it.clone())),
+            Change::DropAgent(id) => drop(self.agents.remove(id)),
+            Change::PutMail(it) => drop(self.mail.insert(it.seq, it.clone())),
+            Change::DropMail(_, seq) => drop(self.mail.remove(seq)),
+            Change::PutApproval(it) => drop(self.approvals.insert(it.id, it.clone())),
+            Change::DropApproval(id) => drop(self.approvals.remove(id)),
+            Change::PutUses(it) if it.at.is_empty() => {
+                self.uses.remove(&(it.rule.clone(), it.who.clone()));
+            }
+            Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.who.clone()), it.clone())),
+            Change::PutLock(it) => drop(self.locks.insert(it.at.clone(), it.clone())),
+            Change::DropLock(at) => drop(self.locks.remove(at)),
+            Change::PutIntent(it) => drop(self.intents.insert(it.id.clone(), it.clone())),
+            Change::DropIntent(id) => drop(self.intents.remove(id)),
+            Change::PutContract(it) => drop(self.contracts.insert(it.id.clone(), it.clone())),
+            Change::DropContract(id) => drop(self.contracts.remove(id)),
+            Change::Post(change) => self.posts.apply(change),
+            Change::Crew(change) => self.crew.apply(change),
+            Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
+            Change::DropToken(digest) => drop(self.tokens.remove(digest)),
+            Change::Job(change) => self.apply_to_jobs(change),
+            Change::Switch(worker, to) => match to.as_ref().filter(|it| it.is_lasting()) {
+                Some(to) => drop(self.switched.insert(worker.clone(), to.clone())),
+                None => drop(self.switched.remove(worker)),
+            },
+            Change::StartEffect(id) => {
+                if let Some((_, started)) = self.effects.get_mut(id) {
+                    *started = true;
+                }
+            }
+            Change::DropEffect(id) => drop(self.effects.remove(id)),
+            Change::Count(counters) => self.counters = *counters,
+            Change::Beat(..)
+            | Change::CameBy(..)
+            | Change::CarryMail(..)
+            | Change::Grant(..)
+            | Change::Apply(..)
+            | Change::OweHook(..)
+            | Change::PutWaiter(..)
+            | Change::DropWaiter(..) => {}
+        }
+    }
+
+    fn apply_to_jobs(&mut self, change: &JobChange) {
+        match change {
+            JobChange::Put(it) => drop(self.jobs.insert(it.id.clone(), it.clone())),
+            JobChange::PutOrder(id, it) => drop(self.job_orders.insert(id.clone(), it.clone())),
+            JobChange::DropOrder(id) => drop(self.job_orders.remove(id)),
+            JobChange::PutResult(id, it) => drop(self.job_results.insert(id.clone(), it.clone())),
+            JobChange::Drop(id) => {
+                self.jobs.remove(id);
+                self.job_orders.remove(id);
+                self.job_results.remove(id);
+            }
+        }
+    }
+
+    fn seal(&mut self) -> Result<(), StoreError> {
+        let checkpoint = key().checkpoint(self.head(), self.pruned_to, &self.counters)?;
+        self.checkpoints.retain(|it| it.head.seq != checkpoint.head.seq);
+        self.checkpoints.push(checkpoint);
+        Ok(())
+    }
+
+    fn state(&self, settings: Settings) -> (State, Vec<Owed>) {
+        let mut state = State::new(settings);
+        let agents = self.agents.values().cloned().map(Change::PutAgent);
+        let tasks = self.tasks.values().cloned().map(Change::PutTask);
+        let mail = self.mail.values().cloned().map(Change::PutMail);
+        let approvals = self.approvals.values().cloned().map(Change::PutApproval);
+        let uses = self.uses.values().cloned().map(Change::PutUses);
+        let locks = self.locks.values().cloned().map(Change::PutLock);
+        let intents = self.intents.values().cloned().map(Change::PutIntent);
+        let contracts = self.contracts.values().cloned().map(Change::PutContract);
+        let tokens = self.tokens.values().cloned().map(Change::PutToken);
+        let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
+        let rows = rows.chain(locks).chain(intents).chain(contracts).chain(self.crew.changes());
+        let rows = rows.chain(self.posts.changes());
+        let switched =
+            self.switched.iter().map(|(worker, to)| Change::Switch(worker.clone(), Some(to.clone())));
+        let rows = rows.chain(tokens).chain(switched);
+        let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
+        rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
+        let owed = self.effects.iter();
+        let owed =
+            owed.map(|(id, (effect, started))| Owed { id: *id, effect: effect.clone(), started: *started });
+        let owed: Vec<Owed> = owed.collect();
+        owed.iter().filter_map(Owed::in_memory).for_each(|change| state.apply(&change));
+        (state, owed)
+    }
+}
+
+impl Store for MemoryStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        let mut disk = lock(&self.disk);
+        disk.read()?;
+        let mut received = Vec::new();
+        if !self.running {
+            self.clean = disk.clean || !disk.used;
+            let counters = &mut disk.write()?.counters;
+            if !self.clean {
+                counters.effect.0 += NUMBERS_SKIPPED;
+                counters.approval.0 += NUMBERS_SKIPPED;
+                counters.mail.0 += NUMBERS_SKIPPED;
+                counters.fence.0 += NUMBERS_SKIPPED;
+                counters.post.0 += NUMBERS_SKIPPED;
+            }
+            (disk.used, disk.clean, self.running) = (true, false, true);
+            received = disk.received.clone();
+        }
+        self.head = disk.rows.head();
+        let (state, owed) = disk.rows.state(settings);
+        let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
+        Ok(Loaded { state, owed, clean: self.clean, until, received })
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+        if !self.running {
+            return Err(StoreError::NotRunning);
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let events = key().extend(&self.head, &batch.events)?;
+        let mut disk = lock(&self.disk);
+        let rows = disk.write()?;
+        let effects = batch.effects.iter().map(|(id, effect)| (*id, (effect.clone(), false)));
+        rows.effects.extend(effects);
+        batch.changes.iter().for_each(|change| rows.apply(change));
+        rows.events.extend(events);
+        rows.counters.event = rows.head().seq;
+        let sealed = rows.checkpoints.last().map_or(0, |it| it.head.seq.0);
+        if rows.head().seq.0 - sealed >= CHECKPOINT_EVERY {
+            rows.seal()?;
+        }
+        let head = rows.head();
+        if disk.fail_after == Some(disk.writes) {
+            disk.received.clear();
+            return Err(StoreError::Injected);
+        }
+        if head != self.head {
+            self.head = head;
+            disk.received.clear();
+        }
+        disk.kept.push(Kept {
+            durability: batch.durability,
+            changes: batch.changes.len(),
+            events: batch.events.len(),
+            effects: batch.effects.len(),
+        });
+        Ok(())
+    }
+
+    fn receive(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
+        let mut disk = self.disk();
+        if disk.fail_receiving {
+            return Err(StoreError::Injected);
+        }
+        disk.received.extend_from_slice(messages);
+        Ok(true)
+    }
+
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(self.disk().read()?.finished.iter().find(|task| task.id() == id).cloned())
+    }
+
+    fn journal_head(&self) -> JournalHead {
+        self.head
+    }
+
+    fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        let most = most.max(1);
+        let mut disk = lock(&self.disk);
+        let rows = disk.write()?;
+        let (mut tasks, mut events) = (0, 0);
+        let cutoff = codec::before(now, keep.tasks);
+        let mut too_many = rows.finished.len().saturating_sub(keep.tasks_most as usize);
+        rows.finished.retain(|task| {
+            let gone = tasks < most && (too_many > 0 || codec::ended_at(task) < cutoff);
+            too_many -= usize::from(gone && too_many > 0);
+            tasks += u32::from(gone);
+            !gone
+        });
+        let cutoff = codec::before(now, keep.events);
+        for event in rows.events.iter_mut().filter(|it| it.body.is_some()) {
+            if events == most || event.at >= cutoff {
+                break;
+            }
+            (event.body, rows.pruned_to) = (None, event.seq);
+            events += 1;
+        }
+        rows.posts.prune(rows.pruned_to);
+        if events > 0 {
+            rows.seal()?;
+        }
+        Ok(Pruned { tasks, events, more: tasks == most || events == most })
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(MemoryReader(self.disk.clone())))
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.disk().write().map(drop)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        let mut disk = lock(&self.disk);
+        disk.write()?;
+        (disk.clean, self.running) = (true, false);
+        Ok(())
+    }
+}
+
+struct MemoryReader(Arc<Mutex<Disk>>);
+
+impl Reader for MemoryReader {
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError> {
+        let disk = lock(&self.0);
+        let all = &disk.read()?.finished;
+        let end = match &filter.before {
+            None => all.len(),
+            Some(id) => all.iter().position(|task| task.id() == id).unwrap_or(0),
+        };
+        let wanted = |task: &&Arc<Task>| filter.status.is_none_or(|it| it == task.state.status());
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
+        for task in all[..end].iter().rev().filter(wanted) {
+            bytes += codec::text(task)?.len();
+            if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
+                return Ok((tasks, true));
+            }
+            tasks.push(Task::clone(task));
+        }
+        Ok((tasks, false))
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        let disk = lock(&self.0);
+        Ok(disk.read()?.finished.iter().find(|task| task.id() == id).map(|task| Task::clone(task)))
+    }
+
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
+        // The journal is dense, so an event's number says where it lies.
+        let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
+        let disk = lock(&self.0);
+        let mut bytes = 0_usize;
+        let page = disk.read()?.events.iter().skip(known).take(limit.into()).take_while(|it| {
+            let room = bytes < EVENT_PAGE_BYTES_MAX;
+            bytes = bytes.saturating_add(it.body.as_ref().map_or(0, |body| body.len()));
+            room
+        });
+        Ok(page.cloned().collect())
+    }
+
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let disk = lock(&self.0);
+        let rows = disk.read()?;
+        let found = rows.posts.letters(&rows.events, which, bytes_max)?;
+        let _ = found.into_iter().try_for_each(each);
+        Ok(())
+    }
+
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        crew::imported(&lock(&self.0).read()?.events, ids)
+    }
+
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
+        Ok(lock(&self.0).read()?.job_orders.get(id).cloned())
+    }
+
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
+        Ok(lock(&self.0).read()?.job_results.get(id).map(|it| JobResult::clone(it)))
+    }
+
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        crew::timeline(&lock(&self.0).read()?.events, query)
+    }
+
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        let disk = lock(&self.0);
+        let (rows, key) = (disk.read()?, key());
+        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), Vec::new(), anchor);
+        for event in &rows.events {
+            if let Err(fault) = walk.step(event) {
+                return Ok(fault.into());
+            }
+        }
+        Ok(walk.finish(rows.counters.event))
+    }
+}

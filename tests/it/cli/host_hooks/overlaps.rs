@@ -1,0 +1,82 @@
+//! Two agents whose locks or claims overlap: the earlier grant counts, and advice never becomes a wall for who was first.
+
+use serde_json::{Value, json};
+
+use super::{recorded, world};
+use crate::support::World;
+use crate::support::loopback_client::Http;
+
+const CLAUDE: &str = "claude-2b64a1f3c001";
+
+fn told(world: &World, name: &str) -> Value {
+    recorded(world, &format!("claude/{name}"))
+}
+
+/// The same call, of another session.
+fn others(mut told: Value) -> Value {
+    told["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    told
+}
+
+const OTHER: &str = "claude-2b64a1f3c002";
+
+#[test]
+fn who_locks_a_file_in_which_somebody_has_a_symbol_has_the_rest_of_it() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done(CLAUDE, &["lock", "src/auth.ts:login"]);
+    let granted = world.done(OTHER, &["lock", "src/auth.ts"]);
+    assert!(granted.to_string().contains("member_locked"), "{granted}");
+    // Each writes its own, and nobody the other's.
+    world.goes_on("claude", &told(&world, "edit"));
+    world.is_refused("claude", &told(&world, "edit_beside"));
+    world.goes_on("claude", &others(told(&world, "edit_beside")));
+    world.is_refused("claude", &others(told(&world, "edit")));
+    // Where it cannot be told what changes, who was first goes on.
+    let mut half = told(&world, "edit");
+    half["tool_input"]["new_string"] = json!("export function login(a: string): string { return a + ");
+    world.goes_on("claude", &half);
+    world.is_refused("claude", &others(half));
+    let mut shell = told(&world, "bash");
+    shell["tool_input"]["command"] = json!("sed -i s/a/b/ auth.ts");
+    world.goes_on("claude", &shell);
+    world.is_refused("claude", &others(shell));
+}
+
+#[test]
+fn of_a_file_that_somebody_has_nobody_else_locks_a_symbol_and_who_waits_gets_it() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done(CLAUDE, &["lock", "src/auth.ts"]);
+    let refused = world.command(&["lock", "src/auth.ts:login", "--as", OTHER]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains(CLAUDE), "{refused:?}");
+    world.goes_on("claude", &told(&world, "edit"));
+    let mut waiting = world.command(&["lock", "src/auth.ts:login", "--wait", "5m", "--as", OTHER]);
+    let mut waiting = waiting.stdout(std::process::Stdio::null()).spawn().unwrap();
+    crate::support::eventually("its place in the queue", || {
+        world.done("x", &["lock", "list"])["waiting"].as_array().is_some_and(|it| it.len() == 1)
+    });
+    world.done(CLAUDE, &["unlock", "src/auth.ts"]);
+    assert!(waiting.wait().unwrap().success());
+    world.is_refused("claude", &told(&world, "edit"));
+}
+
+#[test]
+fn a_claim_and_a_lock_of_two_agents_keep_only_the_later_one_out() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let announced = json!({ "id": OTHER, "tool": "other" });
+    assert_eq!(Http::agent_protocol(&world).post("/agents/announce", &announced).status, 201);
+    world.done(CLAUDE, &["lock", "src/auth.ts:login"]);
+    world.done(OTHER, &["claim", "acquire", "src/auth.ts"]);
+    world.goes_on("claude", &told(&world, "edit"));
+    world.is_refused("claude", &told(&world, "edit_beside"));
+    world.goes_on("claude", &others(told(&world, "edit_beside")));
+    world.is_refused("claude", &others(told(&world, "edit")));
+    world.done(CLAUDE, &["unlock", "src/auth.ts:login"]);
+    world.done(CLAUDE, &["lock", "src/auth.ts:login"]);
+    // Later now, and the file was claimed as a whole.
+    world.is_refused("claude", &told(&world, "edit"));
+    world.goes_on("claude", &others(told(&world, "edit")));
+}

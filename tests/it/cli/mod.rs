@@ -1,0 +1,12 @@
+//! The command line, and the programs that call it: hooks of agents' hosts, adapters, notices.
+
+mod adapt;
+mod commands;
+mod desktop;
+mod forms;
+mod hooks;
+mod host_hooks;
+mod json;
+mod locking;
+mod permissions;
+mod screenshots;

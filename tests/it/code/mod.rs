@@ -1,0 +1,7 @@
+//! Code as it is read: symbols, calls, imports, and the index over a repository.
+
+mod graph;
+mod index;
+mod languages;
+mod questions;
+mod syntax;

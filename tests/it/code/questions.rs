@@ -1,0 +1,105 @@
+//! Questions about callees, with the answers that a person has read from the source. A line `//?` or `#?` above a
+//! function names all that it calls within the repository: direct, aliased, passed on, through instances, namespaces,
+//! relative imports, in circles and dynamically, among names that several classes and the language itself have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use provost::base::RepoPath;
+use provost::graph::{Graph, Outline};
+use provost::syntax::{Kind, Patience, language_of, read};
+
+/// What was answered to all questions of one folder.
+#[derive(Default, Debug)]
+struct Score {
+    questions: usize,
+    right: usize,
+    /// Edges that are answered and are none.
+    wrong: Vec<String>,
+    /// Edges that are missing from the answers.
+    missing: Vec<String>,
+}
+
+fn files_below(folder: &Path, top: &Path, found: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_below(&path, top, found);
+        } else {
+            let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
+            found.insert(name, std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+fn ask(folder: &str) -> Score {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/code/questions").join(folder);
+    let mut files = BTreeMap::new();
+    files_below(&top, &top, &mut files);
+    let mut graph = Graph::default();
+    let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, text) in &files {
+        let reading = read(language_of(name).unwrap(), text.as_bytes(), &Patience::endless());
+        assert!(reading.is_whole(), "{name}: {:?}", reading.trouble);
+        graph.put(&RepoPath::parse(name).unwrap(), Outline::of(&reading).into()).unwrap();
+        for (marker, at) in markers(text) {
+            let next = reading.symbols.iter().find(|it| it.range.start >= at && it.kind != Kind::Class);
+            let caller = format!("{name}:{}", next.unwrap().path);
+            expected.insert(caller, marker.split_whitespace().map(Into::into).collect());
+        }
+    }
+    while !graph.settle(8) {}
+    let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (caller, callee) in graph.edges().into_iter().filter(|(_, callee)| !callee.starts_with("?:")) {
+        answered.entry(caller).or_default().insert(callee);
+    }
+    let mut score = Score { questions: expected.len(), ..Score::default() };
+    for (caller, callees) in &expected {
+        let answer = answered.remove(caller).unwrap_or_default();
+        score.right += callees.intersection(&answer).count();
+        score.wrong.extend(answer.difference(callees).map(|it| format!("{caller} -> {it}")));
+        score.missing.extend(callees.difference(&answer).map(|it| format!("{caller} -> {it}")));
+    }
+    score
+}
+
+/// The text of each marker and the byte behind it.
+fn markers(text: &str) -> Vec<(&str, u32)> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for line in text.split_inclusive('\n') {
+        at += u32::try_from(line.len()).unwrap();
+        let bare = line.trim();
+        if let Some(marker) = bare.strip_prefix("//?").or_else(|| bare.strip_prefix("#?")) {
+            found.push((marker, at));
+        }
+    }
+    found
+}
+
+fn assert_precise(folder: &str) -> usize {
+    let score = ask(folder);
+    let (right, wrong, missing) = (score.right, score.wrong.len(), score.missing.len());
+    let of_100 = |all: usize| right * 100 / all.max(1);
+    assert!(of_100(right + wrong) >= 95 && of_100(right + missing) >= 80, "{score:#?}");
+    score.questions
+}
+
+#[test]
+fn eighty_questions_about_callees_are_answered_with_few_mistakes() {
+    let asked: usize = ["ts", "py", "shadows_ts", "shadows_py"].map(assert_precise).iter().sum();
+    assert!(asked >= 160, "{asked}");
+}
+
+/// Of names that mean something else where they are called than at the top of the file, no edge may be wrong: what is
+/// ambiguous is not answered.
+#[test]
+fn no_edge_is_drawn_by_a_name_that_means_something_else_where_it_is_called() {
+    let mut asked = 0;
+    for folder in ["shadows_ts", "shadows_py"] {
+        let score = ask(folder);
+        assert!(score.wrong.is_empty() && score.missing.is_empty(), "{folder}: {score:#?}");
+        asked += score.questions;
+    }
+    assert!(asked >= 80, "{asked}");
+}

@@ -1,0 +1,47 @@
+//! What stands behind every door: rules, judgement, the engine, the store, the names and keys of agents, settings, and a daemon's life.
+
+mod approvals;
+#[cfg(target_os = "linux")]
+mod clock;
+mod config;
+mod coordinating;
+mod coordinating_files;
+mod coordinating_storm;
+mod crash;
+mod crew;
+#[cfg(unix)]
+mod damage;
+mod engine;
+mod engine_live;
+#[cfg(target_os = "linux")]
+mod faults;
+mod frames;
+mod in_force;
+mod inside_words;
+mod jobs;
+mod journal;
+mod jsonc;
+mod keys;
+mod lifetime;
+mod mail;
+mod memory;
+mod one_truth;
+mod policy;
+mod policy_files;
+mod policy_random;
+mod posts;
+mod prompts;
+mod replay;
+mod replies;
+mod roles;
+mod scarce;
+mod selections;
+mod sessions;
+mod shares;
+mod sim;
+mod store;
+mod store_inboxes;
+mod store_sqlite;
+mod tasks;
+mod transcripts;
+mod waiters;

@@ -1,0 +1,18 @@
+//! The A6s door, as editors use it.
+
+mod applies;
+mod artifacts;
+mod code;
+mod crowd;
+mod door;
+mod events;
+mod fleet;
+mod habits;
+mod hostile;
+mod jobs;
+mod late;
+mod patterns;
+mod rounds;
+mod scans;
+mod shown;
+mod workflows;

@@ -1,0 +1,11 @@
+//! The broker door, the commands that use it, and what it sees of work trees.
+
+mod cli;
+mod door;
+mod git;
+mod intake;
+mod log;
+mod repeats;
+mod vectors;
+mod watching;
+mod weaknesses;

@@ -1,0 +1,25 @@
+//! MCP, for agents' hosts: over standard input and over loopback HTTP.
+
+mod changes;
+mod conformance;
+mod connection;
+mod crew;
+mod devit;
+mod elicitation;
+mod examined;
+mod hostile;
+mod hosts;
+#[cfg(unix)]
+mod http;
+mod older_tasks;
+mod own_word;
+mod pictures;
+#[cfg(unix)]
+mod proof;
+mod resources;
+mod shapes;
+mod strained;
+mod surface;
+mod tasks;
+mod texts;
+mod workers;

@@ -1,0 +1,3 @@
+//! The door of Provost's own API.
+
+mod event_stream;

@@ -1,0 +1,8 @@
+//! The wit door.
+
+mod coordination;
+mod door;
+mod input;
+mod neighbours;
+mod vectors;
+mod weaknesses;

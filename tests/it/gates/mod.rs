@@ -1,0 +1,7 @@
+//! What holds for the sources, the documents and the tables, whatever is tested elsewhere.
+
+mod docs;
+mod endpoints;
+mod layers;
+mod named_commands;
+mod tidy;

@@ -1,0 +1,36 @@
+//! Workers and their jails: what a jail promises, what a worker gets in it, what it does there and leaves behind.
+
+mod agents;
+mod descriptor;
+mod destinations;
+mod ends;
+mod errands;
+#[cfg(target_os = "linux")]
+mod escapes;
+mod greed;
+mod groups;
+mod guarded;
+mod handoff;
+mod hogs;
+mod job;
+mod kept_out;
+mod later;
+#[cfg(target_os = "linux")]
+mod left_behind;
+mod nested_repositories;
+mod network;
+mod output;
+mod pipes;
+mod plan;
+mod protected;
+mod refusals;
+mod repositories;
+mod root;
+mod run_outside;
+mod runs;
+mod seatbelt;
+mod secrets;
+mod shared_files;
+mod trial;
+mod walls;
+mod worker_door;

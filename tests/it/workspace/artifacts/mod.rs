@@ -1,0 +1,10 @@
+//! Artifacts: kept, compared, written into the workspace and taken back.
+
+mod apply;
+mod at_rest;
+mod crash;
+mod merge;
+mod policy;
+mod preview;
+mod together;
+mod undo;

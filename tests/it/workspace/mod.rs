@@ -1,0 +1,10 @@
+//! The user's work trees: what is written into them, what is kept of them, and what git does there.
+
+mod applies_outside;
+mod artifacts;
+mod git_hooks;
+mod git_merges;
+mod kept_copies;
+mod renamed_files;
+mod shared_copies;
+mod watching;
