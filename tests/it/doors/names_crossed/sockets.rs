@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::a6s_client::{KEY, Socket};
 use crate::support::loopback_client::Http;
 use crate::support::wit_client::Wit;
-use crate::support::{Client, Reply};
+use crate::support::{Client, Reply, eventually};
 
 #[test]
 fn a_token_of_ones_own_opens_nothing_of_anothers_at_the_wit_door() {
@@ -127,6 +127,9 @@ fn a_token_of_ones_own_opens_nothing_of_anothers_to_editors() {
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     let job = theirs.result("background.launch", &json!({ "agentType": "shell", "task": "true" }));
     let id = job["taskId"].as_str().unwrap().to_owned();
+    // What the job does by itself is on record before the other agent begins.
+    let waits = |events: &[String]| events.iter().any(|it| it.contains("\"kind\":\"approval_asked\""));
+    eventually("the job waits for an approval", || waits(&stage.events_by_victim()));
     let before = stage.events_by_victim().len();
     let stage = Stage { by_victim: before, ..stage };
     let mut answers = Vec::new();
