@@ -10,13 +10,13 @@ use super::*;
 use crate::judged::{HasTurn, Judged, Turn};
 use crate::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
 
-/// A typed request that policy has no say over. [`provost_engine::Engine::submit`] takes any and answers with its reply.
+/// A typed request that policy has no say over. `Engine::submit` takes any and answers with its reply.
 pub trait Verb: Into<Command> {
     /// What a caller gets when the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
-/// A typed request that policy has a say over. [`provost_engine::Engine::submit_judged`] takes any and answers with an
+/// A typed request that policy has a say over. `Engine::submit_judged` takes any and answers with an
 /// [`Answer`], since it may be denied, or wait for approval.
 pub trait JudgedVerb: Into<Command> {
     /// What a caller gets when the verb was carried out.
