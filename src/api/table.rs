@@ -16,92 +16,92 @@ macro_rules! for_each_endpoint {
         $with! {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
-                tools ["workers_list"], commands ["status", "up", "doctor"];
+                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor"];
             /// Names the agent as which the caller speaks.
             GET "/who-am-i" who_am_i WhoAmI() -> Me,
-                tools ["delegate"], commands ["hooks run"];
+                tools ["delegate"], commands ["hook run"];
 
             /// Has work done by a worker, as far as the rules allow it.
             POST "/delegate" delegate Delegate(Delegate) -> Delegated,
-                tools ["delegate", "devit_delegate"], commands ["delegate"];
+                tools ["delegate", "devit_delegate"], commands ["task delegate"];
             /// Takes a picture of the screen, as far as the rules allow it.
             POST "/screenshot" screenshot Screenshot(Screenshot) -> Delegated,
-                tools ["screenshot", "devit_screenshot"], commands ["screenshot"];
+                tools ["screenshot", "devit_screenshot"], commands ["screenshot take"];
             /// Reads a picture that the caller has had taken.
             GET "/picture" picture Picture(PictureQuery) -> Picture,
-                tools ["screenshot"], commands ("`provost screenshot` prints where the picture lies");
+                tools ["screenshot"], commands ("`provost screenshot take` prints where the picture lies");
             /// Lists tasks.
             GET "/tasks" tasks Tasks(TasksQuery) -> Tasks,
-                tools ["task_status", "devit_orchestration_status"], commands ["tasks", "status"];
+                tools ["task_status", "devit_orchestration_status"], commands ["task list", "daemon status"];
             /// Reads one task, at once or when it changes.
             GET "/task" task Task(TaskQuery) -> Task,
-                tools ["task_status", "task_wait", "devit_task_result"], commands ["task", "delegate"], waits;
+                tools ["task_status", "task_wait", "devit_task_result"], commands ["task show", "task delegate"], waits;
             /// Reads one task of the caller's, at once or when it changes.
             GET "/my-task" my_task MyTask(MyTaskQuery) -> Task,
-                tools ["delegate"], commands ("`provost task` reads any task"), waits;
+                tools ["delegate"], commands ("`provost task show` reads any task"), waits;
             /// Lists the tasks that the caller has asked for.
             GET "/my-tasks" my_tasks MyTasks(MyTasksQuery) -> MyTasks,
-                tools ("MCP's own tasks/list answers with it"), commands ("`provost tasks` lists all tasks");
+                tools ("MCP's own tasks/list answers with it"), commands ("`provost task list` lists all tasks");
             /// Reads what a task's worker has written since a position.
             GET "/output" output Output(OutputQuery) -> Output,
-                tools ["task_output"], commands ["log", "delegate"], waits;
+                tools ["task_output"], commands ["journal show", "task delegate"], waits;
             /// Reads what the workers of a job have written since a position.
             GET "/job-log" job_log JobLog(JobLogQuery) -> JobLog,
-                tools ("jobs belong to editors, which read their logs at their own door"), commands ["log"], waits;
+                tools ("jobs belong to editors, which read their logs at their own door"), commands ["journal show"], waits;
             /// Ends a task.
             POST "/cancel-task" cancel Cancel(Cancel) -> TaskState,
-                tools ["task_cancel"], commands ["cancel"];
+                tools ["task_cancel"], commands ["task cancel"];
             /// Reports on a task, or acknowledges its end.
             POST "/report-task" report Report(Report) -> TaskState,
-                tools ["notify", "devit_notify"], commands ["notify"];
+                tools ["notify", "devit_notify"], commands ["task report"];
             /// Takes the next task for the caller as a polling worker.
             POST "/take-work" take_work TakeWork(TakeWork) -> Work,
                 tools ["devit_poll_tasks"], commands ("a polling worker is a program, and speaks MCP or DevIt"), waits;
 
             /// Lists the approvals that wait for an answer.
             GET "/approvals" approvals Approvals() -> Vec<Approval>,
-                tools ["approvals_list"], commands ["approvals", "status"];
+                tools ["approvals_list"], commands ["approval list", "daemon status"];
             /// Answers an approval.
             POST "/answer-approval" answer AnswerApproval(Answer) -> Answered,
-                tools ["approval_decide"], commands ["approve", "deny"];
+                tools ["approval_decide"], commands ["approval approve", "approval deny"];
             /// Answers an approval for the person at the caller's host.
             POST "/host-answer" host_answer HostAnswer(HostAnswer) -> Answered,
-                tools ("the dialog of the host itself asks it"), commands ("`provost approve` answers for a person at a terminal");
+                tools ("the dialog of the host itself asks it"), commands ("`provost approval approve` answers for a person at a terminal");
             /// Gives the key that seals dialogs which the caller's host carries along.
             GET "/dialog-key" dialog_key DialogKey() -> DialogKey,
                 tools ("the dialog of the host itself asks it"), commands ("a terminal needs no dialog of a host");
             /// Asks whether a tool of the caller's host may be used.
             POST "/ask-permission" ask_permission AskPermission(AskPermission) -> Permission,
-                tools ("the host's hook asks before a tool runs"), commands ["hooks run"], waits;
+                tools ("the host's hook asks before a tool runs"), commands ["hook run"], waits;
 
             /// Takes a lock, or renews it.
             POST "/lock" lock Lock(TakeLock) -> Locked,
-                tools ["lock_acquire", "work_begin"], commands ["lock"], waits;
+                tools ["lock_acquire", "work_begin"], commands ["lock acquire"], waits;
             /// Gives a lock back.
             POST "/unlock" unlock Unlock(Unlock) -> Lock,
-                tools ["lock_release", "work_end"], commands ["unlock"];
+                tools ["lock_release", "work_end"], commands ["lock release"];
             /// Lists locks, and the agents that wait for one.
             GET "/locks" locks Locks(Whose) -> Locks,
-                tools ["locks_list"], commands ["locks"];
+                tools ["locks_list"], commands ["lock list"];
             /// Gives back all locks of the caller, and ends its intents when asked to.
             POST "/leave" leave Leave(Leave) -> Left,
-                tools ("a host's session ends by itself"), commands ["adapt", "hooks run"];
+                tools ("a host's session ends by itself"), commands ["adapter run", "hook run"];
             /// Gives back what was taken in the session that the caller's connection is for.
             POST "/end-session" end_session EndSession() -> SessionEnded,
                 tools ("the door for hosts over HTTP asks it when a session ends"),
                 commands ("only the daemon's own doors name a session"), outlives_proof;
             /// Declares an intent.
             POST "/declare" declare Declare(Declare) -> Declared,
-                tools ["intent_declare", "work_begin"], commands ["intend"];
+                tools ["intent_declare", "work_begin"], commands ["intent declare"];
             /// Says what a change would collide with.
             POST "/check-conflicts" check_conflicts CheckConflicts(CheckConflicts) -> Conflicts,
-                tools ["conflicts_check"], commands ("`provost intend` shows conflicts, and `provost guard` checks files");
+                tools ["conflicts_check"], commands ("`provost intent declare` shows conflicts, and `provost file check` checks files");
             /// Lists intents.
             GET "/intents" intents Intents(Whose) -> Vec<Intent>,
-                tools ["intents_list"], commands ["intents"];
+                tools ["intents_list"], commands ["intent list"];
             /// Moves an intent on.
             POST "/update-intent" update_intent UpdateIntent(UpdateIntent) -> Intent,
-                tools ["intent_update", "work_end"], commands ["intent"];
+                tools ["intent_update", "work_end"], commands ["intent update"];
             /// Proposes a contract.
             POST "/propose-contract" propose ProposeContract(Propose) -> Contract,
                 tools ["contract_propose"], commands ["contract propose"];
@@ -122,32 +122,32 @@ macro_rules! for_each_endpoint {
                 tools ("the hooks of git ask it before they check files"), commands ["git install"];
             /// Says whether the caller may write to files and symbols.
             POST "/guard" guard Guard(Guard) -> Guarded,
-                tools ("the host's hook asks before a tool writes"), commands ["guard", "hooks run"], carries_files;
+                tools ("the host's hook asks before a tool writes"), commands ["file check", "hook run"], carries_files;
 
             /// Joins the crew.
             POST "/join-crew" join_crew JoinCrew(JoinCrew) -> Member,
-                tools ["claim_acquire"], commands ["adapt", "claim"];
+                tools ["claim_acquire"], commands ["adapter run", "claim acquire"];
             /// Keeps the caller in the crew.
             POST "/beat-crew" beat_crew BeatCrew() -> Done,
-                tools ("the server for hosts asks it by itself"), commands ["adapt"];
+                tools ("the server for hosts asks it by itself"), commands ["adapter run"];
             /// Leaves the crew.
             POST "/leave-crew" leave_crew LeaveCrew(LeaveCrew) -> LeftCrew,
-                tools ("a host's session ends by itself"), commands ["adapt", "hooks run"];
+                tools ("a host's session ends by itself"), commands ["adapter run", "hook run"];
             /// Makes an agent the lead of the crew.
             POST "/appoint-lead" appoint_lead AppointLead(AppointLead) -> Done,
-                tools ("a person names the lead"), commands ["lead"];
+                tools ("a person names the lead"), commands ["crew appoint"];
             /// Says who works at what, as far as it concerns the caller.
             GET "/at-work" at_work AtWork() -> AtWork,
-                tools ("`intents_list`, `locks_list` and `claims` list the same"), commands ["adapt"];
+                tools ("`intents_list`, `locks_list` and `claims` list the same"), commands ["adapter run"];
             /// Claims a file.
             POST "/claim" claim ClaimFile(ClaimFile) -> Claimed,
-                tools ["claim_acquire"], commands ["claim"];
+                tools ["claim_acquire"], commands ["claim acquire"];
             /// Gives a claimed file back.
             POST "/release-claim" release_claim ReleaseClaim(ReleaseClaim) -> Released,
-                tools ["claim_release"], commands ["release"];
+                tools ["claim_release"], commands ["claim release"];
             /// Lists claimed files.
             GET "/claims" claims Claims(ClaimsQuery) -> Vec<HeldFile>,
-                tools ["claims"], commands ["claims"];
+                tools ["claims"], commands ["claim list"];
             /// Hands work over to another agent.
             POST "/offer-handoff" offer_handoff OfferHandoff(OfferHandoff) -> HandedOver,
                 tools ["handoff_offer"], commands ("only agents of the crew hand work over");
@@ -169,7 +169,7 @@ macro_rules! for_each_endpoint {
                 tools ["inbox_read"], commands ("`provost broker inbox` reads the messages of an agent"), waits;
             /// Publishes a message of the broker's to other agents.
             POST "/publish-post" publish_post PublishPost(PublishPost) -> PostPublished,
-                tools ("`message_send` writes to agents"), commands ["broker publish", "answer"];
+                tools ("`message_send` writes to agents"), commands ["broker publish", "question answer"];
             /// Lists messages between agents.
             GET "/posts" posts Posts(PostsQuery) -> Posts,
                 tools ("`inbox_read` reads the caller's messages"), commands ["broker inbox", "broker log"], waits;
@@ -181,31 +181,31 @@ macro_rules! for_each_endpoint {
                 tools ("`intents_list` says what agents do"), commands ["broker status"];
             /// Lists questions that wait for an answer of a person's.
             GET "/questions" questions Questions() -> Vec<Question>,
-                tools ("a person answers them"), commands ["answer", "status"];
+                tools ("a person answers them"), commands ["question answer", "daemon status"];
             /// Lists agents that change the same files.
             GET "/overlaps" overlaps Overlaps() -> Vec<Overlap>,
-                tools ("`conflicts_check` says whom a change would collide with"), commands ["status"];
+                tools ("`conflicts_check` says whom a change would collide with"), commands ["daemon status"];
 
             /// Says what applying a task's changes would do.
             POST "/preview-task" preview_task PreviewTask(OfTask) -> Vec<Previewed>,
-                tools ("a person takes changes into the workspace"), commands ["apply"];
+                tools ("a person takes changes into the workspace"), commands ["task apply"];
             /// Writes a task's changes into the workspace.
             POST "/apply-task" apply_task ApplyTask(OfTask) -> Applied,
-                tools ("a person takes changes into the workspace"), commands ["apply"];
+                tools ("a person takes changes into the workspace"), commands ["task apply"];
             /// Says what applying given files would do.
             POST "/preview-artifacts" preview_artifacts PreviewArtifacts(Artifacts) -> Vec<Previewed>,
-                tools ("editors bring files that they show"), commands ("`provost apply` takes the files of a task"),
+                tools ("editors bring files that they show"), commands ("`provost task apply` takes the files of a task"),
                 carries_files;
             /// Writes given files into the workspace.
             POST "/apply-artifacts" apply_artifacts ApplyArtifacts(Artifacts) -> Applied,
-                tools ("editors bring files that they show"), commands ("`provost apply` takes the files of a task"),
+                tools ("editors bring files that they show"), commands ("`provost task apply` takes the files of a task"),
                 carries_files;
             /// Lists applies that can be undone.
             GET "/applies" applies Applies() -> Vec<Apply>,
-                tools ("a person takes changes into the workspace"), commands ["applies"];
+                tools ("a person takes changes into the workspace"), commands ["apply list"];
             /// Brings back the files that an apply has replaced.
             POST "/undo" undo Undo(Undo) -> Applied,
-                tools ("a person takes changes into the workspace"), commands ["undo"];
+                tools ("a person takes changes into the workspace"), commands ["apply undo"];
 
             /// Says how much of the repository's code is read.
             GET "/graph" graph Graph() -> Graph,
@@ -219,7 +219,7 @@ macro_rules! for_each_endpoint {
 
             /// Lists the agents that are known.
             GET "/agents" agents Agents() -> Vec<Agent>,
-                tools ["workers_list"], commands ["agents"];
+                tools ["workers_list"], commands ["agent list"];
             /// Lists tokens that are good.
             GET "/tokens" tokens Tokens() -> Vec<Token>,
                 tools ("a person hands tokens out"), commands ["token list"];
@@ -231,22 +231,22 @@ macro_rules! for_each_endpoint {
                 tools ("a person hands tokens out"), commands ["token revoke"], changes_proof;
             /// Holds a worker back, or lets it begin again.
             POST "/switch-worker" switch_worker SwitchWorker(SwitchWorker) -> WorkerSwitched,
-                tools ("a person holds workers back"), commands ["worker on", "worker off"];
+                tools ("a person holds workers back"), commands ["worker resume", "worker pause"];
             /// Puts an entry into the journal.
             POST "/record" record Record(Record) -> Done,
                 tools ("the journal has what was done, not what a model says"), commands ["key add", "key revoke"];
             /// Reads the journal from a position.
             GET "/events" events Events(EventsQuery) -> Events,
-                tools ("the resource `provost://journal` brings it"), commands ["log", "watch"], waits;
+                tools ("the resource `provost://journal` brings it"), commands ["journal show", "timeline watch"], waits;
             /// Opens the DevIt door at one more address, until the daemon stops.
             POST "/listen" listen Listen(Listen) -> Done,
                 tools ("a person starts programs"), commands ("`devitd` of DevIt's own name asks it");
             /// Reads configuration, rules and keys again.
             POST "/reload" reload Reload() -> Done,
-                tools ("a person changes the rules"), commands ["reload"];
+                tools ("a person changes the rules"), commands ["daemon reload"];
             /// Stops the daemon.
             POST "/stop" stop Stop() -> Done,
-                tools ("a person stops the daemon"), commands ["down"];
+                tools ("a person stops the daemon"), commands ["daemon stop"];
         }
     };
 }

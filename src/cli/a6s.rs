@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// The command line that is meant where this program goes by the name `a6s`, as a link to it does: either form is
-/// `provost up --foreground`, with whatever stands behind it; every other command is our own.
+/// `provost daemon start --foreground`, with whatever stands behind it; every other command is our own.
 pub(super) fn read(args: Vec<OsString>) -> Vec<OsString> {
     let name = args.first().and_then(|name| Path::new(name).file_stem()?.to_str());
     if name != Some("a6s") {
@@ -16,6 +16,7 @@ pub(super) fn read(args: Vec<OsString>) -> Vec<OsString> {
         ["code", "--daemon"] => 2,
         _ => 0,
     };
-    let meant: &[&str] = if taken > 0 { &["provost", "up", "--foreground"] } else { &["provost"] };
+    let meant: &[&str] =
+        if taken > 0 { &["provost", "daemon", "start", "--foreground"] } else { &["provost"] };
     meant.iter().map(OsString::from).chain(args.into_iter().skip(1 + taken)).collect()
 }

@@ -1,4 +1,4 @@
-//! `provost adapt`: keeps a section about the other agents current in the file from which a host reads its
+//! `provost adapter run`: keeps a section about the other agents current in the file from which a host reads its
 //! instructions.
 //!
 //! Each host has its own process. It announces the agent and sends heartbeats for it, follows the log, and writes the
@@ -16,14 +16,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::complaint::{DONE, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
-use super::{Complaint, Here, out, session, up};
+use super::cli_error::{DONE, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out, session, up};
 use file::{Alone, Done, FileError, HostFile, Mark};
 use host::Host;
 use provost_api::wire;
@@ -54,10 +54,21 @@ const LEAVE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// After this many requests without an answer the section says that it may be out of date.
 const STALE_AFTER: u32 = 4;
 
-/// `provost adapt`.
+/// `provost adapter`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Adapters {
+    /// Run the adapter of a host, which keeps a section about the other agents current in CLAUDE.md, AGENTS.md or
+    /// Cursor's rules; end with Ctrl-C
+    #[command(
+        after_help = "Examples:\n  provost adapter run claude\n  provost adapter run cursor --agent cursor-2\n  provost adapter run agents-md --file docs/AGENTS.md --once\n  provost adapter run codex --remove"
+    )]
+    Run(Adapt),
+}
+
+/// `provost adapter run`.
 #[derive(Args, Debug)]
 pub(super) struct Adapt {
-    /// The host
+    /// The host whose file has the section
     host: Host,
     /// Speak as this agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as
     /// claude-code-1, cursor-1, codex-1 or agent-1
@@ -72,7 +83,7 @@ pub(super) struct Adapt {
     /// Write the section and leave it there, without announcing an agent
     #[arg(long)]
     once: bool,
-    /// Remove the section
+    /// Remove the section, and end
     #[arg(long, conflicts_with = "once")]
     remove: bool,
 }
@@ -80,11 +91,11 @@ pub(super) struct Adapt {
 /// The role of an agent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Part {
-    /// Decides, if no other agent does
+    /// The agent decides, if no other agent does
     Lead,
-    /// Specialised in one kind of work
+    /// The agent is specialised in one kind of work
     Specialist,
-    /// Does the open work
+    /// The agent does the open work
     Worker,
 }
 
@@ -98,14 +109,15 @@ impl Part {
     }
 }
 
-pub(super) fn adapt(here: &Here, asked: Adapt) -> Result<u8, Complaint> {
+pub(super) fn adapter(here: &RepoContext, asked: Adapters) -> Result<u8, CliError> {
+    let Adapters::Run(asked) = asked;
     let agent = name(here, &asked)?;
     here.places.create()?;
     let locks = here.places.state.join("adapt");
     let file = HostFile::find(here, asked.host, asked.file.as_deref(), &locks)?;
     let _alone = Alone::with(&file, &locks)?;
     if asked.remove {
-        let done = file.take_out().map_err(|err| err.complaint(&file.shown))?;
+        let done = file.take_out().map_err(|err| err.error(&file.shown))?;
         return told(here, &file, done, None).map(|()| DONE);
     }
     up::start_if_absent(here, true)?;
@@ -131,14 +143,14 @@ pub(super) fn adapt(here: &Here, asked: Adapt) -> Result<u8, Complaint> {
             return adapter.keep().await;
         }
         adapter.look().await?;
-        let done = adapter.write().await.map_err(|err| err.complaint(&adapter.file.shown))?;
+        let done = adapter.write().await.map_err(|err| err.error(&adapter.file.shown))?;
         told(here, &adapter.file, done, Some(&adapter.agent)).map(|()| DONE)
     })
 }
 
 /// The agent's name. It stands in commands that are to be copied, so it must be a plain one.
-fn name(here: &Here, asked: &Adapt) -> Result<AgentId, Complaint> {
-    let agent = match Speaker::named_plainly(here, asked.agent.clone())? {
+fn name(here: &RepoContext, asked: &Adapt) -> Result<AgentId, CliError> {
+    let agent = match IdentityArgs::named_plainly(here, asked.agent.clone())? {
         Some(agent) => agent,
         None => AgentId::parse(asked.host.agent()).expect("a constant that is a valid id"),
     };
@@ -146,14 +158,14 @@ fn name(here: &Here, asked: &Adapt) -> Result<AgentId, Complaint> {
     if agent.as_str().chars().all(plain) && !agent.as_str().starts_with('-') {
         return Ok(agent);
     }
-    Err(Complaint::of(format!("{} is no name for an adapter's agent", out::one_line(agent.as_str(), 200)))
+    Err(CliError::of(format!("{} is no name for an adapter's agent", out::one_line(agent.as_str(), 200)))
         .because("it stands in commands that agents copy")
         .next("use letters, digits and . _ : / - with --agent")
         .with_code(USAGE))
 }
 
 /// Reports the result of writing the file.
-fn told(here: &Here, file: &HostFile, done: Done, agent: Option<&AgentId>) -> Result<(), Complaint> {
+fn told(here: &RepoContext, file: &HostFile, done: Done, agent: Option<&AgentId>) -> Result<(), CliError> {
     let word = match done {
         Done::Written if agent.is_some() => "written",
         Done::Written | Done::Removed => "removed",
@@ -174,7 +186,7 @@ enum Lost {
     /// The daemon does not answer, or refuses.
     Daemon(ClientError),
     /// Standard output is closed.
-    Output(Complaint),
+    Output(CliError),
 }
 
 impl From<ClientError> for Lost {
@@ -195,7 +207,7 @@ async fn unless_stopped<T>(
 }
 
 struct Adapter<'a> {
-    here: &'a Here,
+    here: &'a RepoContext,
     client: Client,
     agent: AgentId,
     host: Host,
@@ -255,7 +267,7 @@ impl Adapter<'_> {
                 told(self.here, &self.file, done, Some(&self.agent)).map_err(Lost::Output)
             }
             Err(err) => {
-                let grief = err.complaint(&self.file.shown).text();
+                let grief = err.error(&self.file.shown).text();
                 if self.grief.as_ref() != Some(&grief) {
                     out::note(&grief);
                 }
@@ -266,37 +278,37 @@ impl Adapter<'_> {
     }
 
     /// Keeps the section current until a signal ends the adapter.
-    async fn keep(&mut self) -> Result<u8, Complaint> {
-        let caught = |err| Complaint::of("signals cannot be caught").because(err);
+    async fn keep(&mut self) -> Result<u8, CliError> {
+        let caught = |err| CliError::of("signals cannot be caught").because(err);
         let mut signals = Signals::catch().map_err(caught)?;
         // What cannot work is said at once.
         self.look().await?;
-        self.write().await.map_err(|err| err.complaint(&self.file.shown))?;
+        self.write().await.map_err(|err| err.error(&self.file.shown))?;
         let keeps =
             format!("keeping {} current for {}; end with Ctrl-C", self.file.shown.display(), self.agent);
         out::note(out::one_line(&keeps, 4_400));
         let ended = self.follow(&mut signals).await;
-        let left = self.with_file(HostFile::take_out).await.map_err(|err| err.complaint(&self.file.shown));
+        let left = self.with_file(HostFile::take_out).await.map_err(|err| err.error(&self.file.shown));
         self.leave().await;
         ended?;
         told(self.here, &self.file, left?, None).map(|()| DONE)
     }
 
     /// Follows the daemon, and reconnects after a loss, until a signal or a permanent error.
-    async fn follow(&mut self, signals: &mut Signals) -> Result<(), Complaint> {
+    async fn follow(&mut self, signals: &mut Signals) -> Result<(), CliError> {
         let mut failures = 0;
         loop {
             match self.follow_once(signals, &mut failures).await {
                 Lost::Stopped => return Ok(()),
-                Lost::Output(complaint) => return Err(complaint),
+                Lost::Output(error) => return Err(error),
                 Lost::Daemon(err) if is_final(&err) => return Err(err.into()),
                 Lost::Daemon(_) => failures += 1,
             }
             if failures == STALE_AFTER {
                 out::note("the daemon does not answer; it is asked again until it does");
                 self.facts.iter_mut().for_each(|it| it.current = false);
-                if let Err(Lost::Output(complaint)) = self.rewrite().await {
-                    return Err(complaint);
+                if let Err(Lost::Output(error)) = self.rewrite().await {
+                    return Err(error);
                 }
             }
             let pause = BACK_OFF.0.saturating_mul(1 << failures.min(10)).min(BACK_OFF.1);

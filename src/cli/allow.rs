@@ -1,29 +1,29 @@
-//! `provost allow`: a person reviews a configuration file of the repository, and allows it.
+//! `provost config allow`: a person reviews a configuration file of the repository, and allows it.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
 use clap::Args;
 use serde_json::json;
 
-use super::complaint::{DONE, FAILED, REFUSED};
-use super::{Complaint, Here, out, up};
+use super::cli_error::{DONE, FAILED, REFUSED};
+use super::{CliError, RepoContext, out, up};
 use provost_base::visible;
 use provost_config::pin::{self, RepoFile, Status};
 
-/// `provost allow`.
+/// `provost config allow`.
 #[derive(Args, Debug)]
 pub(super) struct Allow {
-    /// The file; without one, the command lists the files
+    /// The file to allow; without it, the command lists the files
     file: Option<String>,
     /// Do not ask for confirmation
     #[arg(long, requires = "file")]
     yes: bool,
-    /// Revoke the permission
+    /// Revoke the permission for the file
     #[arg(long, requires = "file", conflicts_with = "yes")]
     forget: bool,
 }
 
-pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
+pub(super) fn allow(here: &RepoContext, asked: &Allow) -> Result<u8, CliError> {
     here.places.create()?;
     let (root, state) = (&here.places.root, &here.places.state);
     let files = pin::pending(root, state)?;
@@ -34,9 +34,9 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
         return told(here);
     }
     let not_there = || {
-        Complaint::of(format!("{name} cannot be allowed"))
+        CliError::of(format!("{name} cannot be allowed"))
             .because(format!("it does not exist, or is not one of {}", pin::known()))
-            .next("provost allow")
+            .next("provost config allow")
     };
     let file = files.iter().find(|file| file.path == *name).ok_or_else(not_there)?;
     match &file.status {
@@ -64,35 +64,35 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
 }
 
 /// Shows the content and waits for a yes.
-fn ask(file: &RepoFile) -> Result<(), Complaint> {
+fn ask(file: &RepoFile) -> Result<(), CliError> {
     let bar: String = visible(&file.text).lines().map(|line| format!("  | {line}\n")).collect();
     out::text_as_is(&format!("{}\n{bar}", file.path))?;
     if !std::io::stdin().is_terminal() {
-        return Err(Complaint::refusal("there is no person to ask")
+        return Err(CliError::refusal("there is no person to ask")
             .because("standard input is no terminal")
-            .next(format!("provost allow {} --yes", file.path)));
+            .next(format!("provost config allow {} --yes", file.path)));
     }
     out::note("Let it configure the daemon, with exactly this content? [y/N]");
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     match read {
         Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Complaint::of("not allowed").with_code(FAILED)),
+        _ => Err(CliError::of("not allowed").with_code(FAILED)),
     }
 }
 
 /// A running daemon reads its configuration when it is told to.
-fn told(here: &Here) -> Result<u8, Complaint> {
+fn told(here: &RepoContext) -> Result<u8, CliError> {
     match up::running(here)? {
         Some(_) => {
-            out::note("a daemon is running; it loads this with: provost reload");
+            out::note("a daemon is running; it loads this with: provost daemon reload");
             Ok(DONE)
         }
         None => Ok(DONE),
     }
 }
 
-fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, files: &[RepoFile]) -> Result<u8, CliError> {
     let word = |file: &RepoFile| match &file.status {
         Status::New => "not allowed yet".to_owned(),
         Status::Changed => "CHANGED since it was allowed, not used".to_owned(),
@@ -109,7 +109,7 @@ fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
         let rows: Vec<_> =
             files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();
         out::text_as_is(&out::table(&rows))?;
-        out::note("review one and allow it: provost allow FILE");
+        out::note("review one and allow it: provost config allow FILE");
     }
     let changed = files.iter().any(|file| file.status == Status::Changed);
     Ok(if changed { REFUSED } else { DONE })

@@ -1,35 +1,55 @@
 //! Applies: writes of agents' changes into the user's files, and undoing them.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use super::complaint::{DONE, FAILED};
-use super::here::wait_for;
+use super::cli_error::{DONE, FAILED};
+use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
-use super::{Complaint, Here, out};
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::{ApplyId, TaskId, visible};
 
-/// `provost apply`.
+/// `provost task apply`.
 #[derive(Args, Debug)]
-pub(super) struct Apply {
-    /// The task, or the beginning of its id
+pub(super) struct OfTask {
+    /// The task's id, or enough of its beginning
     id: TaskId,
     /// Show the differences, and write nothing
     #[arg(long)]
     preview: bool,
 }
 
-/// `provost undo`.
+/// `provost apply`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Apply {
+    /// List the applies to your files, the newest first
+    #[command(after_help = "Examples:\n  provost apply list\n  provost apply list --json")]
+    List,
+    /// Restore the files from before an apply
+    #[command(
+        after_help = "Examples:\n  provost apply undo 7\n  provost apply undo 7 --force\n  provost apply undo 8   # takes back the undo, which was apply 8\n\nA file that has changed since stays unchanged, and the exit code is 1."
+    )]
+    Undo(Undo),
+}
+
+/// `provost apply undo`.
 #[derive(Args, Debug)]
 pub(super) struct Undo {
-    /// The number of the apply, as `provost applies` shows it
+    /// The number of the apply, as `provost apply list` shows it
     apply: ApplyId,
     /// Also restore files that have changed since; their present content is kept, so this can be undone as well
     #[arg(long)]
     force: bool,
 }
 
-pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn of_files(here: &RepoContext, asked: &Apply) -> Result<u8, CliError> {
+    match asked {
+        Apply::List => list(here),
+        Apply::Undo(it) => undo(here, it),
+    }
+}
+
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let applies = wait_for(async { Ok(here.daemon(None).await?.applies().await?) })?;
     if here.json {
         return out::json(&applies).map(|()| DONE);
@@ -70,7 +90,7 @@ fn files(all: &[wire::AppliedFile]) -> String {
     if text.is_empty() { "-".into() } else { text }
 }
 
-pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
+fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
     let request = wire::Undo { apply: asked.apply.0, force: asked.force };
     let done = wait_for(async { Ok(here.daemon(None).await?.undo(&request).await?) })?;
     if here.json {
@@ -85,14 +105,14 @@ pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
         return Ok(DONE);
     }
     let next = if asked.force {
-        "provost applies"
+        "provost apply list"
     } else {
         "provost undo with --force, to replace their present content"
     };
-    Err(Complaint::of(format!("{} of the files are not restored", done.errors.len())).next(next))
+    Err(CliError::of(format!("{} of the files are not restored", done.errors.len())).next(next))
 }
 
-pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
+pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> {
     let mut request = wire::OfTask::default();
     if asked.preview {
         let files = wait_for(async {
@@ -119,10 +139,10 @@ pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(Complaint::of(short).next(format!("provost apply {} --preview", request.task)))
+    Err(CliError::of(short).next(format!("provost apply {} --preview", request.task)))
 }
 
-fn previewed(files: &[wire::Previewed]) -> Result<u8, Complaint> {
+fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {
     for file in files {
         let later = file.runs_later.then(|| " (runs later)".to_owned());
         let why = file.reason.as_ref().map(|why| format!(": {why}")).or(later).unwrap_or_default();
@@ -134,24 +154,24 @@ fn previewed(files: &[wire::Previewed]) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn in_json(done: &wire::Applied) -> Result<u8, Complaint> {
+fn in_json(done: &wire::Applied) -> Result<u8, CliError> {
     out::json(done)?;
     let whole = done.state == "applied" && done.errors.is_empty();
-    if whole { Ok(DONE) } else { Err(Complaint::silent(FAILED)) }
+    if whole { Ok(DONE) } else { Err(CliError::silent(FAILED)) }
 }
 
-/// The number of files that an apply has written, and the apply's number; a complaint if it has written none.
-fn counted(done: &wire::Applied, skipped: &str) -> Result<String, Complaint> {
+/// The number of files that an apply has written, and the apply's number; an error if it has written none.
+fn counted(done: &wire::Applied, skipped: &str) -> Result<String, CliError> {
     match done.state.as_str() {
         "awaiting" => {
             let approval = done.approval.unwrap_or_default();
-            return Err(Complaint::refusal("this waits for approval")
+            return Err(CliError::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
                 .next(format!("provost approve {approval}, then the same command again")));
         }
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
-            return Err(Complaint::of("denied by policy")
+            return Err(CliError::of("denied by policy")
                 .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
                 .next("provost policy explain --action apply"));
         }

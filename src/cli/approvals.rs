@@ -3,37 +3,59 @@
 //! The daemon's facts come first; the agent's own words come last and behind a bar, so that they cannot pass for a
 //! fact. An answer carries the digest of the shown request and is void for any other content.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use super::complaint::{DONE, FAILED};
-use super::here::wait_for;
+use super::cli_error::{DONE, FAILED};
+use super::repo_context::wait_for;
 use super::tasks::{fenced, short_time};
-use super::{Complaint, Here, out};
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::ApprovalId;
 use provost_client::approvals::{facts, words};
 
-/// `provost approve`.
+/// `provost approval`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Approval {
+    /// List the requests that wait for approval
+    #[command(after_help = "Example:\n  provost approval list")]
+    List,
+    /// Approve a request, from a terminal
+    #[command(after_help = "Example:\n  provost approval approve 7 --note \"looked at it\"")]
+    Approve(Approve),
+    /// Deny a request, from a terminal
+    #[command(after_help = "Example:\n  provost approval deny 7 --reason \"not on a Friday\"")]
+    Deny(Deny),
+}
+
+/// `provost approval approve`.
 #[derive(Args, Debug)]
 pub(super) struct Approve {
-    /// Its number
+    /// The approval's number, as `provost approval list` shows it
     id: ApprovalId,
-    /// Why
+    /// The reason, for the journal
     #[arg(long)]
     note: Option<String>,
 }
 
-/// `provost deny`.
+/// `provost approval deny`.
 #[derive(Args, Debug)]
 pub(super) struct Deny {
-    /// Its number
+    /// The approval's number, as `provost approval list` shows it
     id: ApprovalId,
     /// The reason; the daemon tells it to the asking agent
     #[arg(long)]
     reason: String,
 }
 
-pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliError> {
+    match asked {
+        Approval::List => list(here),
+        Approval::Approve(it) => approve(here, it),
+        Approval::Deny(it) => deny(here, it),
+    }
+}
+
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let waiting = wait_for(async { Ok(here.daemon(None).await?.approvals().await?) })?;
     if here.json {
         out::json(&waiting)?;
@@ -50,22 +72,22 @@ pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn approve(here: &Here, asked: Approve) -> Result<u8, Complaint> {
+fn approve(here: &RepoContext, asked: Approve) -> Result<u8, CliError> {
     answer(here, asked.id, true, asked.note)
 }
 
-pub(super) fn deny(here: &Here, asked: Deny) -> Result<u8, Complaint> {
+fn deny(here: &RepoContext, asked: Deny) -> Result<u8, CliError> {
     answer(here, asked.id, false, Some(asked.reason))
 }
 
-fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, Complaint> {
+fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, CliError> {
     let answered = wait_for(async {
         let client = here.daemon(None).await?;
         let waiting = client.approvals().await?;
         let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
-            Complaint::of(format!("no approval {id} waits"))
+            CliError::of(format!("no approval {id} waits"))
                 .because("it was answered, has expired, or never existed")
-                .next("provost approvals")
+                .next("provost approval list")
         })?;
         if !here.json {
             out::text_as_is(&in_full(shown))?;
@@ -77,7 +99,7 @@ fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Res
         out::json(&answered)?;
     }
     if let Some(why) = &answered.failed {
-        return Err(Complaint::of("granted, but it could not be carried out")
+        return Err(CliError::of("granted, but it could not be carried out")
             .because(out::one_line(why, 400))
             .next("provost log")
             .with_code(FAILED));
@@ -86,7 +108,7 @@ fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Res
         let word = if grant { "approved" } else { "denied" };
         let task = answered.task.map(|task| out::one_line(&task, 400));
         out::line(match task {
-            Some(task) if grant => format!("{word}; watch it: provost task {task} --wait"),
+            Some(task) if grant => format!("{word}; watch it: provost task show {task} --wait"),
             _ => word.to_owned(),
         })?;
     }

@@ -1,27 +1,40 @@
-//! `provost backup` and `provost restore`: a copy of the store, and recovery after damage.
+//! `provost store`: a copy of the store, and recovery after damage.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
-use super::complaint::DONE;
-use super::here::now;
-use super::{Complaint, Here, out, up};
+use super::cli_error::DONE;
+use super::repo_context::now;
+use super::{CliError, RepoContext, out, up};
 use provost_store::{self as store, Restore};
 
-/// `provost backup`.
+/// `provost store`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Store {
+    /// Copy the store into a file, while the daemon goes on
+    #[command(after_help = "Example:\n  provost store backup ~/provost-2026-07-01.db")]
+    Backup(Backup),
+    /// Continue after damage: from a backup, with the remaining history, or empty
+    #[command(
+        after_help = "All numbers continue above the issued ones, so no number is issued twice. The present files are kept aside.\n\nExamples:\n  provost store restore ~/provost-2026-07-01.db\n  provost store restore --as-it-is\n  provost store restore --empty"
+    )]
+    Restore(RestoreFrom),
+}
+
+/// `provost store backup`.
 #[derive(Args, Debug)]
 pub(super) struct Backup {
-    /// A file, which must not exist. It contains the journal's key, so keep it secret
+    /// The file of the copy, which must not exist. It contains the journal's key, so keep it secret
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
 
-/// `provost restore`.
+/// `provost store restore`.
 #[derive(Args, Debug)]
 pub(super) struct RestoreFrom {
-    /// A file that `provost backup` has written
+    /// A file that `provost store backup` has written
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["as_it_is", "empty"])]
     file: Option<PathBuf>,
     /// Continue with the remaining history, if the newest part is missing
@@ -32,12 +45,19 @@ pub(super) struct RestoreFrom {
     empty: bool,
 }
 
-pub(super) fn backup(here: &Here, asked: &Backup) -> Result<u8, Complaint> {
+pub(super) fn store(here: &RepoContext, asked: &Store) -> Result<u8, CliError> {
+    match asked {
+        Store::Backup(it) => backup(here, it),
+        Store::Restore(it) => restore(here, it),
+    }
+}
+
+fn backup(here: &RepoContext, asked: &Backup) -> Result<u8, CliError> {
     if let Some(why) = up::running(here)?.and_then(|about| about.broken) {
-        return Err(Complaint::refusal("the store cannot be copied").because(why).next("provost doctor"));
+        return Err(CliError::refusal("the store cannot be copied").because(why).next("provost doctor"));
     }
     let head = store::backup(&here.places.state, &asked.file).map_err(|err| {
-        Complaint::of("no backup was made")
+        CliError::of("no backup was made")
             .because(err)
             .next("name a file that does not exist; `provost doctor` checks the store")
     })?;
@@ -49,7 +69,7 @@ pub(super) fn backup(here: &Here, asked: &Backup) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint> {
+fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
     let how = match (&asked.file, asked.as_it_is) {
         (Some(file), _) => Restore::From(file),
         (None, true) => Restore::AsItIs,
@@ -61,9 +81,9 @@ pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint>
     let done = store::restore(&here.places.state, Some(&anchor), how, now()).map_err(|err| {
         let next = match err {
             store::StoreError::InUse { .. } => "provost down, then this again",
-            _ => "another backup; or, without any, provost restore --empty, which keeps the present files beside it",
+            _ => "another backup; or, without any, provost store restore --empty, which keeps the present files beside it",
         };
-        Complaint::refusal("nothing was restored").because(err).next(next)
+        CliError::refusal("nothing was restored").because(err).next(next)
     })?;
     if here.json {
         out::json(&json!({

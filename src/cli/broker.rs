@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::args::duration;
-use super::complaint::{DONE, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
+use super::cli_error::{DONE, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{Complaint, Here, git, out};
+use super::{CliError, RepoContext, git, out};
 use provost_api::wire;
 use provost_base::{AgentId, Ttl};
 use provost_client::Client;
@@ -38,7 +38,7 @@ pub(super) enum Broker {
     /// Show all messages, the newest last
     #[command(after_help = "Examples:\n  provost broker log\n  provost broker log --since 120 --json")]
     Log(Log),
-    /// Start `.git-paw/broker.log` again; messages stay in the journal
+    /// Purge `.git-paw/broker.log`, which starts again; the messages stay in the journal
     #[command(after_help = "Example:\n  provost broker purge")]
     Purge,
     /// Print the text that tells agents how to work side by side
@@ -55,18 +55,18 @@ pub(super) struct Publish {
     /// The message as JSON; `-` to read it from standard input
     message: String,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
 /// `provost broker inbox`.
 #[derive(Args, Debug)]
 pub(super) struct Inbox {
-    /// The agent: a branch or its dashed form
+    /// The agent whose inbox is shown: a branch or its dashed form
     agent: String,
-    /// Only what came after this number
+    /// Show only the messages after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     since: u64,
-    /// If there is none, wait for one this long
+    /// If there is no message, wait for one this long
     #[arg(long, value_parser = duration, value_name = "30s")]
     wait: Option<Ttl>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Inbox {
 /// `provost broker log`.
 #[derive(Args, Debug)]
 pub(super) struct Log {
-    /// Only what came after this number
+    /// Show only the messages after this number
     #[arg(long, value_name = "NUMBER")]
     since: Option<u64>,
 }
@@ -86,10 +86,20 @@ pub(super) struct BootBlock {
     agent: String,
 }
 
-/// `provost answer`.
+/// `provost question`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Questions {
+    /// Answer an agent's question; `provost` alone shows the open ones
+    #[command(
+        after_help = "Examples:\n  provost question answer feat-auth \"RS256\"\n  provost question answer 42 \"yes\" --tmux paw:0.2"
+    )]
+    Answer(Answer),
+}
+
+/// `provost question answer`.
 #[derive(Args, Debug)]
 pub(super) struct Answer {
-    /// The asking agent, or the number of the question
+    /// The agent that asks, or the number of the question
     who: String,
     /// Your answer
     text: String,
@@ -101,7 +111,7 @@ pub(super) struct Answer {
     from: AgentId,
 }
 
-pub(super) fn broker(here: &Here, asked: Broker) -> Result<u8, Complaint> {
+pub(super) fn broker(here: &RepoContext, asked: Broker) -> Result<u8, CliError> {
     match asked {
         Broker::Publish(it) => publish(here, it),
         Broker::Inbox(it) => inbox(here, &it),
@@ -113,8 +123,8 @@ pub(super) fn broker(here: &Here, asked: Broker) -> Result<u8, Complaint> {
     }
 }
 
-fn publish(here: &Here, asked: Publish) -> Result<u8, Complaint> {
-    let bad = |why: String| Complaint::of("the message is no JSON").because(why).with_code(USAGE);
+fn publish(here: &RepoContext, asked: Publish) -> Result<u8, CliError> {
+    let bad = |why: String| CliError::of("the message is no JSON").because(why).with_code(USAGE);
     let text = match asked.message.as_str() {
         "-" => {
             let mut text = String::new();
@@ -125,7 +135,7 @@ fn publish(here: &Here, asked: Publish) -> Result<u8, Complaint> {
     };
     let message: Value = serde_json::from_str(&text).map_err(|err| bad(err.to_string()))?;
     let published = wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         Ok(client.publish_post(&wire::PublishPost { message }).await?)
     })?;
     if here.json {
@@ -134,7 +144,7 @@ fn publish(here: &Here, asked: Publish) -> Result<u8, Complaint> {
     out::line(format!("published as {}", published.seq)).map(|()| DONE)
 }
 
-fn show(here: &Here, posts: &wire::Posts) -> Result<u8, Complaint> {
+fn show(here: &RepoContext, posts: &wire::Posts) -> Result<u8, CliError> {
     if here.json {
         return out::json(posts).map(|()| DONE);
     }
@@ -148,7 +158,7 @@ fn show(here: &Here, posts: &wire::Posts) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn inbox(here: &Here, asked: &Inbox) -> Result<u8, Complaint> {
+fn inbox(here: &RepoContext, asked: &Inbox) -> Result<u8, CliError> {
     let query = wire::PostsQuery {
         inbox: Some(asked.agent.clone()),
         since: Some(asked.since),
@@ -158,13 +168,13 @@ fn inbox(here: &Here, asked: &Inbox) -> Result<u8, Complaint> {
     show(here, &posts)
 }
 
-fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     let query = wire::PostsQuery { inbox: None, since: asked.since, wait_ms: None };
     let posts = wait_for(async { Ok(here.daemon(None).await?.posts(&query).await?) })?;
     show(here, &posts)
 }
 
-fn status(here: &Here) -> Result<u8, Complaint> {
+fn status(here: &RepoContext) -> Result<u8, CliError> {
     let rows = wait_for(async { Ok(here.daemon(None).await?.roster().await?) })?;
     if here.json {
         return out::json(&rows).map(|()| DONE);
@@ -181,7 +191,7 @@ fn status(here: &Here) -> Result<u8, Complaint> {
     out::text_as_is(&out::table(&table)).map(|()| DONE)
 }
 
-fn purge(here: &Here) -> Result<u8, Complaint> {
+fn purge(here: &RepoContext) -> Result<u8, CliError> {
     let begun = wait_for(async { Ok(here.daemon(None).await?.purge_posts().await?) })?;
     if here.json {
         return out::json(&begun).map(|()| DONE);
@@ -190,19 +200,19 @@ fn purge(here: &Here) -> Result<u8, Complaint> {
 }
 
 /// The address of the door.
-async fn address(client: &Client) -> Result<String, Complaint> {
+async fn address(client: &Client) -> Result<String, CliError> {
     let doors = client.about().await?.doors;
     let at = doors.into_iter().find(|it| it.door == "broker").map(|it| it.address);
     at.ok_or_else(|| {
-        Complaint::of("the broker door is not open").next(
+        CliError::of("the broker door is not open").next(
             "set `enabled = true` in `[broker]` of the configuration, then `provost down` and `provost up`",
         )
     })
 }
 
-fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
+fn boot_block(here: &RepoContext, asked: &BootBlock) -> Result<u8, CliError> {
     let agent = dashed(&asked.agent).ok_or_else(|| {
-        Complaint::of(format!(
+        CliError::of(format!(
             "`{}` has neither a letter from a to z nor a digit",
             out::one_line(&asked.agent, 100)
         ))
@@ -288,14 +298,15 @@ fn block(url: &str, agent: &str, commits: &str) -> String {
     )
 }
 
-pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
+pub(super) fn question(here: &RepoContext, asked: &Questions) -> Result<u8, CliError> {
+    let Questions::Answer(asked) = asked;
     let told = wait_for(async {
         let client = here.daemon(None).await?;
         let open = client.questions().await?;
         let by_number = asked.who.parse::<u64>().ok();
         let question = match by_number {
             Some(seq) => Some(open.iter().find(|it| it.seq == seq).ok_or_else(|| {
-                Complaint::of(format!("no question {seq} is open"))
+                CliError::of(format!("no question {seq} is open"))
                     .because("it was answered, or never existed")
                     .next("provost, which shows the open ones")
             })?),
@@ -333,9 +344,9 @@ pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
 }
 
 /// Types a text into a pane, unchanged, and ends the line. A line break in the text would end a line too.
-fn type_into(pane: &str, text: &str) -> Result<(), Complaint> {
+fn type_into(pane: &str, text: &str) -> Result<(), CliError> {
     let failed = |why: String| {
-        Complaint::of(format!("the answer is published, and could not be typed into pane {pane}"))
+        CliError::of(format!("the answer is published, and could not be typed into pane {pane}"))
             .because(why)
             .next("tmux list-panes -a, for the existing panes")
     };

@@ -1,20 +1,36 @@
-//! `claim`, `release`: claims on whole files, as in Agent Protocol.
+//! Claims on whole files, as in Agent Protocol.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::speaker::Speaker;
+use super::cli_error::DONE;
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{Complaint, Here, out};
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_client::ClientError;
 
 /// `provost claim`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Claim {
+    /// Claim a whole file, so that no other agent of the crew works on it
+    #[command(
+        after_help = "Examples:\n  provost claim acquire src/auth.ts --as claude-code-1\n  provost claim acquire src/auth.ts --json\n\nExit codes: 0 you hold it; 5 another agent holds it. The agent has to be in the crew: `provost adapter run` announces it."
+    )]
+    Acquire(Acquire),
+    /// Release a claimed file
+    #[command(after_help = "Example:\n  provost claim release src/auth.ts --as claude-code-1")]
+    Release(Release),
+    /// List the files that agents of the crew have claimed
+    #[command(after_help = "Examples:\n  provost claim list\n  provost claim list --json")]
+    List,
+}
+
+/// `provost claim acquire`.
 #[derive(Args, Debug)]
-pub(super) struct Claim {
+pub(super) struct Acquire {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
@@ -22,23 +38,31 @@ pub(super) struct Claim {
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-/// `provost release`.
+/// `provost claim release`.
 #[derive(Args, Debug)]
 pub(super) struct Release {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-pub(super) fn claim(here: &Here, asked: Claim) -> Result<u8, Complaint> {
+pub(super) fn claim(here: &RepoContext, asked: Claim) -> Result<u8, CliError> {
+    match asked {
+        Claim::Acquire(it) => acquire(here, it),
+        Claim::Release(it) => release(here, it),
+        Claim::List => list(here),
+    }
+}
+
+fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     let request = wire::ClaimFile { path: here.path(&asked.file)?, task: asked.task };
     let done = wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         match client.claim(&request).await {
             // A session is of the crew as soon as it wants something of it.
             Err(ClientError::Refused { fault, .. }) if fault.error == "not_in_crew" => {
@@ -59,7 +83,7 @@ pub(super) fn claim(here: &Here, asked: Claim) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let held = wait_for(async { Ok(here.daemon(None).await?.claims(&wire::ClaimsQuery::default()).await?) })?;
     if here.json {
         return out::json(&held).map(|()| DONE);
@@ -77,9 +101,9 @@ pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn release(here: &Here, asked: Release) -> Result<u8, Complaint> {
+fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
     let request = wire::ReleaseClaim { path: here.path(&asked.file)? };
-    let done = wait_for(async { Ok(asked.speaker.daemon(here).await?.release_claim(&request).await?) })?;
+    let done = wait_for(async { Ok(asked.identity.daemon(here).await?.release_claim(&request).await?) })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::complaint::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED};
 use super::git::{Checker, say_violations};
-use super::here::wait_for;
+use super::identity::IdentityArgs;
 use super::intents::only;
-use super::speaker::Speaker;
-use super::{Complaint, Here, out};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_client::Client;
 
@@ -28,7 +28,7 @@ pub(super) enum Contract {
     /// Withdraw an offer; only the user can end an accepted contract
     #[command(after_help = "Example:\n  provost contract withdraw 3f0c2a --as agent-a")]
     Withdraw(Which),
-    /// List contracts, oldest first
+    /// List the contracts, the oldest first
     #[command(
         after_help = "Examples:\n  provost contract list\n  provost contract list --status accepted --json"
     )]
@@ -46,7 +46,7 @@ pub(super) struct Propose {
     /// The symbol, as FILE:SYMBOL with FILE relative to the current directory
     symbol: String,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
 /// One contract.
@@ -55,16 +55,16 @@ pub(super) struct Which {
     /// The contract's id, or a unique beginning of it
     id: String,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
 /// `provost contract list`.
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// Only those on this symbol
+    /// List only the contracts on this symbol
     #[arg(long)]
     symbol: Option<String>,
-    /// Only contracts with this status
+    /// List only the contracts with this status
     #[arg(long, value_enum)]
     status: Option<Status>,
 }
@@ -72,7 +72,7 @@ pub(super) struct List {
 /// `provost contract check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Files on disk; by default the staged changes
+    /// The files on disk to compare; by default the staged changes
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
@@ -80,15 +80,15 @@ pub(super) struct Check {
 /// The status of a contract.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
-    /// Offered
+    /// The contract is offered
     Proposed,
-    /// In force
+    /// The contract is in force
     Accepted,
-    /// Rejected
+    /// The contract was rejected
     Rejected,
-    /// Replaced by a newer one
+    /// A newer contract has replaced it
     Superseded,
-    /// Withdrawn
+    /// The contract was withdrawn
     Withdrawn,
 }
 
@@ -104,7 +104,7 @@ impl Status {
     }
 }
 
-pub(super) fn contract(here: &Here, asked: Contract) -> Result<u8, Complaint> {
+pub(super) fn contract(here: &RepoContext, asked: Contract) -> Result<u8, CliError> {
     let done = match asked {
         Contract::Propose(it) => propose(here, &it)?,
         Contract::Accept(it) => answer(here, &it, true)?,
@@ -120,34 +120,34 @@ pub(super) fn contract(here: &Here, asked: Contract) -> Result<u8, Complaint> {
     out::line(out::one_line_indented(&format!("  {}  {}", done.symbol, done.signature), 800)).map(|()| DONE)
 }
 
-fn propose(here: &Here, asked: &Propose) -> Result<wire::Contract, Complaint> {
+fn propose(here: &RepoContext, asked: &Propose) -> Result<wire::Contract, CliError> {
     let request = wire::Propose { symbol: here.symbol(&asked.symbol)?, worktree: here.linked_worktree() };
-    Speaker::start(here)?;
-    wait_for(async { Ok(asked.speaker.daemon(here).await?.propose(&request).await?) })
+    IdentityArgs::start(here)?;
+    wait_for(async { Ok(asked.identity.daemon(here).await?.propose(&request).await?) })
 }
 
-fn answer(here: &Here, asked: &Which, accept: bool) -> Result<wire::Contract, Complaint> {
+fn answer(here: &RepoContext, asked: &Which, accept: bool) -> Result<wire::Contract, CliError> {
     wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         let id = meant(&client, &asked.id).await?;
         Ok(client.answer_contract(&wire::AnswerContract { id, accept }).await?)
     })
 }
 
-fn withdraw(here: &Here, asked: &Which) -> Result<wire::Contract, Complaint> {
+fn withdraw(here: &RepoContext, asked: &Which) -> Result<wire::Contract, CliError> {
     wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         let id = meant(&client, &asked.id).await?;
         Ok(client.withdraw_contract(&wire::WithdrawContract { id }).await?)
     })
 }
 
-async fn meant(client: &Client, id: &str) -> Result<String, Complaint> {
+async fn meant(client: &Client, id: &str) -> Result<String, CliError> {
     let all = client.contracts(&wire::ContractsQuery::default()).await?;
     only(id, all.into_iter().map(|it| it.id).collect(), "provost contract list")
 }
 
-fn list(here: &Here, asked: &List) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
     let symbol = asked.symbol.as_deref().map(|it| here.symbol(it)).transpose()?;
     let query = wire::ContractsQuery { symbol, status: asked.status.map(|it| it.word().into()) };
     let all = wait_for(async { Ok(here.daemon(None).await?.contracts(&query).await?) })?;
@@ -177,7 +177,7 @@ pub(super) fn table(contracts: &[wire::Contract]) -> String {
     out::table(&rows)
 }
 
-fn check(here: &Here, asked: &Check) -> Result<u8, Complaint> {
+fn check(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
     let checked = wait_for(async {
         let checker = Checker::new(here, here.daemon(None).await?);
         match asked.files.is_empty() {

@@ -1,23 +1,32 @@
-//! `lead`, `agent-protocol`: the lead among the agents of Agent Protocol, and the import of the published server's
+//! The crew of Agent Protocol: its lead, and the import of the published server's
 //! data.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::{Complaint, Here, out};
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 
-/// `provost lead`.
+/// `provost crew`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Crew {
+    /// Appoint the agent that leads the crew, from a terminal
+    #[command(after_help = "Example:\n  provost crew appoint claude-code-1")]
+    Appoint(Appoint),
+}
+
+/// `provost crew appoint`.
 #[derive(Args, Debug)]
-pub(super) struct Lead {
+pub(super) struct Appoint {
     /// The agent; it must have announced itself, and must not be offline
     agent: String,
 }
 
-pub(super) fn lead(here: &Here, asked: Lead) -> Result<u8, Complaint> {
+pub(super) fn crew(here: &RepoContext, asked: Crew) -> Result<u8, CliError> {
+    let Crew::Appoint(asked) = asked;
     let request = wire::AppointLead { agent: asked.agent };
     let done = wait_for(async { Ok(here.daemon(None).await?.appoint_lead(&request).await?) })?;
     if here.json {
@@ -42,7 +51,7 @@ pub(super) struct Import {
     file: Option<PathBuf>,
 }
 
-pub(super) fn agent_protocol(here: &Here, asked: AgentProtocol) -> Result<u8, Complaint> {
+pub(super) fn agent_protocol(here: &RepoContext, asked: AgentProtocol) -> Result<u8, CliError> {
     let AgentProtocol::Import(Import { file }) = asked;
     let file = file.unwrap_or_else(|| here.places.root.join(".agent-protocol/protocol.db"));
     let file = std::path::absolute(&file).unwrap_or(file);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::complaint::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
-use super::here::wait_for;
-use super::{Complaint, Here, args, out, up};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, args, out, up};
 use provost_api::wire;
 use provost_base::nearest;
 use provost_base::{AgentId, TaskId, Ttl};
@@ -19,16 +19,16 @@ use provost_system::real_path;
 pub(super) struct Delegate {
     /// The task; the worker `shell` runs it as a command
     goal: String,
-    /// The worker
+    /// The worker that does the task
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// The directory inside the repository; relative to the current directory
+    /// The worker's directory, inside the repository; relative to the current directory
     #[arg(long, value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
     /// Stop the worker after this time
     #[arg(long, value_parser = args::duration, value_name = "10m")]
     timeout: Option<Ttl>,
-    /// The model for the task
+    /// The model that the worker uses
     #[arg(long)]
     model: Option<String>,
     /// The form of the result
@@ -54,13 +54,13 @@ pub(super) struct Delegate {
 /// DevIt's two forms of a result.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// In the worker's own form
+    /// The worker's own form
     Default,
-    /// Short
+    /// A short form
     Compact,
 }
 
-pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
+pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliError> {
     let request = request(here, &asked)?;
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
@@ -68,7 +68,7 @@ pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
         if asked.wait {
             // Nobody would come for the task, and the wait would never end.
             if let Some(it) = stranger(&client, &request.worker).await? {
-                return Err(Complaint::of(it.what).because(it.why).next(it.next));
+                return Err(CliError::of(it.what).because(it.why).next(it.next));
             }
         }
         let done = client.delegate(&request).await?;
@@ -90,14 +90,16 @@ pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
             out::line(out::one_line(&done.task, 400))?;
             match done.approval {
                 Some(approval) => out::note(follow::waiting_for(approval)),
-                None => out::note(format!("{}; watch it: provost task {} --wait", done.state, done.task)),
+                None => {
+                    out::note(format!("{}; watch it: provost task show {} --wait", done.state, done.task))
+                }
             }
         }
         Ok(DONE)
     })
 }
 
-fn request(here: &Here, asked: &Delegate) -> Result<wire::Delegate, Complaint> {
+fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliError> {
     Ok(wire::Delegate {
         task: asked.task.as_ref().map(ToString::to_string),
         goal: asked.goal.clone(),
@@ -115,10 +117,10 @@ fn request(here: &Here, asked: &Delegate) -> Result<wire::Delegate, Complaint> {
 
 /// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,
 /// so that a command does the same as when typed there.
-fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Complaint> {
+fn working_dir(here: &RepoContext, dir: Option<&PathBuf>) -> Result<Option<String>, CliError> {
     let wanted = here.cwd.join(dir.map_or_else(|| PathBuf::from("."), PathBuf::clone));
     let wrong = |why: String| {
-        Complaint::of(format!("{} cannot be used as working directory", wanted.display()))
+        CliError::of(format!("{} cannot be used as working directory", wanted.display()))
             .because(why)
             .next("provost delegate --dir DIRECTORY, one inside the repository")
     };
@@ -137,7 +139,7 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
 }
 
 /// The note about an unknown worker: it may still come for its task, but more often its name is misspelt.
-async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, Complaint> {
+async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, CliError> {
     let known = client.about().await?.workers;
     let registered = client.agents().await?.into_iter().filter(|it| it.registered_at.is_some());
     let registered: Vec<String> = registered.map(|it| it.id).collect();
@@ -165,13 +167,13 @@ struct Stranger {
     next: String,
 }
 
-fn denied(here: &Here, done: &wire::Delegated) -> Result<u8, Complaint> {
+fn denied(here: &RepoContext, done: &wire::Delegated) -> Result<u8, CliError> {
     if here.json {
         out::json(done)?;
-        return Err(Complaint::silent(FAILED));
+        return Err(CliError::silent(FAILED));
     }
     let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
-    Err(Complaint::of("denied by policy")
+    Err(CliError::of("denied by policy")
         .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
         .next("provost policy explain, with the same --worker and --dir"))
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use clap::Parser as _;
 
 use super::args;
-use super::complaint::{Complaint, DONE};
-use super::here::{Here, wait_for};
+use super::cli_error::{CliError, DONE};
+use super::repo_context::{RepoContext, wait_for};
 use super::up::{self, Devitd, Serve};
 use super::{Run, out, spoken};
 use provost_api::wire;
@@ -34,21 +34,21 @@ pub(super) fn is_meant(args: &[OsString]) -> bool {
     name.is_some_and(|name| name.ends_with("devitd")) || FLAGS.contains(&flag)
 }
 
-pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
+pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, CliError> {
     let mut asked = match args::Devitd::try_parse_from(args) {
         Ok(asked) => asked,
-        Err(err) => return spoken(&err),
+        Err(err) => return spoken(&err, None),
     };
-    let here = Here::find(false)?;
+    let here = RepoContext::find(false)?;
     let given = asked.secret.take().map(|text| Secret::new(text.into_bytes()));
     let secret = given.or_else(|| here.environment.secret.clone());
     if let Some(why) = secret.as_ref().and_then(weak_secret) {
-        return Err(Complaint::refusal("this secret is not accepted")
+        return Err(CliError::refusal("this secret is not accepted")
             .because(why)
             .next("eval \"$(provost env)\", and start the client again"));
     }
     let socket = system::address(&here.cwd, &asked.socket).map_err(|why| {
-        Complaint::refusal("this address cannot be used").because(why).next("name another --socket")
+        CliError::refusal("this address cannot be used").because(why).next("name another --socket")
     })?;
     if up::running(&here)?.is_some() {
         return hand_over(&here, &socket, secret.as_ref());
@@ -74,15 +74,15 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
 }
 
 /// Has the running daemon open the address too, and stays while it runs.
-fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, Complaint> {
+fn hand_over(here: &RepoContext, socket: &Path, secret: Option<&Secret>) -> Result<u8, CliError> {
     let address = socket.to_str().ok_or_else(|| {
-        Complaint::of("the address is not UTF-8")
+        CliError::of("the address is not UTF-8")
             .because(socket.display())
             .next("name a plain path with --socket")
     })?;
     wait_for(async {
         let client = here.client();
-        let mut signals = Signals::catch().map_err(Complaint::of)?;
+        let mut signals = Signals::catch().map_err(CliError::of)?;
         let pid = client.about().await?.pid;
         open_at(&client, address, secret).await?;
         out::note(format!("a daemon runs already (process {pid}); it listens at {address} too"));
@@ -95,7 +95,7 @@ fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, 
 }
 
 /// An address where that very daemon listens already is as good as a new one.
-async fn open_at(client: &Client, address: &str, secret: Option<&Secret>) -> Result<(), Complaint> {
+async fn open_at(client: &Client, address: &str, secret: Option<&Secret>) -> Result<(), CliError> {
     let about = client.about().await?;
     if about.doors.iter().any(|at| at.address == address) {
         return Ok(());

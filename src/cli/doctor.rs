@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use super::complaint::{DONE, FAILED};
-use super::here::{now, wait_for};
-use super::{Complaint, Here, out};
+use super::cli_error::{DONE, FAILED};
+use super::repo_context::{now, wait_for};
+use super::{CliError, RepoContext, out};
 use provost_base::EventSeq;
 use provost_base::limits::CLOCK_JUMP_MS_MIN;
 use provost_client::keys::KeyRing;
@@ -44,14 +44,14 @@ impl Findings {
     }
 }
 
-pub(super) fn doctor(json: bool) -> Result<u8, Complaint> {
+pub(super) fn doctor(json: bool) -> Result<u8, CliError> {
     let mut found = Findings::default();
     found.add("program", Health::Fine, format!("provost {}", env!("CARGO_PKG_VERSION")));
     confinement(&mut found);
     user(&mut found);
     limits(&mut found);
-    match Here::find(json) {
-        Err(complaint) => found.add("places", Health::Broken, complaint.text()),
+    match RepoContext::find(json) {
+        Err(error) => found.add("places", Health::Broken, error.text()),
         Ok(here) => {
             places(&here, &mut found);
             environment(&here, &mut found);
@@ -66,7 +66,7 @@ pub(super) fn doctor(json: bool) -> Result<u8, Complaint> {
     report(json, &found)
 }
 
-fn report(json: bool, found: &Findings) -> Result<u8, Complaint> {
+fn report(json: bool, found: &Findings) -> Result<u8, CliError> {
     let broken = found.0.iter().filter(|it| it.health == Health::Broken).count();
     if json {
         out::json(&serde_json::json!({ "ok": broken == 0, "findings": found.0 }))?;
@@ -130,7 +130,7 @@ fn limits(found: &mut Findings) {
     }
 }
 
-fn places(here: &Here, found: &mut Findings) {
+fn places(here: &RepoContext, found: &mut Findings) {
     found.add("repository", Health::Fine, here.places.root.display());
     here.places.notes.iter().for_each(|note| found.add("places", Health::Note, note));
     // Checks folders that are there; making them is left to `init` and `up`.
@@ -148,11 +148,11 @@ fn places(here: &Here, found: &mut Findings) {
             Err(err) => found.add("configuration", Health::Broken, err),
         }
     } else {
-        found.add("configuration", Health::Note, "not made yet; run `provost init`");
+        found.add("configuration", Health::Note, "not made yet; run `provost config init`");
     }
 }
 
-fn environment(here: &Here, found: &mut Findings) {
+fn environment(here: &RepoContext, found: &mut Findings) {
     if let Some(why) = here.environment.secret.as_ref().and_then(weak_secret) {
         found.add("DEVIT_SECRET", Health::Broken, why);
     }
@@ -167,10 +167,10 @@ fn environment(here: &Here, found: &mut Findings) {
     }
 }
 
-fn keys(here: &Here, found: &mut Findings) {
+fn keys(here: &RepoContext, found: &mut Findings) {
     let folder = here.keys_folder();
     if !folder.exists() {
-        return found.add("keys", Health::Note, "not made yet; run `provost init`");
+        return found.add("keys", Health::Note, "not made yet; run `provost config init`");
     }
     match KeyRing::open(&folder) {
         Ok(ring) => found.add(
@@ -182,11 +182,11 @@ fn keys(here: &Here, found: &mut Findings) {
     }
 }
 
-fn configuration(here: &Here, found: &mut Findings) -> Option<Loaded> {
+fn configuration(here: &RepoContext, found: &mut Findings) -> Option<Loaded> {
     let loaded = match here.config(None) {
         Ok(loaded) => loaded,
-        Err(complaint) => {
-            found.add("settings", Health::Broken, complaint.text());
+        Err(error) => {
+            found.add("settings", Health::Broken, error.text());
             return None;
         }
     };
@@ -203,7 +203,7 @@ fn configuration(here: &Here, found: &mut Findings) -> Option<Loaded> {
     Some(loaded)
 }
 
-fn policy(here: &Here, loaded: &Loaded, found: &mut Findings) {
+fn policy(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
     let source = super::policy::base(here, loaded);
     let rules = source.and_then(|source| {
         Source::load_layers(&source, SYSTEM_POLICY.as_ref())?;
@@ -223,7 +223,7 @@ fn policy(here: &Here, loaded: &Loaded, found: &mut Findings) {
     }
 }
 
-fn journal(here: &Here, found: &mut Findings) {
+fn journal(here: &RepoContext, found: &mut Findings) {
     if !here.places.state.exists() {
         return;
     }
@@ -239,9 +239,9 @@ fn journal(here: &Here, found: &mut Findings) {
         clock(&verdict, reader.as_mut(), found);
         Ok(verdict)
     });
-    match read.map_err(Complaint::from).and_then(super::journal::unchanged) {
+    match read.map_err(CliError::from).and_then(super::journal::unchanged) {
         Ok(journal) => found.add("journal", Health::Fine, format!("{} events, unchanged", journal.events)),
-        Err(complaint) => found.add("journal", Health::Broken, complaint.text()),
+        Err(error) => found.add("journal", Health::Broken, error.text()),
     }
 }
 
@@ -261,8 +261,8 @@ fn clock(verdict: &store::Verdict, reader: &mut dyn store::Reader, found: &mut F
     }
 }
 
-fn daemon(here: &Here, found: &mut Findings) {
-    match wait_for(async { here.client().about().await.map_err(Complaint::from) }) {
+fn daemon(here: &RepoContext, found: &mut Findings) {
+    match wait_for(async { here.client().about().await.map_err(CliError::from) }) {
         Ok(about) => {
             found.add("daemon", Health::Fine, format!("{}, process {}", about.version, about.pid));
             about.notes.iter().for_each(|note| found.add("daemon", Health::Note, note));
@@ -271,13 +271,13 @@ fn daemon(here: &Here, found: &mut Findings) {
                 about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
         }
-        Err(complaint) if complaint.is_not_running() => match sockets::of_running(&here.places.state) {
+        Err(error) if error.is_not_running() => match sockets::of_running(&here.places.state) {
             Some(at) => {
                 let says = "has this repository's state and does not answer; end it, then `provost up`";
                 found.add("daemon", Health::Broken, format!("process {} {says}", at.pid));
             }
             None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
         },
-        Err(complaint) => found.add("daemon", Health::Broken, complaint.text()),
+        Err(error) => found.add("daemon", Health::Broken, error.text()),
     }
 }

@@ -9,8 +9,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::complaint::{DONE, FAILED, INTERRUPTED};
-use super::{Complaint, out, tasks, up};
+use super::cli_error::{DONE, FAILED, INTERRUPTED};
+use super::{CliError, out, tasks, up};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 
@@ -51,19 +51,19 @@ impl Follow {
     ///
     /// `approval` is the one that the task waited for when it was accepted. The caller reads of it even if it is granted before the
     /// first look at the task.
-    pub(super) async fn to_the_end(&self, task: &str, approval: Option<u64>) -> Result<u8, Complaint> {
+    pub(super) async fn to_the_end(&self, task: &str, approval: Option<u64>) -> Result<u8, CliError> {
         tokio::select! {
             done = self.watch(task, approval) => done,
             _interrupted = tokio::signal::ctrl_c() => {
                 out::note(format!(
-                    "\ntask {task} goes on\n  watch it: provost task {task} --wait\n  stop it:  provost cancel {task}"
+                    "\ntask {task} goes on\n  watch it: provost task show {task} --wait\n  stop it:  provost task cancel {task}"
                 ));
                 Ok(INTERRUPTED)
             }
         }
     }
 
-    async fn watch(&self, task: &str, approval: Option<u64>) -> Result<u8, Complaint> {
+    async fn watch(&self, task: &str, approval: Option<u64>) -> Result<u8, CliError> {
         let mut seen = Seen {
             task: task.to_owned(),
             state: String::new(),
@@ -120,7 +120,7 @@ impl Follow {
         }
     }
 
-    async fn output(&self, seen: &mut Seen, wait_ms: u64) -> Result<wire::Output, Complaint> {
+    async fn output(&self, seen: &mut Seen, wait_ms: u64) -> Result<wire::Output, CliError> {
         let query = wire::OutputQuery {
             id: seen.task.clone(),
             from: seen.output,
@@ -135,7 +135,7 @@ impl Follow {
         Ok(page)
     }
 
-    fn show(&self, chunk: &wire::Chunk) -> Result<(), Complaint> {
+    fn show(&self, chunk: &wire::Chunk) -> Result<(), CliError> {
         let text = if self.raw { chunk.text.clone() } else { out::plain(&chunk.text) };
         if chunk.stream == "stderr" {
             let _unheard = std::io::stderr().lock().write_all(text.as_bytes());
@@ -165,10 +165,10 @@ impl Follow {
         }
     }
 
-    fn end(&self, task: &wire::Task) -> Result<u8, Complaint> {
+    fn end(&self, task: &wire::Task) -> Result<u8, CliError> {
         if task.tainted == Some(true) {
             out::note(format!(
-                "tainted: it has left files that run later; look before you run anything: provost task {}",
+                "tainted: it has left files that run later; look before you run anything: provost task show {}",
                 out::one_line(&task.id, 400)
             ));
         }

@@ -14,7 +14,7 @@ mod run;
 
 use clap::{Args, Subcommand};
 
-use super::{Complaint, Here};
+use super::{CliError, RepoContext};
 
 pub(super) use agent::{Tellers, tellers};
 pub(super) use checker::{Checker, say_violations};
@@ -32,7 +32,7 @@ pub(super) enum Git {
     /// Show the installed hooks
     #[command(after_help = "Examples:\n  provost git status\n  provost git status --json")]
     Status,
-    /// The hooks call this
+    /// Run a hook; the installed hooks call this
     #[command(subcommand, hide = true)]
     Run(run::Run),
 }
@@ -40,16 +40,16 @@ pub(super) enum Git {
 /// `provost git install`.
 #[derive(Args, Debug)]
 pub(super) struct Install {
-    /// Install also if core.hooksPath leads to a folder that other repositories use
+    /// Install the hooks even if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
     shared: bool,
 }
 
-pub(super) fn git(asked: Git, json: bool) -> Result<u8, Complaint> {
+pub(super) fn git(asked: Git, json: bool) -> Result<u8, CliError> {
     match asked {
-        Git::Install(it) => install::install(&Here::find(json)?, it.shared),
-        Git::Uninstall => install::uninstall(&Here::find(json)?),
-        Git::Status => install::status(&Here::find(json)?),
+        Git::Install(it) => install::install(&RepoContext::find(json)?, it.shared),
+        Git::Uninstall => install::uninstall(&RepoContext::find(json)?),
+        Git::Status => install::status(&RepoContext::find(json)?),
         Git::Run(it) => run::run(&it),
     }
 }

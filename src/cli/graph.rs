@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::{Complaint, Here, out};
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 
 /// `provost graph`.
@@ -30,7 +30,7 @@ pub(super) struct Symbol {
     symbol: String,
 }
 
-pub(super) fn graph(here: &Here, it: Graph) -> Result<u8, Complaint> {
+pub(super) fn graph(here: &RepoContext, it: Graph) -> Result<u8, CliError> {
     match it {
         Graph::Callers(Symbol { symbol }) => {
             let query = wire::GraphQuery { symbol };
@@ -46,7 +46,7 @@ pub(super) fn graph(here: &Here, it: Graph) -> Result<u8, Complaint> {
     }
 }
 
-fn tell(here: &Here, calls: &wire::Calls, none: &str) -> Result<u8, Complaint> {
+fn tell(here: &RepoContext, calls: &wire::Calls, none: &str) -> Result<u8, CliError> {
     if here.json {
         out::json(calls)?;
         return Ok(DONE);
@@ -64,7 +64,7 @@ fn tell(here: &Here, calls: &wire::Calls, none: &str) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn status(here: &Here) -> Result<u8, Complaint> {
+fn status(here: &RepoContext) -> Result<u8, CliError> {
     let graph = wait_for(async { Ok(here.daemon(None).await?.graph().await?) })?;
     if here.json {
         out::json(&graph)?;

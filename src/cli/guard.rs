@@ -7,21 +7,31 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
-use super::complaint::{DONE, HELD, UNCHECKED, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
+use super::cli_error::{DONE, HELD, UNCHECKED, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{Complaint, Here, out};
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::AgentId;
 use provost_base::limits::SOURCE_BYTES_MAX;
 
-/// `provost guard`.
+/// `provost file`.
+#[derive(Subcommand, Debug)]
+pub(super) enum File {
+    /// Check whether an agent may write to a file
+    #[command(
+        after_help = "Examples:\n  provost file check src/auth.ts --agent agent-a || exit\n  provost file check src/auth.ts --stdin-content < new.ts\n\nExit codes: 0 free; 5 another agent holds it; 6 the check was impossible. The command never takes longer than git.deadline."
+    )]
+    Check(Check),
+}
+
+/// `provost file check`.
 #[derive(Args, Debug)]
-pub(super) struct Guard {
+pub(super) struct Check {
     /// The files; `FILE:SYMBOL` checks that symbol alone
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     paths: Vec<PathBuf>,
@@ -34,10 +44,11 @@ pub(super) struct Guard {
     stdin_content: bool,
 }
 
-pub(super) fn guard(here: &Here, asked: Guard) -> Result<u8, Complaint> {
-    let guarded = look(here, &asked).map_err(|complaint| match complaint.code() {
-        USAGE => complaint,
-        _ => complaint.with_code(UNCHECKED),
+pub(super) fn file(here: &RepoContext, asked: File) -> Result<u8, CliError> {
+    let File::Check(asked) = asked;
+    let guarded = look(here, &asked).map_err(|error| match error.code() {
+        USAGE => error,
+        _ => error.with_code(UNCHECKED),
     })?;
     let free = guarded.blocked.is_empty();
     if here.json {
@@ -67,8 +78,8 @@ pub(super) fn held(it: &wire::Blocked) -> String {
     format!("locked: {} by {} until {until} (grant {}){reason}", lock.symbol, lock.holder, lock.fence)
 }
 
-fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
-    let agent = Speaker::named(here, asked.agent.clone())?;
+fn look(here: &RepoContext, asked: &Check) -> Result<wire::Guarded, CliError> {
+    let agent = IdentityArgs::named(here, asked.agent.clone())?;
     let deadline = here.config(None)?.config.git.deadline.as_duration();
     let mut edits = Vec::new();
     for asked in &asked.paths {
@@ -77,7 +88,7 @@ fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
     }
     if asked.stdin_content {
         let ([path], [wire::Edit { symbol: None, .. }]) = (asked.paths.as_slice(), edits.as_slice()) else {
-            return Err(Complaint::of("--stdin-content is about one file")
+            return Err(CliError::of("--stdin-content is about one file")
                 .next("provost guard FILE --stdin-content < new-content")
                 .with_code(USAGE));
         };
@@ -86,14 +97,14 @@ fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
     wait_for(async {
         let asking = async { Ok(here.daemon(agent).await?.guard(&wire::Guard { edits }).await?) };
         tokio::time::timeout(deadline, asking).await.unwrap_or_else(|_| {
-            Err(Complaint::of("the daemon did not answer in time")
+            Err(CliError::of("the daemon did not answer in time")
                 .next("provost doctor, or a longer git.deadline"))
         })
     })
 }
 
 /// Parses `FILE` or `FILE:SYMBOL`. An existing file whose name has a colon in it is a file.
-fn file_and_symbol(here: &Here, typed: &Path) -> (PathBuf, Option<String>) {
+fn file_and_symbol(here: &RepoContext, typed: &Path) -> (PathBuf, Option<String>) {
     let split = typed.to_str().and_then(|it| it.rsplit_once(':'));
     match split.filter(|_| here.cwd.join(typed).symlink_metadata().is_err()) {
         Some((file, symbol)) if !file.is_empty() => {
@@ -105,22 +116,22 @@ fn file_and_symbol(here: &Here, typed: &Path) -> (PathBuf, Option<String>) {
 
 /// The present and the new content of the file; neither if one is larger than the bound for files, and then every
 /// lock in it counts.
-fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), Complaint> {
-    let unreadable = |err| Complaint::of(format!("{} cannot be read", path.display())).because(err);
+fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), CliError> {
+    let unreadable = |err| CliError::of(format!("{} cannot be read", path.display())).because(err);
     let before = match path.metadata() {
         Ok(meta) if meta.is_file() => {
             limited(&mut std::fs::File::open(path).map_err(unreadable)?).map_err(unreadable)?
         }
-        Ok(_) => return Err(Complaint::of(format!("{} is no file", path.display())).with_code(USAGE)),
+        Ok(_) => return Err(CliError::of(format!("{} is no file", path.display())).with_code(USAGE)),
         Err(_) => Vec::new(),
     };
     let (give, take) = mpsc::channel();
     // Ends with this program if nobody says anything.
     let reads = std::thread::Builder::new().spawn(move || give.send(limited(&mut std::io::stdin().lock())));
-    reads.map_err(|err| Complaint::of("standard input cannot be read in time").because(err))?;
+    reads.map_err(|err| CliError::of("standard input cannot be read in time").because(err))?;
     let after =
-        take.recv_timeout(deadline).map_err(|_| Complaint::of("standard input did not end in time"))?;
-    let after = after.map_err(|err| Complaint::of("standard input cannot be read").because(err))?;
+        take.recv_timeout(deadline).map_err(|_| CliError::of("standard input did not end in time"))?;
+    let after = after.map_err(|err| CliError::of("standard input cannot be read").because(err))?;
     if before.len().max(after.len()) > SOURCE_BYTES_MAX {
         return Ok((None, None));
     }

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::args::duration;
-use super::complaint::{Complaint, DONE, NOT_RUNNING, USAGE};
+use super::cli_error::{CliError, DONE, NOT_RUNNING, USAGE};
 use super::out;
 use line::Line;
 use provost_base::Ttl;
@@ -20,19 +20,6 @@ mod line;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The byte that releases a hook. DevIt 1.9.
 const RELEASE: u8 = 1;
-
-/// `provost hook`.
-#[derive(Subcommand, Debug)]
-pub(super) enum Hook {
-    /// Wait, in a notification hook, until its notification is acknowledged
-    #[command(after_help = "\
-Examples:
-  provost hook wait --timeout 30s && echo seen
-  provost hook wait --timeout 10s || notify-send \"$DEVIT_NOTIFY_SUMMARY\"
-
-Exit codes: 0 acknowledged; 1 not within the timeout; 2 this is no notification hook; 3 the daemon has gone.")]
-    Wait(Wait),
-}
 
 /// `provost hook wait`.
 #[derive(Args, Debug)]
@@ -55,8 +42,7 @@ enum Waited {
     DaemonGone,
 }
 
-pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
-    let Hook::Wait(asked) = asked;
+pub(super) fn wait(asked: Wait, json: bool) -> Result<u8, CliError> {
     let given = |path: Option<PathBuf>| path.filter(|path| !path.as_os_str().is_empty());
     let (socket, marker) = (given(asked.socket), given(asked.marker));
     let until = Instant::now() + asked.timeout.as_duration();
@@ -65,13 +51,13 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         (Some(Ok(line)), _) => at_socket(line, marker.as_deref(), until),
         (_, Some(marker)) => for_marker(marker, until),
         (Some(Err(err)), None) => {
-            return Err(Complaint::of("no daemon acknowledges at this socket")
+            return Err(CliError::of("no daemon acknowledges at this socket")
                 .because(err)
                 .next("run it in a notification hook, while that runs")
                 .with_code(NOT_RUNNING));
         }
         (None, None) => {
-            return Err(Complaint::of("this is no notification hook")
+            return Err(CliError::of("this is no notification hook")
                 .because(format!("neither {} nor DEVIT_ACK_MARKER is set", line::VARIABLE))
                 .next(
                     "set [hooks.notify] command in ~/.config/provost/provost.toml, and wait in that command",
@@ -79,14 +65,14 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
                 .with_code(USAGE));
         }
     };
-    match waited.map_err(|err| Complaint::of("the ACK cannot be waited for").because(err))? {
+    match waited.map_err(|err| CliError::of("the ACK cannot be waited for").because(err))? {
         Waited::Acknowledged if json => out::json(&json!({ "acknowledged": true })).map(|()| DONE),
         Waited::Acknowledged => out::line("acknowledged").map(|()| DONE),
         Waited::TimedOut => {
-            Err(Complaint::of(format!("not acknowledged within {} ms", asked.timeout.as_millis()))
-                .next("provost notify TASK --status ack, by the notified agent"))
+            Err(CliError::of(format!("not acknowledged within {} ms", asked.timeout.as_millis()))
+                .next("provost task report TASK --status ack, by the notified agent"))
         }
-        Waited::DaemonGone => Err(Complaint::of("the daemon ended the wait without an ACK")
+        Waited::DaemonGone => Err(CliError::of("the daemon ended the wait without an ACK")
             .next("nothing; if it stopped, the hook runs again after its next start")
             .with_code(NOT_RUNNING)),
     }

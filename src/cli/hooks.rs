@@ -1,4 +1,4 @@
-//! `provost hooks`: hooks of agents' hosts, which refuse a write to a place that another agent holds.
+//! `provost hook`: hooks of agents' hosts, which refuse a write to a place that another agent holds.
 //!
 //! Promises: `install` keeps everything else in a host's configuration, and `remove` takes out exactly what `install`
 //! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not
@@ -23,40 +23,48 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::args::duration;
-use super::complaint::{DONE, USAGE};
-use super::{Complaint, Here, git, out};
+use super::cli_error::{DONE, USAGE};
+use super::{CliError, RepoContext, git, hook, out};
 use host::{Host, Wish};
 use provost_base::{AgentId, Ttl};
 
 /// Longest wait for a person's answer. Hosts give a hook ten minutes.
 const PATIENCE_MAX: Ttl = Ttl::minutes(9);
 
-/// `provost hooks`.
+/// `provost hook`.
 #[derive(Subcommand, Debug)]
-pub(super) enum Hooks {
-    /// Install the hooks of a host, or git's
+pub(super) enum Hook {
+    /// Install the hooks of a host, or those of git
     #[command(
-        after_help = "Examples:\n  provost hooks install claude\n  provost hooks install cursor --agent cursor-ada\n  provost hooks install git"
+        after_help = "Examples:\n  provost hook install claude\n  provost hook install cursor --agent cursor-ada\n  provost hook install git"
     )]
     Install(Install),
     /// Remove the hooks, and restore the earlier configuration
-    #[command(after_help = "Example:\n  provost hooks remove claude")]
+    #[command(after_help = "Example:\n  provost hook remove claude")]
     Remove(Remove),
-    /// Show the installed hooks
+    /// Show which hooks are installed
     #[command(
-        after_help = "Examples:\n  provost hooks status\n  provost hooks status codex\n  provost hooks status --json"
+        after_help = "Examples:\n  provost hook status\n  provost hook status codex\n  provost hook status --json"
     )]
     Status(Status),
-    /// The hooks call this: it reads the host's message on standard input, and answers in the host's format
+    /// Run a hook; installed hooks call this, with the host's message on standard input
     #[command(
-        after_help = "Example:\n  provost hooks run claude pre-tool-use < call.json\n\nExit codes: 0 the host goes by the answer on standard output, or as if there were no hook; 2 refused, for the reason on standard error."
+        after_help = "Example:\n  provost hook run claude pre-tool-use < call.json\n\nExit codes: 0 the host goes by the answer on standard output, or as if there were no hook; 2 refused, for the reason on standard error."
     )]
     Run(run::Run),
+    /// Wait, in a notification hook, until its notification is acknowledged
+    #[command(after_help = "\
+Examples:
+  provost hook wait --timeout 30s && echo seen
+  provost hook wait --timeout 10s || notify-send \"$DEVIT_NOTIFY_SUMMARY\"
+
+Exit codes: 0 acknowledged; 1 not within the timeout; 2 this is no notification hook; 3 the daemon has gone.")]
+    Wait(hook::Wait),
 }
 
 /// The owner of the hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Whose {
+enum Owner {
     /// Claude Code
     Claude,
     /// Codex
@@ -67,22 +75,23 @@ enum Whose {
     Git,
 }
 
-impl Whose {
+impl Owner {
     fn host(self) -> Option<Host> {
         match self {
-            Whose::Claude => Some(Host::Claude),
-            Whose::Codex => Some(Host::Codex),
-            Whose::Cursor => Some(Host::Cursor),
-            Whose::Git => None,
+            Owner::Claude => Some(Host::Claude),
+            Owner::Codex => Some(Host::Codex),
+            Owner::Cursor => Some(Host::Cursor),
+            Owner::Git => None,
         }
     }
 }
 
-/// `provost hooks install`.
+/// `provost hook install`.
 #[derive(Args, Debug)]
 pub(super) struct Install {
-    /// Whose
-    whose: Whose,
+    /// The host; `git` installs the hooks of git
+    #[arg(value_name = "HOST")]
+    owner: Owner,
     /// Install for all users of the repository: in the committed file, with `provost` called by its name. For git:
     /// install also if core.hooksPath leads to a folder that other repositories use
     #[arg(long)]
@@ -96,18 +105,20 @@ pub(super) struct Install {
     permission_wait: u64,
 }
 
-/// `provost hooks remove`.
+/// `provost hook remove`.
 #[derive(Args, Debug)]
 pub(super) struct Remove {
-    /// Whose
-    whose: Whose,
+    /// The host; `git` removes the hooks of git
+    #[arg(value_name = "HOST")]
+    owner: Owner,
 }
 
-/// `provost hooks status`.
+/// `provost hook status`.
 #[derive(Args, Debug)]
 pub(super) struct Status {
-    /// The host; by default all of them
-    whose: Option<Whose>,
+    /// The host; by default all hosts, and git
+    #[arg(value_name = "HOST")]
+    owner: Option<Owner>,
 }
 
 fn patience(text: &str) -> Result<u64, String> {
@@ -121,30 +132,31 @@ fn patience(text: &str) -> Result<u64, String> {
     }
 }
 
-pub(super) fn hooks(asked: Hooks, json: bool) -> Result<u8, Complaint> {
+pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, CliError> {
     match asked {
         // It has words of its own, whatever is wrong.
-        Hooks::Run(it) => run::run(&it),
-        Hooks::Install(it) => install(&Here::find(json)?, &it),
-        Hooks::Remove(it) => {
-            let here = Here::find(json)?;
-            match it.whose.host() {
+        Hook::Run(it) => run::run(&it),
+        Hook::Install(it) => install(&RepoContext::find(json)?, &it),
+        Hook::Remove(it) => {
+            let here = RepoContext::find(json)?;
+            match it.owner.host() {
                 Some(host) => install::remove(&here, host),
                 None => git::uninstall(&here),
             }
         }
-        Hooks::Status(it) => status(&Here::find(json)?, it.whose),
+        Hook::Status(it) => status(&RepoContext::find(json)?, it.owner),
+        Hook::Wait(it) => hook::wait(it, json),
     }
 }
 
-fn install(here: &Here, asked: &Install) -> Result<u8, Complaint> {
-    let Some(host) = asked.whose.host() else { return git::install(here, asked.shared) };
+fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
+    let Some(host) = asked.owner.host() else { return git::install(here, asked.shared) };
     let agent = asked.agent.as_ref().map(AgentId::as_str);
     let plain = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c)) && !name.starts_with('-')
     };
     if let Some(name) = agent.filter(|it| !plain(it)) {
-        return Err(Complaint::of(format!("{} is no name for a host's agent", out::one_line(name, 200)))
+        return Err(CliError::of(format!("{} is no name for a host's agent", out::one_line(name, 200)))
             .because("it stands in command lines")
             .next("use letters, digits and . _ : / - with --agent")
             .with_code(USAGE));
@@ -155,12 +167,12 @@ fn install(here: &Here, asked: &Install) -> Result<u8, Complaint> {
     install::install(here, host, &wish)
 }
 
-fn status(here: &Here, whose: Option<Whose>) -> Result<u8, Complaint> {
-    let hosts = match whose {
-        Some(whose) => whose.host().into_iter().collect(),
+fn status(here: &RepoContext, owner: Option<Owner>) -> Result<u8, CliError> {
+    let hosts = match owner {
+        Some(owner) => owner.host().into_iter().collect(),
         None => vec![Host::Claude, Host::Codex, Host::Cursor],
     };
-    let of_git = matches!(whose, None | Some(Whose::Git));
+    let of_git = matches!(owner, None | Some(Owner::Git));
     if here.json {
         let hosts = install::standings(here, &hosts)?;
         let git = if of_git { git::standings(here)? } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! `provost init` and `provost env`: from nothing to clients that find the daemon.
+//! `provost config init` and `provost daemon env`: from nothing to clients that find the daemon.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::json;
 
 use super::args::{Env, Init, Preset, Shell};
-use super::complaint::DONE;
-use super::here::now;
-use super::{Complaint, Here, out, up};
+use super::cli_error::DONE;
+use super::repo_context::now;
+use super::{CliError, RepoContext, out, up};
 use provost_client::keys::Role;
 use provost_config::{Ports, env, print_toml};
 use provost_policy::Builtin;
 
 /// Makes what is missing and changes nothing that is there.
-pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
+pub(super) fn init(here: &RepoContext, asked: &Init) -> Result<u8, CliError> {
     here.places.create()?;
     let ring = here.key_ring()?;
     let mut made = Vec::new();
@@ -25,9 +25,12 @@ pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
     if let Some(preset) = asked.policy {
         let path = here.places.config.join("policy.toml");
         if !write_new(&path, builtin(preset).text())? {
-            return Err(Complaint::refusal(format!("{} is there already", path.display()))
+            return Err(CliError::refusal(format!("{} is there already", path.display()))
                 .because("it was not replaced, since it may be yours")
-                .next(format!("move it away, then: provost init --policy {}", builtin(preset).name())));
+                .next(format!(
+                    "move it away, then: provost config init --policy {}",
+                    builtin(preset).name()
+                )));
         }
         made.push(format!("{} (the rules that decide)", path.display()));
     }
@@ -63,7 +66,7 @@ pub(super) fn builtin(preset: Preset) -> Builtin {
 }
 
 /// Writes a file that only its owner may change; `false` when there is one.
-fn write_new(path: &Path, text: &str) -> Result<bool, Complaint> {
+fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     match provost_system::private_file(&mut options)
@@ -72,13 +75,13 @@ fn write_new(path: &Path, text: &str) -> Result<bool, Complaint> {
     {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(Complaint::of(format!("{} cannot be written", path.display()))
+        Err(e) => Err(CliError::of(format!("{} cannot be written", path.display()))
             .because(e)
             .next("provost doctor")),
     }
 }
 
-pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
+pub(super) fn env(here: &RepoContext, asked: &Env) -> Result<u8, CliError> {
     let shell = match asked.shell {
         _ if here.json => env::Shell::Json,
         Shell::Sh => env::Shell::Sh,
@@ -92,7 +95,7 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
     let at =
         env::Whereabouts { socket: &here.places.devit_socket(), secret: &secret, wit_root, ports: &ports };
     let text = env::for_clients(&at, shell).map_err(|why| {
-        Complaint::of("clients cannot be pointed here")
+        CliError::of("clients cannot be pointed here")
             .because(why)
             .next("set XDG_RUNTIME_DIR to a plain path")
     })?;

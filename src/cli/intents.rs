@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::args::duration;
-use super::complaint::{DONE, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
+use super::cli_error::{DONE, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{Complaint, Here, locks, out};
+use super::{CliError, RepoContext, locks, out};
 use provost_api::wire;
 use provost_base::{AgentId, Ttl};
 use provost_client::Client;
@@ -17,9 +17,29 @@ use provost_client::Client;
 /// The beginning of an id must be this long to stand for it.
 const PREFIX_LEN_MIN: usize = 4;
 
-/// `provost intend`.
+/// `provost intent`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Intent {
+    /// Declare an intent, which announces a change, and list its collisions
+    #[command(
+        after_help = "Examples:\n  provost intent declare \"rename renew to refresh\" --file src/auth.ts --symbol Session.renew\n  provost intent declare \"new parser\" --file src/parse.py --ttl 2h --json"
+    )]
+    Declare(Declare),
+    /// List the intents
+    #[command(
+        after_help = "Examples:\n  provost intent list\n  provost intent list --file src/auth.ts --status resolved"
+    )]
+    List(List),
+    /// Update the status of an intent
+    #[command(
+        after_help = "Examples:\n  provost intent update 3f0c2a active\n  provost intent update 3f0c2a resolved"
+    )]
+    Update(Update),
+}
+
+/// `provost intent declare`.
 #[derive(Args, Debug)]
-pub(super) struct Intend {
+pub(super) struct Declare {
     /// A description of the change
     description: String,
     /// A file of the change; may be repeated
@@ -28,42 +48,42 @@ pub(super) struct Intend {
     /// A symbol of the files; may be repeated. By default the whole files
     #[arg(long = "symbol", value_name = "SYMBOL")]
     symbols: Vec<String>,
-    /// The intent lapses by itself after this time
+    /// The time after which the intent lapses by itself
     #[arg(long, value_parser = duration, value_name = "2h")]
     ttl: Option<Ttl>,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-/// `provost intents`.
+/// `provost intent list`.
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// Only the speaker's own
+    /// List only the intents of the agent that --as names
     #[arg(long)]
     mine: bool,
-    /// Only this agent's
+    /// List only the intents of this agent
     #[arg(long, conflicts_with = "mine")]
     agent: Option<AgentId>,
-    /// Only those for this file
+    /// List only the intents for this file
     #[arg(long, value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
-    /// Only intents with this status; by default the live ones
+    /// List only the intents with this status; by default the declared and the active ones
     #[arg(long, value_enum)]
     status: Option<Status>,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
 /// The status of an intent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
-    /// Announced
+    /// The change is announced
     Declared,
-    /// Under way
+    /// The change is under way
     Active,
-    /// Done
+    /// The change is done
     Resolved,
-    /// Given up
+    /// The change is given up
     Abandoned,
 }
 
@@ -78,30 +98,38 @@ impl Status {
     }
 }
 
-/// `provost intent`.
+/// `provost intent update`.
 #[derive(Args, Debug)]
 pub(super) struct Update {
-    /// Its id, or enough of its beginning
+    /// The intent's id, or enough of its beginning
     id: String,
     /// The new status
     #[arg(value_enum)]
     to: To,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
 /// The new status of an intent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum To {
-    /// It is under way
+    /// The change is under way
     Active,
-    /// It is done
+    /// The change is done
     Resolved,
-    /// It is given up
+    /// The change is given up
     Abandoned,
 }
 
-pub(super) fn intend(here: &Here, asked: Intend) -> Result<u8, Complaint> {
+pub(super) fn intent(here: &RepoContext, asked: Intent) -> Result<u8, CliError> {
+    match asked {
+        Intent::Declare(it) => declare(here, it),
+        Intent::List(it) => list(here, it),
+        Intent::Update(it) => update(here, it),
+    }
+}
+
+fn declare(here: &RepoContext, asked: Declare) -> Result<u8, CliError> {
     let request = wire::Declare {
         description: asked.description,
         files: asked.files.iter().map(|file| here.path(file)).collect::<Result<_, _>>()?,
@@ -110,8 +138,8 @@ pub(super) fn intend(here: &Here, asked: Intend) -> Result<u8, Complaint> {
         worktree: here.linked_worktree(),
         grants: Vec::new(),
     };
-    Speaker::start(here)?;
-    let declared = wait_for(async { Ok(asked.speaker.daemon(here).await?.declare(&request).await?) })?;
+    IdentityArgs::start(here)?;
+    let declared = wait_for(async { Ok(asked.identity.daemon(here).await?.declare(&request).await?) })?;
     if here.json {
         return out::json(&declared).map(|()| DONE);
     }
@@ -120,14 +148,14 @@ pub(super) fn intend(here: &Here, asked: Intend) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn list(here: &Here, asked: List) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     let query = wire::Whose {
         mine: asked.mine,
         agent: asked.agent.map(|it| it.to_string()),
         file: asked.file.map(|it| here.path(&it)).transpose()?,
         status: asked.status.map(|it| it.word().into()),
     };
-    let intents = wait_for(async { Ok(asked.speaker.daemon(here).await?.intents(&query).await?) })?;
+    let intents = wait_for(async { Ok(asked.identity.daemon(here).await?.intents(&query).await?) })?;
     if here.json {
         return out::json(&intents).map(|()| DONE);
     }
@@ -160,14 +188,14 @@ pub(super) fn table(intents: &[wire::Intent]) -> String {
     out::table(&rows)
 }
 
-pub(super) fn update(here: &Here, asked: Update) -> Result<u8, Complaint> {
+fn update(here: &RepoContext, asked: Update) -> Result<u8, CliError> {
     let to = match asked.to {
         To::Active => "active",
         To::Resolved => "resolved",
         To::Abandoned => "abandoned",
     };
     let intent = wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         let id = meant(&client, &asked.id).await?;
         Ok(client.update_intent(&wire::UpdateIntent { id, to: to.into() }).await?)
     })?;
@@ -178,13 +206,13 @@ pub(super) fn update(here: &Here, asked: Update) -> Result<u8, Complaint> {
 }
 
 /// The named intent: by its id, or by the beginning of a live one's id.
-async fn meant(client: &Client, id: &str) -> Result<String, Complaint> {
+async fn meant(client: &Client, id: &str) -> Result<String, CliError> {
     let live = client.intents(&wire::Whose::default()).await?;
-    only(id, live.into_iter().map(|it| it.id).collect(), "provost intents")
+    only(id, live.into_iter().map(|it| it.id).collect(), "provost intent list")
 }
 
 /// The one id with this beginning; a text that begins no id is passed on unchanged.
-pub(super) fn only(id: &str, mut all: Vec<String>, list: &str) -> Result<String, Complaint> {
+pub(super) fn only(id: &str, mut all: Vec<String>, list: &str) -> Result<String, CliError> {
     if id.len() < PREFIX_LEN_MIN || all.iter().any(|it| it == id) {
         return Ok(id.to_owned());
     }
@@ -192,7 +220,7 @@ pub(super) fn only(id: &str, mut all: Vec<String>, list: &str) -> Result<String,
     match all.len() {
         0 => Ok(id.to_owned()),
         1 => Ok(all.remove(0)),
-        many => Err(Complaint::of(format!("{many} ids begin with {id}"))
+        many => Err(CliError::of(format!("{many} ids begin with {id}"))
             .next(format!("write more of the id; {list}"))
             .with_code(USAGE)),
     }

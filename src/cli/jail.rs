@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
 
-use super::complaint::DONE;
-use super::{Complaint, Here, Rehearsal, out};
+use super::cli_error::DONE;
+use super::{CliError, Rehearsal, RepoContext, out};
 use provost_base::{AgentId, Ttl, nearest};
 use provost_config::{Config, Copies, Places, Worker};
 use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
@@ -38,13 +38,13 @@ pub(super) enum Jail {
 /// `provost jail explain`.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// The worker
+    /// The worker whose jail it is
     #[arg(default_value = "shell")]
     worker: AgentId,
     /// The directory; by default the worker's own, else the current one
     #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// A tier other than the configured one
+    /// The tier of the jail; by default the configured one
     #[arg(long, value_enum)]
     tier: Option<InTier>,
 }
@@ -105,7 +105,7 @@ pub struct Rehearsed {
     pub left: Box<dyn FnOnce() -> Vec<String>>,
 }
 
-pub(super) fn jail(here: &Here, asked: Jail, rehearse: &Rehearsal) -> Result<u8, Complaint> {
+pub(super) fn jail(here: &RepoContext, asked: Jail, rehearse: &Rehearsal) -> Result<u8, CliError> {
     match asked {
         Jail::Explain(it) => explain(here, it, rehearse),
         Jail::Try(it) => trial::run(here, it, rehearse),
@@ -113,7 +113,7 @@ pub(super) fn jail(here: &Here, asked: Jail, rehearse: &Rehearsal) -> Result<u8,
 }
 
 /// The request for a plan of an existing worker.
-fn question(here: &Here, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehearse, Complaint> {
+fn question(here: &RepoContext, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehearse, CliError> {
     let config = here.config(None)?.config;
     let worker = known(&config, worker)?;
     // A person may be anywhere with PROVOST_ROOT set; who names a directory means it.
@@ -137,15 +137,13 @@ fn question(here: &Here, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehea
     })
 }
 
-fn known(config: &Config, worker: AgentId) -> Result<AgentId, Complaint> {
+fn known(config: &Config, worker: AgentId) -> Result<AgentId, CliError> {
     if config.workers.contains_key(&worker) {
         return Ok(worker);
     }
     if let Some(refused) = config.refused_workers.get(worker.as_str()) {
-        let complaint = Complaint::of(format!("worker {worker} cannot be used"));
-        return Err(complaint
-            .because(format!("{}: {}", refused.file, refused.reason))
-            .next("provost doctor"));
+        let error = CliError::of(format!("worker {worker} cannot be used"));
+        return Err(error.because(format!("{}: {}", refused.file, refused.reason)).next("provost doctor"));
     }
     let names = || config.workers.keys().map(AgentId::as_str);
     let next = match nearest(worker.as_str(), names()) {
@@ -153,18 +151,18 @@ fn known(config: &Config, worker: AgentId) -> Result<AgentId, Complaint> {
         None => "name one of them, or add it to provost.toml".into(),
     };
     let all = names().collect::<Vec<_>>().join(", ");
-    Err(Complaint::of(format!("there is no worker {worker}"))
+    Err(CliError::of(format!("there is no worker {worker}"))
         .because(format!("the configuration has {all}"))
         .next(next))
 }
 
-fn refused(worker: &AgentId, err: &anyhow::Error) -> Complaint {
-    Complaint::of(format!("worker {worker} would not be started"))
+fn refused(worker: &AgentId, err: &anyhow::Error) -> CliError {
+    CliError::of(format!("worker {worker} would not be started"))
         .because(format!("{err:#}"))
         .next("provost doctor, and look at the worker's entry in provost.toml")
 }
 
-fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Complaint> {
+fn explain(here: &RepoContext, asked: Explain, rehearse: &Rehearsal) -> Result<u8, CliError> {
     let mut question = question(here, asked.worker, asked.cwd.as_ref())?;
     question.tier = asked.tier.map(Tier::from);
     let worker = question.worker.clone();

@@ -1,4 +1,4 @@
-//! Checks and exports the journal. Reads the files, with or without a daemon.
+//! Shows, checks and exports the journal. Reads the files, with or without a daemon.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -6,14 +6,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use super::complaint::{DONE, FAILED};
-use super::{Complaint, Here, out};
+use super::cli_error::{DONE, FAILED};
+use super::{CliError, RepoContext, log, out};
 use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Journal {
-    /// Check the whole chain, and that it still contains an anchor
+    /// Show the events of the journal, or the output of a job's workers
+    #[command(
+        after_help = "Examples:\n  provost journal show\n  provost journal show --follow\n  provost journal show --after 120 --json\n  provost journal show job_a2b3c4d5e6f7g8h9 --follow"
+    )]
+    Show(log::Log),
+    /// Verify the whole chain, and that it still contains an anchor
     #[command(
         after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor"
     )]
@@ -21,7 +26,7 @@ pub(super) enum Journal {
     /// Print the end of the chain, an anchor to keep elsewhere
     #[command(after_help = "Example:\n  provost journal head > anchor.txt")]
     Head,
-    /// Write every event as a line of JSON
+    /// Export every event as a line of JSON
     #[command(
         after_help = "Examples:\n  provost journal export | jq .kind\n  provost journal export --output journal.jsonl"
     )]
@@ -39,13 +44,14 @@ pub(super) struct Verify {
 /// `provost journal export`.
 #[derive(Args, Debug)]
 pub(super) struct Export {
-    /// A file, which must not exist, instead of standard output
+    /// The file that gets the events, which must not exist; by default standard output
     #[arg(long, value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
 
-pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
+pub(super) fn journal(here: &RepoContext, asked: Journal) -> Result<u8, CliError> {
     match asked {
+        Journal::Show(it) => log::log(here, &it),
         Journal::Verify(it) => verify(here, it.anchor),
         Journal::Head => head(here),
         Journal::Export(it) => export(here, it.output.as_ref()),
@@ -53,25 +59,24 @@ pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
 }
 
 /// The store of this repository; it exists once a daemon has run.
-pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
+pub(super) fn reader(here: &RepoContext) -> Result<Box<dyn store::Reader>, CliError> {
     if !here.places.state.join(store::DATABASE).exists() {
         // A key or a mark without a database shows that there was one.
         if here.places.state.exists() {
             store::look(&here.places.state, Some(&here.places.anchor()), false)?;
         }
-        return Err(Complaint::of("this repository has no journal yet")
+        return Err(CliError::of("this repository has no journal yet")
             .because(format!("no daemon has run here; looked in {}", here.places.state.display()))
             .next("provost up"));
     }
     Ok(store::open_reader(&here.places.state)?)
 }
 
-fn checked(here: &Here, anchor: Option<Anchor>) -> Result<Unchanged, Complaint> {
+fn checked(here: &RepoContext, anchor: Option<Anchor>) -> Result<Unchanged, CliError> {
     unchanged(reader(here)?.verify(anchor)?)
 }
 
-const WAYS_BACK: &str =
-    "provost restore FILE with a backup, or provost restore --empty; the present files are kept beside it";
+const WAYS_BACK: &str = "provost store restore FILE with a backup, or provost store restore --empty; the present files are kept beside it";
 
 /// An undamaged journal.
 pub(super) struct Unchanged {
@@ -84,32 +89,32 @@ pub(super) struct Unchanged {
 }
 
 /// The undamaged journal, or the damage.
-pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, Complaint> {
+pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, CliError> {
     match verdict {
         Verdict::Ok { events, head, leaps } => Ok(Unchanged { events, head, leaps }),
-        Verdict::Tampered { first_bad_seq, what } => Err(Complaint::of("the journal has been changed")
+        Verdict::Tampered { first_bad_seq, what } => Err(CliError::of("the journal has been changed")
             .because(format!("event {first_bad_seq}: {what}"))
             .next(WAYS_BACK)),
-        Verdict::Truncated { anchor, head } => Err(Complaint::of("the end of the journal is missing")
+        Verdict::Truncated { anchor, head } => Err(CliError::of("the end of the journal is missing")
             .because(format!("it had reached event {} and ends at {}", anchor.seq, head.seq))
             .next(
-                "provost restore FILE with a backup, or provost restore --as-it-is to continue with the rest",
+                "provost store restore FILE with a backup, or provost store restore --as-it-is to continue with the rest",
             )),
-        Verdict::GivenUp { anchor, leap } => Err(Complaint::of(format!(
+        Verdict::GivenUp { anchor, leap } => Err(CliError::of(format!(
             "the journal's history up to event {} was given up",
             anchor.seq
         ))
         .because(format!("{}; event {} was the last one kept", restored(&leap), leap.kept))
         .next(
-            "provost journal head for an anchor of the present journal, or provost restore FILE for a backup",
+            "provost journal head for an anchor of the present journal, or provost store restore FILE for a backup",
         )),
         Verdict::CannotCheck(why) => {
-            Err(Complaint::of("the journal cannot be checked").because(why).next("provost doctor"))
+            Err(CliError::of("the journal cannot be checked").because(why).next("provost doctor"))
         }
     }
 }
 
-fn verify(here: &Here, anchor: Option<Anchor>) -> Result<u8, Complaint> {
+fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
     match checked(here, anchor) {
         Ok(Unchanged { events, head, leaps }) if here.json => {
             let leaps: Vec<_> = leaps.iter().map(leap_in_json).collect();
@@ -125,11 +130,11 @@ fn verify(here: &Here, anchor: Option<Anchor>) -> Result<u8, Complaint> {
             }
             out::line(head)?;
         }
-        Err(complaint) if here.json => {
-            out::json(&json!({ "ok": false, "error": complaint.text() }))?;
-            return Err(Complaint::silent(FAILED));
+        Err(error) if here.json => {
+            out::json(&json!({ "ok": false, "error": error.text() }))?;
+            return Err(CliError::silent(FAILED));
         }
-        Err(complaint) => return Err(complaint),
+        Err(error) => return Err(error),
     }
     Ok(DONE)
 }
@@ -138,7 +143,7 @@ fn verify(here: &Here, anchor: Option<Anchor>) -> Result<u8, Complaint> {
 fn restored(leap: &Leap) -> String {
     let with = leap.with.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
     let at = leap.at.map(|it| format!(" at {it}")).unwrap_or_default();
-    format!("`provost restore`{with} has skipped them{at}, as event {} says", leap.mark())
+    format!("`provost store restore`{with} has skipped them{at}, as event {} says", leap.mark())
 }
 
 fn leap_in_json(leap: &Leap) -> Value {
@@ -148,7 +153,7 @@ fn leap_in_json(leap: &Leap) -> Value {
     })
 }
 
-fn head(here: &Here) -> Result<u8, Complaint> {
+fn head(here: &RepoContext) -> Result<u8, CliError> {
     let Unchanged { head, .. } = checked(here, None)?;
     if here.json {
         out::json(&json!({ "seq": head.seq, "anchor": head.to_string() }))?;
@@ -158,18 +163,18 @@ fn head(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn export(here: &Here, output: Option<&PathBuf>) -> Result<u8, Complaint> {
+fn export(here: &RepoContext, output: Option<&PathBuf>) -> Result<u8, CliError> {
     let mut reader = reader(here)?;
     let Some(path) = output else {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let done = written(store::export(reader.as_mut(), &mut out));
-        let done = done.and_then(|_| out.flush().map_err(Complaint::writing));
+        let done = done.and_then(|_| out.flush().map_err(CliError::writing));
         // What could not be written is not tried once more.
         let (_out, _rest) = out.into_parts();
         return done.map(|()| DONE);
     };
     let cannot = |e: io::Error| {
-        Complaint::of(format!("{} cannot be written", path.display()))
+        CliError::of(format!("{} cannot be written", path.display()))
             .because(e)
             .next("name a file that does not exist")
     };
@@ -183,9 +188,9 @@ fn export(here: &Here, output: Option<&PathBuf>) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn written(done: Result<u64, StoreError>) -> Result<u64, Complaint> {
+fn written(done: Result<u64, StoreError>) -> Result<u64, CliError> {
     done.map_err(|err| match err {
-        StoreError::Io { source, .. } => Complaint::writing(source),
+        StoreError::Io { source, .. } => CliError::writing(source),
         other => other.into(),
     })
 }

@@ -4,9 +4,9 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::complaint::DONE;
-use super::here::{now, wait_for};
-use super::{Complaint, Here, args, out};
+use super::cli_error::DONE;
+use super::repo_context::{now, wait_for};
+use super::{CliError, RepoContext, args, out};
 use provost_base::{AgentId, Secret, Ttl};
 use provost_client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
 
@@ -18,13 +18,13 @@ pub(super) enum Key {
         after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)"
     )]
     Add(Add),
-    /// List agents with a key of their own; secrets are not shown
+    /// List the agents with a key of their own; secrets are not shown
     #[command(after_help = "Examples:\n  provost key list\n  provost key list --json")]
     List,
-    /// Make a new key; the old one stays valid for a while
+    /// Make a new key for an agent; the old key stays valid for a while
     #[command(after_help = "Example:\n  provost key rotate client:approver --overlap 1h")]
     Rotate(Rotate),
-    /// End all keys of an agent at once; its name stays reserved
+    /// Revoke all keys of an agent at once; its name stays reserved
     #[command(after_help = "Example:\n  provost key revoke worker:gpu")]
     Revoke(Revoke),
 }
@@ -42,18 +42,18 @@ pub(super) struct Add {
 /// The purpose of a key.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
-    /// Works and coordinates
+    /// The agent works and coordinates
     Agent,
-    /// Answers approvals too
+    /// The agent answers approvals, too
     Approver,
-    /// Receives delegated tasks
+    /// The agent receives delegated tasks
     Worker,
 }
 
 /// `provost key rotate`.
 #[derive(Args, Debug)]
 pub(super) struct Rotate {
-    /// The agent
+    /// The agent whose keys are meant
     agent: AgentId,
     /// How long the old key stays valid
     #[arg(long, value_parser = args::duration, default_value = "1h")]
@@ -63,18 +63,18 @@ pub(super) struct Rotate {
 /// `provost key revoke`.
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
-    /// The agent
+    /// The agent whose keys are meant
     agent: AgentId,
 }
 
-pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
+pub(super) fn key(here: &RepoContext, asked: Key) -> Result<u8, CliError> {
     let ring = here.key_ring()?;
     match asked {
         Key::List => list(here, &ring),
         Key::Add(it) => {
             if is_reserved(&it.agent) {
                 let what = format!("{} is no name for a key", it.agent);
-                return Err(Complaint::of(what)
+                return Err(CliError::of(what)
                     .because(
                         "it means the daemon, or a person at a terminal, and no client may speak under it",
                     )
@@ -101,12 +101,12 @@ pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
 
 /// Prints a new secret, the only time that it is shown, and tells the daemon of the change.
 fn changed(
-    here: &Here,
+    here: &RepoContext,
     ring: &KeyRing,
     what: &str,
     agent: &AgentId,
     secret: Option<&Secret>,
-) -> Result<u8, Complaint> {
+) -> Result<u8, CliError> {
     let list = ring.list();
     let details = list.iter().find(|info| info.ident == *agent).map(keys::on_record).unwrap_or_default();
     let secret = secret.map(|secret| String::from_utf8_lossy(secret.expose()));
@@ -122,14 +122,14 @@ fn changed(
     match wait_for(async { Ok(keys::tell(&here.client(), what, agent.as_str(), details).await) })? {
         Told::Daemon | Told::Nobody => Ok(DONE),
         Told::Failed(err) => {
-            Err(Complaint::of("the files are changed, but the running daemon still uses the old keys")
+            Err(CliError::of("the files are changed, but the running daemon still uses the old keys")
                 .because(err)
-                .next("provost reload"))
+                .next("provost daemon reload"))
         }
     }
 }
 
-fn list(here: &Here, ring: &KeyRing) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, ring: &KeyRing) -> Result<u8, CliError> {
     let list = ring.list();
     if here.json {
         out::json(&list)?;

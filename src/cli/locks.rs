@@ -1,19 +1,37 @@
 //! Locks on symbols: commands that take, release and list them.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::args::duration;
-use super::complaint::{DONE, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
+use super::cli_error::{DONE, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{Complaint, Here, out};
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::{AgentId, Fence, Ttl};
 
 /// `provost lock`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Lock {
+    /// Take a lock on a symbol, or renew it
+    #[command(
+        after_help = "Examples:\n  provost lock acquire src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock acquire src/auth.ts:login --wait 2m --ttl 10m\n  provost lock acquire src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the\nlock ends, and the number of the grant."
+    )]
+    Acquire(Acquire),
+    /// Release a lock, or all of them
+    #[command(
+        after_help = "Examples:\n  provost lock release src/auth.ts:login\n  provost lock release --all --as agent-a\n  provost lock release src/auth.ts:login --force"
+    )]
+    Release(Release),
+    /// List the locks, and the agents that wait for them
+    #[command(after_help = "Examples:\n  provost lock list\n  provost lock list --mine --json")]
+    List(List),
+}
+
+/// `provost lock acquire`.
 #[derive(Args, Debug)]
-pub(super) struct Take {
+pub(super) struct Acquire {
     /// The symbol, as FILE:SYMBOL with FILE relative to the current directory; FILE alone is everything in it
     symbol: String,
     /// The duration of the lock
@@ -32,52 +50,60 @@ pub(super) struct Take {
     #[arg(long, conflicts_with = "pid")]
     while_parent: bool,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-/// `provost unlock`.
+/// `provost lock release`.
 #[derive(Args, Debug)]
-pub(super) struct Unlock {
+pub(super) struct Release {
     /// The symbol, as FILE:SYMBOL
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     symbol: Option<String>,
-    /// Only if the lock still has this grant number
+    /// Release the lock only if it still has this grant number
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     fence: Option<Fence>,
-    /// All of the speaker's own
+    /// Release all locks of the agent that --as names
     #[arg(long)]
     all: bool,
     /// With --all: abandon the agent's intents, too
     #[arg(long, requires = "all")]
     intents: bool,
-    /// Release it for any holder; only the user may do that
+    /// Release the lock whoever holds it; only the user may do that
     #[arg(long, conflicts_with = "all")]
     force: bool,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-/// `provost locks`.
+/// `provost lock list`.
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// Only the speaker's own
+    /// List only the locks of the agent that --as names
     #[arg(long)]
     mine: bool,
-    /// Only this agent's
+    /// List only the locks of this agent
     #[arg(long, conflicts_with = "mine")]
     agent: Option<AgentId>,
-    /// Only those in this file
+    /// List only the locks in this file
     #[arg(long, value_hint = clap::ValueHint::FilePath)]
     file: Option<std::path::PathBuf>,
     #[command(flatten)]
-    speaker: Speaker,
+    identity: IdentityArgs,
 }
 
-pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
+pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
+    match asked {
+        Lock::Acquire(it) => acquire(here, it),
+        Lock::Release(it) => release(here, it),
+        Lock::List(it) => list(here, it),
+    }
+}
+
+fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     let pid = match asked.while_parent {
         false => asked.pid,
         true => Some(provost_system::parent_process().ok_or_else(|| {
-            Complaint::of("a lock cannot be bound to a process on this system")
+            CliError::of("a lock cannot be bound to a process on this system")
                 .next("provost lock SYMBOL --ttl 5m, refreshed as long as it is needed")
                 .with_code(USAGE)
         })?),
@@ -92,9 +118,9 @@ pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
         pid,
         worktree: here.linked_worktree(),
     };
-    Speaker::start(here)?;
+    IdentityArgs::start(here)?;
     let locked = wait_for(async {
-        let client = asked.speaker.daemon(here).await?;
+        let client = asked.identity.daemon(here).await?;
         let mut progress = out::Progress::begin("waiting for the lock");
         let answer = client.lock(&request);
         tokio::pin!(answer);
@@ -128,10 +154,10 @@ pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     }
 }
 
-pub(super) fn unlock(here: &Here, asked: Unlock) -> Result<u8, Complaint> {
+fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
     let Some(symbol) = &asked.symbol else {
         let leave = wire::Leave { intents: asked.intents };
-        let left = wait_for(async { Ok(asked.speaker.daemon(here).await?.leave(&leave).await?) })?;
+        let left = wait_for(async { Ok(asked.identity.daemon(here).await?.leave(&leave).await?) })?;
         if here.json {
             return out::json(&left).map(|()| DONE);
         }
@@ -146,21 +172,21 @@ pub(super) fn unlock(here: &Here, asked: Unlock) -> Result<u8, Complaint> {
         force: asked.force,
         worktree: here.linked_worktree(),
     };
-    let lock = wait_for(async { Ok(asked.speaker.daemon(here).await?.unlock(&request).await?) })?;
+    let lock = wait_for(async { Ok(asked.identity.daemon(here).await?.unlock(&request).await?) })?;
     if here.json {
         return out::json(&lock).map(|()| DONE);
     }
     out::line(out::one_line(&format!("released: {}", lock.symbol), 400)).map(|()| DONE)
 }
 
-pub(super) fn list(here: &Here, asked: List) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     let query = wire::Whose {
         mine: asked.mine,
         agent: asked.agent.map(|it| it.to_string()),
         file: asked.file.map(|it| here.path(&it)).transpose()?,
         status: None,
     };
-    let locks = wait_for(async { Ok(asked.speaker.daemon(here).await?.locks(&query).await?) })?;
+    let locks = wait_for(async { Ok(asked.identity.daemon(here).await?.locks(&query).await?) })?;
     if here.json {
         return out::json(&locks).map(|()| DONE);
     }

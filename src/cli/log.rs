@@ -1,4 +1,4 @@
-//! `provost log`: the events, from the daemon's feed, or from the store if no daemon runs.
+//! `provost journal show`: the events, from the daemon's feed, or from the store if no daemon runs.
 
 mod job;
 
@@ -6,24 +6,24 @@ use chrono::DateTime;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::complaint::{DONE, INTERRUPTED};
-use super::here::wait_for;
-use super::{Complaint, Here, journal, out, tasks};
+use super::cli_error::{DONE, INTERRUPTED};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, journal, out, tasks};
 use provost_api::wire;
 use provost_base::EventSeq;
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_client::Client;
 
-/// `provost log`.
+/// `provost journal show`.
 #[derive(Args, Debug)]
 pub(super) struct Log {
     /// Show the output of this job's workers instead: `job_...`, as editors' clients show it
     #[arg(conflicts_with_all = ["after", "limit"])]
     job: Option<String>,
-    /// Stay and show new events; end with Ctrl-C
+    /// Stay and show new events as well; end with Ctrl-C
     #[arg(long, short)]
     follow: bool,
-    /// Begin after this event
+    /// Begin after the event of this number
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
     /// Without --after: show this many of the newest events
@@ -31,16 +31,16 @@ pub(super) struct Log {
     limit: u64,
 }
 
-pub(super) fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+pub(super) fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     if let Some(job) = &asked.job {
         return job::show(here, job, asked.follow);
     }
     wait_for(async {
         let client = here.daemon(None).await?;
-        let about = match client.about().await.map_err(Complaint::from) {
+        let about = match client.about().await.map_err(CliError::from) {
             Ok(about) => about,
-            Err(complaint) if complaint.is_not_running() && !asked.follow => return from_store(here, asked),
-            Err(complaint) => return Err(complaint),
+            Err(error) if error.is_not_running() && !asked.follow => return from_store(here, asked),
+            Err(error) => return Err(error),
         };
         let from = asked.after.unwrap_or(about.journal_seq.saturating_sub(asked.limit));
         let from = show_until(here, &client, from, about.journal_seq).await?;
@@ -55,7 +55,7 @@ pub(super) fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
 }
 
 /// Shows the events after `from` up to `last`; returns where it stopped.
-async fn show_until(here: &Here, client: &Client, mut from: u64, last: u64) -> Result<u64, Complaint> {
+async fn show_until(here: &RepoContext, client: &Client, mut from: u64, last: u64) -> Result<u64, CliError> {
     while from < last {
         let next = page(here, client, from).await?;
         // What was pruned entirely leaves nothing to show.
@@ -67,14 +67,14 @@ async fn show_until(here: &Here, client: &Client, mut from: u64, last: u64) -> R
     Ok(from)
 }
 
-async fn follow(here: &Here, client: &Client, from: u64) -> Result<u8, Complaint> {
+async fn follow(here: &RepoContext, client: &Client, from: u64) -> Result<u8, CliError> {
     let mut events = client.event_stream(from).await?;
     loop {
         show(here, &events.next().await?)?;
     }
 }
 
-async fn page(here: &Here, client: &Client, from: u64) -> Result<u64, Complaint> {
+async fn page(here: &RepoContext, client: &Client, from: u64) -> Result<u64, CliError> {
     let query = wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: None };
     let page = client.events(&query).await?;
     page.events.iter().try_for_each(|event| show(here, event))?;
@@ -82,7 +82,7 @@ async fn page(here: &Here, client: &Client, from: u64) -> Result<u64, Complaint>
 }
 
 /// Reads the files, if no daemon runs.
-fn from_store(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+fn from_store(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     let mut reader = journal::reader(here)?;
     let mut kept = std::collections::VecDeque::new();
     let mut after = EventSeq(asked.after.unwrap_or(0));
@@ -118,7 +118,7 @@ fn in_words(at: &Value) -> Value {
 }
 
 /// One event, as a line.
-pub(super) fn show(here: &Here, event: &Value) -> Result<(), Complaint> {
+pub(super) fn show(here: &RepoContext, event: &Value) -> Result<(), CliError> {
     if here.json {
         return out::json_line(event);
     }

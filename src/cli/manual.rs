@@ -2,27 +2,25 @@
 
 use std::io;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::args::Line;
-use super::complaint::{Complaint, DONE};
-use super::out;
+use super::cli_error::{CliError, DONE};
+use super::{help, out};
 
-pub(super) fn completions(shell: Shell) -> Result<u8, Complaint> {
+pub(super) fn completions(shell: Shell) -> Result<u8, CliError> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Line::command(), "provost", &mut text);
+    clap_complete::generate(shell, &mut help::with_short_forms(), "provost", &mut text);
     out::text_as_is(&String::from_utf8_lossy(&text))?;
     Ok(DONE)
 }
 
 /// One page for everything: the program, then a section for each command with its options and examples.
-pub(super) fn page() -> Result<u8, Complaint> {
-    let mut command = Line::command();
+pub(super) fn page() -> Result<u8, CliError> {
+    let mut command = help::definition();
     command.build();
-    let page =
-        written(&command).map_err(|e| Complaint::of("the manual page cannot be written").because(e))?;
+    let page = written(&command).map_err(|e| CliError::of("the manual page cannot be written").because(e))?;
     out::text_as_is(&page)?;
     Ok(DONE)
 }

@@ -15,19 +15,21 @@ mod args;
 mod backup;
 mod broker;
 mod claims;
-mod complaint;
+mod cli_error;
 mod contracts;
 mod crew;
 mod delegate;
 mod devitd;
 mod doctor;
 mod follow;
+mod forms;
 mod git;
 mod graph;
 mod guard;
-mod here;
+mod help;
 mod hook;
 mod hooks;
+mod identity;
 mod init;
 mod intents;
 mod jail;
@@ -39,10 +41,10 @@ mod manual;
 mod mcp;
 mod out;
 mod policy;
+mod repo_context;
 mod screenshot;
 mod secrets;
 mod session;
-mod speaker;
 mod status;
 mod tasks;
 mod tokens;
@@ -55,12 +57,14 @@ mod workflows;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
-use args::{Command, Line};
-use complaint::Complaint;
-use here::Here;
+use args::{Agent, Command, Config, Daemon, Line};
+use cli_error::CliError;
+use repo_context::RepoContext;
 
+pub use forms::{FORMS, Form, Kind, OLD_FORMS_END, Read, read};
+pub use help::definition;
 pub use jail::{Rehearse, Rehearsed, Words};
 pub use up::{Devitd, Ports, Serve};
 
@@ -76,106 +80,109 @@ pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
     let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run, rehearse) };
     match done {
         Ok(code) => ExitCode::from(code),
-        Err(complaint) => {
-            complaint.report();
-            ExitCode::from(complaint.code())
+        Err(error) => {
+            error.report();
+            ExitCode::from(error.code())
         }
     }
 }
 
-fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Complaint> {
-    let line = match Line::try_parse_from(args) {
+fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
+    let mut definition = definition();
+    let Read { args, form } = read(args.to_vec(), &definition);
+    let hint = form.and_then(Form::hint);
+    let matches = definition.try_get_matches_from_mut(args);
+    let line = match matches.and_then(|mut it| Line::from_arg_matches_mut(&mut it)) {
         Ok(line) => line,
-        Err(err) => return spoken(&err),
+        Err(err) => {
+            hint.iter().for_each(out::note);
+            return spoken(&err, form);
+        }
     };
     let json = line.json;
-    let done = match line.command {
-        None => Here::find(json).and_then(|here| status::overview(&here)),
+    hint.iter().filter(|_| !json).for_each(out::note);
+    let done = carry_out(line, run, rehearse);
+    // What a program reads on standard error is one value: there an error has the hint as a member.
+    hint.iter().filter(|_| json && done.is_ok()).for_each(out::note);
+    done.map_err(|error| error.typed_as(form).for_program(json))
+}
+
+fn carry_out(line: Line, run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
+    let json = line.json;
+    match line.command {
+        None => RepoContext::find(json).and_then(|here| status::overview(&here)),
         // These need no repository, so that they work anywhere.
         Some(Command::Completions(it)) => manual::completions(it.shell),
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
-        Some(Command::Hook(it)) => hook::hook(it, json),
-        // Its hooks have a word of their own where there is no repository to speak of.
+        // Hooks have words of their own where there is no repository to speak of.
         Some(Command::Git(it)) => git::git(it, json),
-        Some(Command::Hooks(it)) => hooks::hooks(it, json),
+        Some(Command::Hook(it)) => hooks::hook(it, json),
         #[cfg(unix)]
         Some(Command::Worker(worker::Worker::Inside(it))) => worker::inside_a_jail(&it, json),
-        Some(Command::Jail(it)) => Here::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
-        Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
-    };
-    done.map_err(|complaint| complaint.for_program(json))
+        Some(Command::Jail(it)) => RepoContext::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
+        Some(command) => RepoContext::find(json).and_then(|here| in_repository(&here, command, run)),
+    }
 }
 
-fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complaint> {
+fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, CliError> {
     match command {
-        Command::Init(it) => init::init(here, &it),
-        Command::Up(it) => up::up(here, it, run),
-        Command::Down => up::down(here),
-        Command::Status => status::status(here),
-        Command::Env(it) => init::env(here, &it),
-        Command::Delegate(it) => delegate::delegate(here, it),
+        Command::Daemon(it) => match it {
+            Daemon::Start(it) => up::up(here, it, run),
+            Daemon::Stop => up::down(here),
+            Daemon::Status => status::status(here),
+            Daemon::Reload => up::reload(here),
+            Daemon::Env(it) => init::env(here, &it),
+        },
+        Command::Config(Config::Init(it)) => init::init(here, &it),
+        Command::Config(Config::Allow(it)) => allow::allow(here, &it),
+        Command::Journal(it) => journal::journal(here, it),
+        Command::Store(it) => backup::store(here, &it),
+        Command::Task(it) => tasks::task(here, it),
+        Command::Approval(it) => approvals::approval(here, it),
+        Command::Apply(it) => applies::of_files(here, &it),
         Command::Screenshot(it) => screenshot::screenshot(here, it),
-        Command::Tasks(it) => tasks::list(here, &it),
-        Command::Task(it) => tasks::show(here, &it),
-        Command::Cancel(it) => tasks::cancel(here, it),
-        Command::Notify(it) => tasks::notify(here, it),
-        Command::Approvals => approvals::list(here),
-        Command::Approve(it) => approvals::approve(here, it),
-        Command::Deny(it) => approvals::deny(here, it),
-        Command::Apply(it) => applies::apply(here, &it),
-        Command::Applies => applies::list(here),
-        Command::Undo(it) => applies::undo(here, &it),
-        Command::Workflows(it) => workflows::workflows(here, it),
-        Command::Agents => status::agents(here),
+        #[cfg(unix)]
+        Command::Worker(it) => worker::switch(here, &it),
+        Command::Workflow(it) => workflows::workflows(here, it),
+        Command::Agent(Agent::List) => status::agents(here),
         Command::Lock(it) => locks::lock(here, it),
-        Command::Unlock(it) => locks::unlock(here, it),
-        Command::Locks(it) => locks::list(here, it),
-        Command::Intend(it) => intents::intend(here, it),
-        Command::Intents(it) => intents::list(here, it),
-        Command::Intent(it) => intents::update(here, it),
-        Command::Lead(it) => crew::lead(here, it),
-        Command::AgentProtocol(it) => crew::agent_protocol(here, it),
+        Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Claim(it) => claims::claim(here, it),
-        Command::Claims => claims::list(here),
-        Command::Release(it) => claims::release(here, it),
-        Command::Adapt(it) => adapt::adapt(here, it),
-        Command::Watch(it) => watch::watch(here, &it),
+        Command::File(it) => guard::file(here, it),
+        Command::Timeline(it) => watch::timeline(here, &it),
+        Command::Graph(it) => graph::graph(here, it),
+        Command::Crew(it) => crew::crew(here, it),
+        Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Broker(it) => broker::broker(here, it),
-        Command::Answer(it) => broker::answer(here, &it),
-        Command::Guard(it) => guard::guard(here, it),
+        Command::Question(it) => broker::question(here, &it),
+        Command::Mcp(it) => mcp::mcp(here, it),
+        Command::Adapter(it) => adapt::adapter(here, it),
+        Command::Policy(it) => policy::policy(here, it),
         Command::Key(it) => keys::key(here, it),
         Command::Token(it) => tokens::token(here, it),
         Command::Secret(it) => secrets::secret(here, it),
-        Command::Allow(it) => allow::allow(here, &it),
-        Command::Policy(it) => policy::policy(here, it),
-        Command::Reload => up::reload(here),
-        Command::Backup(it) => backup::backup(here, &it),
-        Command::Restore(it) => backup::restore(here, &it),
-        Command::Journal(it) => journal::journal(here, it),
-        Command::Log(it) => log::log(here, &it),
-        Command::Mcp(it) => mcp::mcp(here, it),
-        Command::Graph(it) => graph::graph(here, it),
-        #[cfg(unix)]
-        Command::Worker(it) => worker::switch(here, &it),
         Command::Completions(_)
         | Command::Man
         | Command::Doctor
         | Command::Hook(_)
         | Command::Git(_)
-        | Command::Hooks(_)
-        | Command::Jail(_) => Ok(complaint::DONE),
+        | Command::Jail(_) => Ok(cli_error::DONE),
     }
 }
 
 /// What the definition of the command line has to say: help and version, or what is wrong.
-fn spoken(err: &clap::Error) -> Result<u8, Complaint> {
+fn spoken(err: &clap::Error, form: Option<&Form>) -> Result<u8, CliError> {
     let text = err.render();
     if err.use_stderr() {
         out::note(text.to_string().trim_end());
-        return Ok(complaint::USAGE);
+        if let Some(Form { typed, meant, kind: Kind::Short }) = form {
+            let [typed, meant] = [typed, meant].map(|words| format!("provost {words}"));
+            out::note(format!("\nnote: `{typed}` is short for `{meant}`"));
+        }
+        return Ok(cli_error::USAGE);
     }
     out::text_as_is(&text.to_string())?;
-    Ok(complaint::DONE)
+    Ok(cli_error::DONE)
 }

@@ -6,30 +6,30 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use super::Complaint;
+use super::CliError;
 use provost_jail::plain_text;
 
 /// Writes one line to standard output. It must be made of our own words and of what [`plain`] or [`one_line`]
 /// has cleaned.
-pub(super) fn line(text: impl Display) -> Result<(), Complaint> {
+pub(super) fn line(text: impl Display) -> Result<(), CliError> {
     text_as_is(&format!("{text}\n"))
 }
 
 /// Writes text to standard output, to the letter.
-pub(super) fn text_as_is(text: &str) -> Result<(), Complaint> {
+pub(super) fn text_as_is(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Complaint::writing)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::writing)
 }
 
 /// Writes JSON to standard output, with everything escaped that a terminal could obey.
-pub(super) fn json(it: &impl Serialize) -> Result<(), Complaint> {
-    let pretty = serde_json::to_string_pretty(it).map_err(Complaint::of)?;
+pub(super) fn json(it: &impl Serialize) -> Result<(), CliError> {
+    let pretty = serde_json::to_string_pretty(it).map_err(CliError::of)?;
     line(escaped(&pretty))
 }
 
 /// One JSON value on a line of its own, for streams.
-pub(super) fn json_line(it: &impl Serialize) -> Result<(), Complaint> {
-    let text = serde_json::to_string(it).map_err(Complaint::of)?;
+pub(super) fn json_line(it: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string(it).map_err(CliError::of)?;
     line(escaped(&text))
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use super::complaint::{DONE, FAILED};
-use super::here::now;
-use super::{Complaint, Here, out};
+use super::cli_error::{DONE, FAILED};
+use super::repo_context::now;
+use super::{CliError, RepoContext, out};
 use provost_base::AgentId;
 use provost_base::limits::POLICY_LOOK_S;
 use provost_config::{Copies, Loaded, WorkerKind};
@@ -46,7 +46,7 @@ pub(super) enum Policy {
 /// `provost policy check`.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Rule files; by default those that a daemon would use
+    /// The rule files; by default those that a daemon would use
     #[arg(value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Test {
     /// A file of `[[case]]` entries: a request, and `expect = "allow"`, `"approve"` or `"deny"`
     #[arg(value_hint = ValueHint::FilePath)]
     cases: PathBuf,
-    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    /// The rules that answer: a file, or builtin:default, builtin:strict, builtin:open; by default the rules in force
     #[arg(long)]
     policy: Option<String>,
 }
@@ -65,10 +65,10 @@ pub(super) struct Test {
 /// `provost policy explain`.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// The worker
+    /// The worker of the request
     #[arg(long, default_value = "shell")]
     worker: AgentId,
-    /// The directory, relative to the repository's root
+    /// The directory of the request, relative to the repository's root
     #[arg(long, default_value = ".")]
     dir: String,
     /// The asking agent; by default you
@@ -83,10 +83,10 @@ pub(super) struct Explain {
     /// The kind of request: delegate, screenshot or apply
     #[arg(long, default_value = "delegate")]
     action: String,
-    /// DevIt's tool
+    /// The tool of DevIt that the request names
     #[arg(long, default_value = "devit_delegate")]
     tool: String,
-    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    /// The rules that answer: a file, or builtin:default, builtin:strict, builtin:open; by default the rules in force
     #[arg(long)]
     policy: Option<String>,
 }
@@ -96,7 +96,7 @@ pub(super) struct Explain {
 pub(super) struct Diff {
     /// The other rules: a file, or builtin:default, builtin:strict, builtin:open
     new: String,
-    /// The rules to compare with; by default those in force
+    /// The rules to compare with; by default the rules in force
     #[arg(long)]
     from: Option<String>,
     /// Judge the requests of finished tasks of this repository; this is the default
@@ -107,7 +107,7 @@ pub(super) struct Diff {
     cases: Option<PathBuf>,
 }
 
-pub(super) fn policy(here: &Here, asked: Policy) -> Result<u8, Complaint> {
+pub(super) fn policy(here: &RepoContext, asked: Policy) -> Result<u8, CliError> {
     match asked {
         Policy::Check(it) => look_over(here, &it),
         Policy::Test(it) => test(here, &it),
@@ -117,19 +117,19 @@ pub(super) fn policy(here: &Here, asked: Policy) -> Result<u8, Complaint> {
 }
 
 /// The base of the rules that a daemon started now would use.
-pub(super) fn base(here: &Here, loaded: &Loaded) -> Result<Source, LoadError> {
+pub(super) fn base(here: &RepoContext, loaded: &Loaded) -> Result<Source, LoadError> {
     let named = loaded.config.policy.file.as_ref().map(|it| it.0.as_str());
     Source::base(named, &here.places.config.join("policy.toml"))
 }
 
-impl From<LoadError> for Complaint {
+impl From<LoadError> for CliError {
     fn from(err: LoadError) -> Self {
         Self::of("these rules cannot be used").because(&err).next("provost policy check")
     }
 }
 
 /// The rules that the command line names, or those in force.
-fn rules(here: &Here, named: Option<&str>) -> Result<RuleSet, Complaint> {
+fn rules(here: &RepoContext, named: Option<&str>) -> Result<RuleSet, CliError> {
     match named {
         // A file that somebody names to look at need not be trusted.
         Some(path) if !path.starts_with("builtin:") => {
@@ -141,21 +141,21 @@ fn rules(here: &Here, named: Option<&str>) -> Result<RuleSet, Complaint> {
     }
 }
 
-fn read(path: &Path) -> Result<String, Complaint> {
+fn read(path: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(path).map_err(|e| {
-        Complaint::of(format!("{} cannot be read", path.display()))
+        CliError::of(format!("{} cannot be read", path.display()))
             .because(e)
             .next("name a file that is there")
     })
 }
 
-fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
+fn look_over(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
     let texts = match asked.files.is_empty() {
         false => asked
             .files
             .iter()
             .map(|path| Ok((path.display().to_string(), read(path)?)))
-            .collect::<Result<Vec<_>, Complaint>>()?,
+            .collect::<Result<Vec<_>, CliError>>()?,
         true => in_force(here)?,
     };
     let reports: Vec<_> = texts.iter().map(|(name, text)| (name, check(text, name))).collect();
@@ -186,7 +186,7 @@ fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
 }
 
 /// When these rules come into force.
-fn counts(here: &Here) -> String {
+fn counts(here: &RepoContext) -> String {
     let Ok(Some(about)) = super::up::running(here) else {
         return "no daemon runs: they count from its next start on".into();
     };
@@ -196,7 +196,7 @@ fn counts(here: &Here) -> String {
         Ok(rules) if rules.digest().to_string() == about.policy => "they are in force".into(),
         Ok(_) => {
             format!(
-                "not in force yet: the daemon looks every {POLICY_LOOK_S} s, and `provost reload` makes it look now"
+                "not in force yet: the daemon looks every {POLICY_LOOK_S} s, and `provost daemon reload` makes it look now"
             )
         }
         Err(_) => "the daemon goes on with those that it has".into(),
@@ -204,7 +204,7 @@ fn counts(here: &Here) -> String {
 }
 
 /// Names and texts of the rules that a daemon would use. Loading them checks whether they can be trusted.
-fn in_force(here: &Here) -> Result<Vec<(String, String)>, Complaint> {
+fn in_force(here: &RepoContext) -> Result<Vec<(String, String)>, CliError> {
     let system = Path::new(SYSTEM_POLICY);
     let mut sources = vec![base(here, &here.config(None)?)?];
     sources.extend(system.exists().then(|| Source::File(system.to_owned())));
@@ -222,16 +222,16 @@ fn in_force(here: &Here) -> Result<Vec<(String, String)>, Complaint> {
     sources.into_iter().map(text).collect()
 }
 
-fn cases(path: &Path) -> Result<Vec<Case>, Complaint> {
+fn cases(path: &Path) -> Result<Vec<Case>, CliError> {
     let name = path.display().to_string();
     Case::parse(&read(path)?, &name).map_err(|problems| {
-        Complaint::of(format!("{name} is not a table of cases"))
+        CliError::of(format!("{name} is not a table of cases"))
             .because(problems)
             .next("provost policy test --help")
     })
 }
 
-fn test(here: &Here, asked: &Test) -> Result<u8, Complaint> {
+fn test(here: &RepoContext, asked: &Test) -> Result<u8, CliError> {
     let rules = rules(here, asked.policy.as_deref())?;
     let cases = cases(&asked.cases)?;
     let failed = run_cases(&rules, &cases);
@@ -256,7 +256,7 @@ fn test(here: &Here, asked: &Test) -> Result<u8, Complaint> {
     Ok(if failed.is_empty() { DONE } else { FAILED })
 }
 
-fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
+fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
     let request = request(here, asked)?;
     let explanation = explain_request(&rules(here, asked.policy.as_deref())?, &request);
     if here.json {
@@ -270,7 +270,7 @@ fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
 }
 
 /// The request that the daemon would give to the rules, with the worker's configuration.
-fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
+fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
     let config = here.config(None)?.config;
     let mut parts = json!({
         "action": asked.action, "client": asked.client.as_ref().map_or_else(us, ToString::to_string),
@@ -279,7 +279,7 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     });
     let worker = config.workers.get(&asked.worker).ok_or_else(|| {
         let known: Vec<&str> = config.workers.keys().map(AgentId::as_str).collect();
-        Complaint::of(format!("there is no worker {}", asked.worker))
+        CliError::of(format!("there is no worker {}", asked.worker))
             .because(format!("the configuration has {}", known.join(", ")))
             .next("name one with --worker, or add it to provost.toml")
     })?;
@@ -292,12 +292,12 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     }
     let vault = here.vault()?;
     let by = worker.secrets.iter().map(|name| Ok(vault.get(name)?.delivery.credentials()));
-    parts["credentials"] = json!(by.collect::<Result<Vec<_>, Complaint>>()?.into_iter().max());
+    parts["credentials"] = json!(by.collect::<Result<Vec<_>, CliError>>()?.into_iter().max());
     if !polling {
         parts["tier"] = worker.tier.as_str().into();
     }
     serde_json::from_value(parts).map_err(|e| {
-        Complaint::of("such a request cannot be made").because(e).next("provost policy explain --help")
+        CliError::of("such a request cannot be made").because(e).next("provost policy explain --help")
     })
 }
 
@@ -306,7 +306,7 @@ fn us() -> String {
     format!("user:{}", provost_system::user_name())
 }
 
-fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
+fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     let (old, new) = (rules(here, asked.from.as_deref())?, rules(here, Some(&asked.new))?);
     let requests = match &asked.cases {
         Some(path) => cases(path)?.into_iter().map(|case| (String::from(case.name), case.request)).collect(),
@@ -338,9 +338,9 @@ fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
 }
 
 /// The requests of this repository's finished tasks, as far as the store still has them.
-fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
+fn from_history(here: &RepoContext) -> Result<Vec<(String, Request)>, CliError> {
     let no_history = || {
-        Complaint::of("there is nothing to replay")
+        CliError::of("there is nothing to replay")
             .because("no task has finished in this repository yet")
             .next("give requests of your own: provost policy diff NEW --cases FILE")
     };
@@ -366,7 +366,7 @@ fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
             parts["action"] = "screenshot".into();
         }
         let request = serde_json::from_value(parts)
-            .map_err(|e| Complaint::of("a stored task makes no sense").because(e))?;
+            .map_err(|e| CliError::of("a stored task makes no sense").because(e))?;
         requests.push((format!("{}: {} for {}", task.id(), task.order.worker, task.asked_by), request));
     }
     if requests.is_empty() { Err(no_history()) } else { Ok(requests) }

@@ -1,17 +1,25 @@
-//! `provost screenshot`: a picture of the screen, where the rules allow one.
+//! `provost screenshot take`: a picture of the screen, where the rules allow one.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use super::complaint::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
-use super::here::wait_for;
-use super::{Complaint, Here, out, up};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out, up};
 use provost_api::wire;
 use provost_base::{AgentId, TaskId};
 
 /// `provost screenshot`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Screenshot {
+    /// Take a picture of the screen, if the rules or an approval allow it
+    #[command(after_help = "Examples:\n  provost screenshot take\n  provost screenshot take --wait --json")]
+    Take(Take),
+}
+
+/// `provost screenshot take`.
 #[derive(Args, Debug)]
-pub(super) struct Screenshot {
+pub(super) struct Take {
     /// The task's id; repeated commands with the same id take one picture
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -26,7 +34,8 @@ pub(super) struct Screenshot {
     no_start: bool,
 }
 
-pub(super) fn screenshot(here: &Here, asked: Screenshot) -> Result<u8, Complaint> {
+pub(super) fn screenshot(here: &RepoContext, asked: Screenshot) -> Result<u8, CliError> {
+    let Screenshot::Take(asked) = asked;
     let request = wire::Screenshot { task: asked.task.as_ref().map(ToString::to_string) };
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
@@ -35,7 +44,7 @@ pub(super) fn screenshot(here: &Here, asked: Screenshot) -> Result<u8, Complaint
         match (done.state.as_str(), done.approval) {
             ("denied", _) if here.json => {
                 out::json(&done)?;
-                Err(Complaint::silent(FAILED))
+                Err(CliError::silent(FAILED))
             }
             ("denied", _) => Err(denied(&done)),
             ("awaiting", Some(approval)) if !asked.wait => {
@@ -53,9 +62,9 @@ pub(super) fn screenshot(here: &Here, asked: Screenshot) -> Result<u8, Complaint
     })
 }
 
-fn denied(done: &wire::Delegated) -> Complaint {
+fn denied(done: &wire::Delegated) -> CliError {
     let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
-    Complaint::of("denied by policy")
+    CliError::of("denied by policy")
         .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
         .next("provost policy explain --action screenshot")
 }

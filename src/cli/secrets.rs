@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::{Complaint, Here, out};
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
 use provost_base::limits::SECRET_VALUE_BYTES_MAX;
 use provost_base::{RepoPath, Secret};
 use provost_client::keys::{self, Told};
@@ -24,7 +24,7 @@ pub(super) enum Secrets {
         after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN"
     )]
     Add(Box<Add>),
-    /// List secrets and how workers get them; values are not shown
+    /// List the secrets, and how workers get them; values are not shown
     #[command(after_help = "Examples:\n  provost secret list\n  provost secret list --json")]
     List,
     /// Remove a secret
@@ -47,10 +47,10 @@ pub(super) struct Add {
     /// The text before the secret in that header; by default `Bearer ` in authorization and empty elsewhere
     #[arg(long)]
     prefix: Option<String>,
-    /// A variable in which the worker's program looks for the base URL; may be repeated
+    /// The variable in which the worker's program looks for the base URL; may be repeated
     #[arg(long = "base-url-in", value_name = "VARIABLE", requires = "upstream")]
     base_url: Vec<String>,
-    /// A variable in which the program looks for its key, and finds a token of its run; may be repeated
+    /// The variable in which the program looks for its key, and finds a token of its run; may be repeated
     #[arg(long = "token-in", value_name = "VARIABLE", requires = "upstream")]
     token: Vec<String>,
     /// The certificate authority of the address (PEM), if it is not a public one
@@ -67,7 +67,7 @@ pub(super) struct Add {
 /// `provost secret remove`.
 #[derive(Args, Debug)]
 pub(super) struct Remove {
-    /// Its name
+    /// The secret's name
     name: String,
 }
 
@@ -75,7 +75,7 @@ fn upstream(text: &str) -> Result<Upstream, String> {
     Upstream::parse(text).map_err(|why| why.to_string())
 }
 
-pub(super) fn secret(here: &Here, asked: Secrets) -> Result<u8, Complaint> {
+pub(super) fn secret(here: &RepoContext, asked: Secrets) -> Result<u8, CliError> {
     match asked {
         Secrets::List => list(here),
         Secrets::Add(it) => add(here, *it),
@@ -86,13 +86,13 @@ pub(super) fn secret(here: &Here, asked: Secrets) -> Result<u8, Complaint> {
     }
 }
 
-fn add(here: &Here, asked: Add) -> Result<u8, Complaint> {
+fn add(here: &RepoContext, asked: Add) -> Result<u8, CliError> {
     let vault = here.vault()?;
     let name = asked.name.clone();
     let delivery = delivery(asked)?;
     // Before anybody types a value that could not be kept.
     delivery.check().map_err(|why| {
-        Complaint::refusal("these options are no way to give a secret")
+        CliError::refusal("these options are no way to give a secret")
             .because(why)
             .next("provost secret add --help")
     })?;
@@ -102,19 +102,19 @@ fn add(here: &Here, asked: Add) -> Result<u8, Complaint> {
     changed(here, "secret.added", &name, details)
 }
 
-fn delivery(asked: Add) -> Result<Delivery, Complaint> {
+fn delivery(asked: Add) -> Result<Delivery, CliError> {
     if let Some(path) = asked.file {
-        let path = RepoPath::parse(&path).map_err(|why| Complaint::of(format!("--file {why}")))?;
+        let path = RepoPath::parse(&path).map_err(|why| CliError::of(format!("--file {why}")))?;
         return Ok(Delivery::File { path });
     }
     if let Some(variable) = asked.env {
         return Ok(Delivery::Env { variable });
     }
-    let upstream = asked.upstream.ok_or_else(|| Complaint::of("say how workers get it"))?;
+    let upstream = asked.upstream.ok_or_else(|| CliError::of("say how workers get it"))?;
     let usual = if asked.header.eq_ignore_ascii_case("authorization") { "Bearer " } else { "" };
     let authority = asked.authority.map(|path| {
         std::fs::read_to_string(&path)
-            .map_err(|err| Complaint::of(format!("{} cannot be read", path.display())).because(err))
+            .map_err(|err| CliError::of(format!("{} cannot be read", path.display())).because(err))
     });
     Ok(Delivery::Proxy(ByProxy {
         upstream,
@@ -127,8 +127,8 @@ fn delivery(asked: Add) -> Result<Delivery, Complaint> {
 }
 
 /// Reads the value. Typed at a terminal it is not shown.
-fn value(name: &str, delivery: &Delivery) -> Result<Secret, Complaint> {
-    let unread = |err: io::Error| Complaint::of("the value could not be read").because(err);
+fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
+    let unread = |err: io::Error| CliError::of("the value could not be read").because(err);
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
     if io::stdin().is_terminal() {
         out::note(format!("type the value of {name} and press Enter; it is not shown"));
@@ -150,7 +150,7 @@ fn value(name: &str, delivery: &Delivery) -> Result<Secret, Complaint> {
     Ok(Secret::new(bytes.to_vec()))
 }
 
-fn changed(here: &Here, what: &str, name: &str, details: Value) -> Result<u8, Complaint> {
+fn changed(here: &RepoContext, what: &str, name: &str, details: Value) -> Result<u8, CliError> {
     if here.json {
         out::json(&json!({ "secret": name, "what": what, "details": details }))?;
     } else {
@@ -161,15 +161,13 @@ fn changed(here: &Here, what: &str, name: &str, details: Value) -> Result<u8, Co
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {
         Told::Daemon | Told::Nobody => Ok(DONE),
-        Told::Failed(err) => {
-            Err(Complaint::of("the files are changed, but the running daemon does not know")
-                .because(err)
-                .next("provost reload"))
-        }
+        Told::Failed(err) => Err(CliError::of("the files are changed, but the running daemon does not know")
+            .because(err)
+            .next("provost daemon reload")),
     }
 }
 
-fn list(here: &Here) -> Result<u8, Complaint> {
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let list = here.vault()?.list()?;
     if here.json {
         out::json(&list)?;

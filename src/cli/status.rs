@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::complaint::{DONE, NOT_RUNNING};
-use super::here::wait_for;
-use super::{Complaint, Here, approvals, broker, out, tasks};
+use super::cli_error::{DONE, NOT_RUNNING};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, approvals, broker, out, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_store as store;
@@ -18,7 +18,7 @@ const OVERLAPS_SHOWN: usize = 8;
 /// Finished tasks among which tainted ones are looked for.
 const TAINTED_AMONG: usize = 200;
 
-/// Older failures need nobody any more; `provost tasks --filter failed` has them.
+/// Older failures need nobody any more; `provost task list --filter failed` has them.
 const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 
 /// What needs someone, for programs.
@@ -35,7 +35,7 @@ struct Needs {
 }
 
 /// `provost` alone.
-pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn overview(here: &RepoContext) -> Result<u8, CliError> {
     let needs = wait_for(async {
         let client = here.daemon(None).await?;
         let about = client.about().await?;
@@ -89,7 +89,7 @@ fn in_words(needs: &Needs) -> String {
         text.push_str(&format!("Waiting for your word ({}):\n", needs.approvals.len()));
         text.push_str(&approvals::table(&needs.approvals));
         text.push_str(
-            "  look: provost approvals    answer: provost approve ID, provost deny ID --reason WHY\n\n",
+            "  look: provost approval list    answer: provost approve ID, provost deny ID --reason WHY\n\n",
         );
     }
     if !needs.questions.is_empty() {
@@ -108,12 +108,12 @@ fn in_words(needs: &Needs) -> String {
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");
         text.push_str(&tasks::table(needs.failed.iter().rev()));
-        text.push_str("  look: provost task ID\n\n");
+        text.push_str("  look: provost task show ID\n\n");
     }
     if !needs.tainted.is_empty() {
         text.push_str("Tainted: what they have left runs later, look before you run anything:\n");
         text.push_str(&tasks::table(needs.tainted.iter().rev()));
-        text.push_str("  look: provost task ID\n\n");
+        text.push_str("  look: provost task show ID\n\n");
     }
     for worker in &needs.broken_workers {
         let why = out::one_line(worker.broken.as_deref().unwrap_or_default(), 400);
@@ -136,7 +136,7 @@ fn overlaps(pairs: &[wire::Overlap]) -> String {
         text.push_str("  …\n");
     }
     text.push_str(
-        "  look: provost locks, provost intents, provost claims    settle it: tell one of them to wait\n\n",
+        "  look: provost lock list, provost intent list, provost claim list    settle it: tell one of them to wait\n\n",
     );
     text
 }
@@ -151,7 +151,7 @@ struct Glance {
 }
 
 /// `provost status`.
-pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
     let glance = wait_for(async {
         let client = here.client();
         let about = client.about().await?;
@@ -162,7 +162,7 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
         };
         Ok(Glance { about, tainted })
     });
-    let Glance { about, tainted } = glance.map_err(|complaint| about_the_store(here, complaint))?;
+    let Glance { about, tainted } = glance.map_err(|error| about_the_store(here, error))?;
     if here.json {
         out::json(&Glance { about, tainted })?;
         return Ok(DONE);
@@ -206,15 +206,15 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
 }
 
 /// Where no daemon runs, it matters whether one could.
-fn about_the_store(here: &Here, complaint: Complaint) -> Complaint {
-    if !complaint.is_not_running() || !here.places.state.exists() {
-        return complaint;
+fn about_the_store(here: &RepoContext, error: CliError) -> CliError {
+    if !error.is_not_running() || !here.places.state.exists() {
+        return error;
     }
     match store::look(&here.places.state, Some(&here.places.anchor()), false) {
-        Ok(()) => complaint,
-        Err(err) => Complaint::of("no daemon runs for this repository, and none can: its store is damaged")
+        Ok(()) => error,
+        Err(err) => CliError::of("no daemon runs for this repository, and none can: its store is damaged")
             .because(err)
-            .next("provost restore --help")
+            .next("provost store restore --help")
             .with_code(NOT_RUNNING),
     }
 }
@@ -230,8 +230,8 @@ fn worker(at: &wire::WorkerAt) -> [String; 2] {
     [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&state, 400)]
 }
 
-/// `provost agents`.
-pub(super) fn agents(here: &Here) -> Result<u8, Complaint> {
+/// `provost agent list`.
+pub(super) fn agents(here: &RepoContext) -> Result<u8, CliError> {
     let agents = wait_for(async { Ok(here.daemon(None).await?.agents().await?) })?;
     if here.json {
         out::json(&agents)?;

@@ -1,12 +1,12 @@
 //! Commands that list tasks, show one in full, cancel one, and report on one.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::complaint::{DONE, USAGE};
+use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
-use super::here::wait_for;
-use super::{Complaint, Here, out};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, applies, delegate, out};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
 use provost_base::{AgentId, TaskId};
@@ -15,18 +15,47 @@ use provost_client::{Client, ClientError};
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
 const PREFIX_LEN_MIN: usize = 4;
 
-/// `provost tasks`.
+/// `provost task`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Task {
+    /// Delegate a task to a worker
+    #[command(
+        after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task delegate \"review src/\" --worker claude_code --timeout 20m\n  provost task delegate \"make\" --dir docs --json"
+    )]
+    Delegate(delegate::Delegate),
+    /// List the tasks, the newest last
+    #[command(after_help = "Examples:\n  provost task list\n  provost task list --filter failed --limit 5")]
+    List(List),
+    /// Show one task with its reports
+    #[command(after_help = "Examples:\n  provost task show 3f0c2a\n  provost task show 3f0c2a --wait")]
+    Show(Show),
+    /// Cancel a task
+    #[command(after_help = "Example:\n  provost task cancel 3f0c2a --reason \"wrong branch\"")]
+    Cancel(Cancel),
+    /// Report on a task, or acknowledge the notification about it
+    #[command(
+        after_help = "Examples:\n  provost task report 3f0c2a --status ack\n  provost task report 3f0c2a --status completed --summary \"12 tests pass\""
+    )]
+    Report(Report),
+    /// Write the changes of a task's private copy into your files
+    #[command(
+        after_help = "Examples:\n  provost task apply 3f0c2a --preview   # shows the differences and writes nothing\n  provost task apply 3f0c2a\n\nThe rules may demand an approval first; after it, repeat the same command. `provost apply undo` takes the apply back."
+    )]
+    Apply(applies::OfTask),
+}
+
+/// `provost task list`.
 #[derive(Args, Debug)]
-pub(super) struct Tasks {
-    /// The kind of tasks
+pub(super) struct List {
+    /// Which tasks are listed
     #[arg(long, value_enum, default_value_t = Filter::All)]
     filter: Filter,
-    /// The largest number of finished tasks
+    /// The largest number of finished tasks in the list
     #[arg(long, default_value_t = 20)]
     limit: usize,
 }
 
-/// Which tasks.
+/// Which tasks are listed.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Filter {
     /// All tasks
@@ -39,10 +68,10 @@ enum Filter {
     Failed,
 }
 
-/// `provost task`.
+/// `provost task show`.
 #[derive(Args, Debug)]
-pub(super) struct Task {
-    /// Its id, or enough of its beginning
+pub(super) struct Show {
+    /// The task's id, or enough of its beginning
     id: TaskId,
     /// Follow the task to its end, and end with the worker's exit code
     #[arg(long)]
@@ -52,19 +81,19 @@ pub(super) struct Task {
     raw: bool,
 }
 
-/// `provost cancel`.
+/// `provost task cancel`.
 #[derive(Args, Debug)]
 pub(super) struct Cancel {
-    /// Its id, or enough of its beginning
+    /// The task's id, or enough of its beginning
     id: TaskId,
-    /// Why
+    /// The reason, for the agent that has delegated the task
     #[arg(long)]
     reason: Option<String>,
 }
 
-/// `provost notify`.
+/// `provost task report`.
 #[derive(Args, Debug)]
-pub(super) struct Notify {
+pub(super) struct Report {
     /// The task's id, or enough of its beginning
     id: TaskId,
     /// The status of the task
@@ -73,10 +102,10 @@ pub(super) struct Notify {
     /// A summary for people
     #[arg(long, default_value = "")]
     summary: String,
-    /// Results, as JSON
+    /// The results, as JSON
     #[arg(long, value_name = "JSON")]
     details: Option<String>,
-    /// Logs and the like, as JSON
+    /// The evidence, such as logs, as JSON
     #[arg(long, value_name = "JSON")]
     evidence: Option<String>,
     /// Speak as this agent instead of as yourself
@@ -102,7 +131,18 @@ enum Status {
     Ack,
 }
 
-pub(super) fn list(here: &Here, asked: &Tasks) -> Result<u8, Complaint> {
+pub(super) fn task(here: &RepoContext, asked: Task) -> Result<u8, CliError> {
+    match asked {
+        Task::Delegate(it) => delegate::delegate(here, it),
+        Task::List(it) => list(here, &it),
+        Task::Show(it) => show(here, &it),
+        Task::Cancel(it) => cancel(here, it),
+        Task::Report(it) => report(here, it),
+        Task::Apply(it) => applies::apply(here, &it),
+    }
+}
+
+fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
     let filter = match asked.filter {
         Filter::All => "all",
         Filter::Active => "active",
@@ -173,7 +213,7 @@ pub(super) fn short_time(rfc3339: &str) -> String {
 }
 
 /// The named task: by its id, or by a unique beginning of it.
-pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
+pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
     let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
     let unknown = match client.task(&query(id.as_str())).await {
         Ok(task) => return Ok(task),
@@ -194,7 +234,7 @@ pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Co
     }
     if begun.len() > 1 {
         let ids: Vec<&str> = begun.iter().map(|task| task.id.as_str()).take(5).collect();
-        return Err(Complaint::of(format!("{} tasks begin with {id}", begun.len()))
+        return Err(CliError::of(format!("{} tasks begin with {id}", begun.len()))
             .because(ids.join(", "))
             .next("write more of the id")
             .with_code(USAGE));
@@ -202,7 +242,7 @@ pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Co
     Ok(client.task(&query(&begun.remove(0).id)).await?)
 }
 
-pub(super) fn show(here: &Here, asked: &Task) -> Result<u8, Complaint> {
+fn show(here: &RepoContext, asked: &Show) -> Result<u8, CliError> {
     wait_for(async {
         let client = here.daemon(None).await?;
         let task = meant(&client, &asked.id).await?;
@@ -321,7 +361,7 @@ pub(super) fn fenced(head: &str, words: &str) -> String {
     format!("{head}\n{lines}")
 }
 
-pub(super) fn cancel(here: &Here, asked: Cancel) -> Result<u8, Complaint> {
+fn cancel(here: &RepoContext, asked: Cancel) -> Result<u8, CliError> {
     let done = wait_for(async {
         let client = here.daemon(None).await?;
         let task = meant(&client, &asked.id).await?.id;
@@ -330,7 +370,7 @@ pub(super) fn cancel(here: &Here, asked: Cancel) -> Result<u8, Complaint> {
     said(here, &done)
 }
 
-pub(super) fn notify(here: &Here, asked: Notify) -> Result<u8, Complaint> {
+fn report(here: &RepoContext, asked: Report) -> Result<u8, CliError> {
     let status = match asked.status {
         Status::Pending => "pending",
         Status::InProgress => "in_progress",
@@ -354,7 +394,7 @@ pub(super) fn notify(here: &Here, asked: Notify) -> Result<u8, Complaint> {
     said(here, &done)
 }
 
-fn said(here: &Here, done: &wire::TaskState) -> Result<u8, Complaint> {
+fn said(here: &RepoContext, done: &wire::TaskState) -> Result<u8, CliError> {
     if here.json {
         out::json(done)?;
     } else {
@@ -363,11 +403,11 @@ fn said(here: &Here, done: &wire::TaskState) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn json(flag: &str, text: Option<&str>) -> Result<Option<Value>, Complaint> {
+fn json(flag: &str, text: Option<&str>) -> Result<Option<Value>, CliError> {
     text.map(serde_json::from_str).transpose().map_err(|e| {
-        Complaint::of(format!("{flag} is not JSON"))
+        CliError::of(format!("{flag} is not JSON"))
             .because(e)
-            .next(format!("provost notify ID --status completed {flag} '{{\"tests\": 12}}'"))
+            .next(format!("provost task report ID --status completed {flag} '{{\"tests\": 12}}'"))
             .with_code(USAGE)
     })
 }

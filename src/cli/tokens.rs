@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::complaint::DONE;
-use super::here::wait_for;
-use super::{Complaint, Here, args, out, up};
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, args, out, up};
 use provost_api::wire;
 use provost_base::{AgentId, Ttl};
 
@@ -16,10 +16,10 @@ pub(super) enum Tokens {
         after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  curl -H \"Authorization: Bearer $TOKEN\" \"$GIT_PAW_BROKER_URL/status\"\n  provost token mint reviewer --scopes read --ttl 2h"
     )]
     Mint(Mint),
-    /// List valid tokens, without their values
+    /// List the valid tokens, without their values
     #[command(after_help = "Examples:\n  provost token list\n  provost token list --json")]
     List,
-    /// End a token, or all tokens of an agent, at once
+    /// Revoke a token, or all tokens of an agent, at once
     #[command(
         after_help = "Examples:\n  provost token revoke 3f0c2a91b7de\n  provost token revoke --of feat-auth"
     )]
@@ -34,7 +34,7 @@ pub(super) struct Mint {
     /// The token's scopes: read, join, coordinate, delegate, work
     #[arg(long, value_delimiter = ',', default_value = "read,join,coordinate")]
     scopes: Vec<String>,
-    /// Its lifetime, up to seven days
+    /// The token's lifetime, up to seven days
     #[arg(long, value_parser = args::duration, default_value = "24h")]
     ttl: Ttl,
 }
@@ -45,12 +45,12 @@ pub(super) struct Mint {
 pub(super) struct Revoke {
     /// The token's id, as `provost token list` shows it
     id: Option<String>,
-    /// All tokens of this agent
+    /// Revoke all tokens of this agent
     #[arg(long, value_name = "AGENT")]
     of: Option<AgentId>,
 }
 
-pub(super) fn token(here: &Here, asked: Tokens) -> Result<u8, Complaint> {
+pub(super) fn token(here: &RepoContext, asked: Tokens) -> Result<u8, CliError> {
     up::start_if_absent(here, true)?;
     match asked {
         Tokens::Mint(it) => mint(here, it),
@@ -59,7 +59,7 @@ pub(super) fn token(here: &Here, asked: Tokens) -> Result<u8, Complaint> {
     }
 }
 
-fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
+fn mint(here: &RepoContext, asked: Mint) -> Result<u8, CliError> {
     let Mint { agent, scopes, ttl } = asked;
     let request = wire::MintToken {
         agent: agent.to_string(),
@@ -80,7 +80,7 @@ fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn list(here: &Here) -> Result<u8, Complaint> {
+fn list(here: &RepoContext) -> Result<u8, CliError> {
     let tokens = wait_for(async { Ok(here.daemon(None).await?.tokens().await?) })?;
     if here.json {
         out::json(&tokens)?;
@@ -99,7 +99,7 @@ fn list(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn revoke(here: &Here, asked: Revoke) -> Result<u8, Complaint> {
+fn revoke(here: &RepoContext, asked: Revoke) -> Result<u8, CliError> {
     let request = wire::RevokeTokens { id: asked.id, agent: asked.of.map(|it| it.to_string()) };
     let revoked = wait_for(async { Ok(here.daemon(None).await?.revoke_tokens(&request).await?) })?;
     if here.json {

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 
-use super::complaint::{DONE, NOT_RUNNING};
-use super::here::wait_for;
-use super::speaker::Speaker;
-use super::{Complaint, Here, Run, out};
+use super::cli_error::{DONE, NOT_RUNNING};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, Run, out};
 use provost_api::wire::About;
 use provost_base::Secret;
 use provost_base::limits::READY_MS_MAX;
@@ -32,16 +32,16 @@ const RIVAL_PAUSE: Duration = Duration::from_millis(50);
 /// Longest line that is read from it, in bytes.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 
-/// `provost up`.
+/// `provost daemon start`.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Up {
-    /// Stay in this terminal; end with Ctrl-C
+    /// Stay in this terminal; Ctrl-C ends the daemon
     #[arg(long)]
     foreground: bool,
     /// An additional configuration file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Log more
+    /// Write more to the log
     #[arg(long)]
     debug: bool,
     /// End after this many seconds without clients and work; 0 means never
@@ -50,7 +50,7 @@ pub(super) struct Up {
     /// If a port is taken, use a free one; `provost env` and `provost status` show it
     #[arg(long)]
     auto_ports: bool,
-    /// The start is automatic: a port that is taken does not prevent it
+    /// Start even if a port is taken, as an automatic start does
     #[arg(long, hide = true, conflicts_with = "auto_ports")]
     unattended: bool,
     /// Permit running as root, as in a container; workers then run as `daemon.worker_uid`
@@ -104,7 +104,7 @@ pub struct Devitd {
     pub secret: Option<Secret>,
 }
 
-pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
+pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> {
     if up.ready_on_stdout {
         return in_background(here, up, run);
     }
@@ -129,15 +129,15 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
 }
 
 /// Ports that were taken: only the command that has started the daemon reports them.
-fn tell_moved(here: &Here, about: &About) {
+fn tell_moved(here: &RepoContext, about: &About) {
     if !here.json {
         about.moved.iter().for_each(|it| out::note(format!("note: {}", out::plain(it))));
     }
 }
 
-pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
     // An agent that says who it is hears that it may not.
-    let agent = Speaker::named_plainly(here, None)?;
+    let agent = IdentityArgs::named_plainly(here, None)?;
     let (pid, broken, process, said) = wait_for(async {
         let client = here.client().speaking_as(agent);
         let about = client.about().await?;
@@ -150,7 +150,7 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     while !process.has_ended(Duration::from_millis(200)) {
         if Instant::now() > deadline {
-            return Err(Complaint::of("the daemon does not end")
+            return Err(CliError::of("the daemon does not end")
                 .because(format!("process {pid} was told to end, and still runs"))
                 .next(format!("kill {pid}")));
         }
@@ -158,7 +158,7 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
     }
     drop(progress);
     if let Some(why) = broken {
-        return Err(Complaint::of("the daemon has stopped, and the last requests are not kept")
+        return Err(CliError::of("the daemon has stopped, and the last requests are not kept")
             .because(why)
             .next("provost doctor"));
     }
@@ -170,9 +170,9 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
+pub(super) fn reload(here: &RepoContext) -> Result<u8, CliError> {
     // As with `down`.
-    let agent = Speaker::named_plainly(here, None)?;
+    let agent = IdentityArgs::named_plainly(here, None)?;
     let (done, about) = wait_for(async {
         let client = here.daemon(agent).await?;
         Ok((client.reload().await?, client.about().await?))
@@ -188,17 +188,17 @@ pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
 }
 
 /// The daemon of this repository, if one runs.
-pub(super) fn running(here: &Here) -> Result<Option<About>, Complaint> {
-    let about = wait_for(async { here.client().about().await.map_err(Complaint::from) });
+pub(super) fn running(here: &RepoContext) -> Result<Option<About>, CliError> {
+    let about = wait_for(async { here.client().about().await.map_err(CliError::from) });
     match about {
         Ok(about) => Ok(Some(about)),
-        Err(complaint) if complaint.is_not_running() => Ok(None),
-        Err(complaint) => Err(complaint),
+        Err(error) if error.is_not_running() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
 /// The same, after a failed start: another process may have started a daemon a moment earlier.
-pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
+pub(super) fn running_soon(here: &RepoContext) -> Result<Option<About>, CliError> {
     for _ in 0..RIVAL_LOOKS {
         if let Some(about) = running(here)? {
             return Ok(Some(about));
@@ -209,7 +209,7 @@ pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
 }
 
 /// Starts the daemon for a command that needs it, unless one runs or the environment forbids it.
-pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
+pub(super) fn start_if_absent(here: &RepoContext, may: bool) -> Result<(), CliError> {
     if running(here)?.is_some() {
         return Ok(());
     }
@@ -218,7 +218,7 @@ pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
             true => "DEVIT_NO_AUTO_START or CI is set, so none was started",
             false => "--no-start was given",
         };
-        return Err(Complaint::of("no daemon runs for this repository")
+        return Err(CliError::of("no daemon runs for this repository")
             .because(why)
             .next("provost up")
             .with_code(NOT_RUNNING));
@@ -231,7 +231,7 @@ pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
 }
 
 /// One line for each door, with its address.
-fn announce(here: &Here, about: &About) -> Result<u8, Complaint> {
+fn announce(here: &RepoContext, about: &About) -> Result<u8, CliError> {
     if here.json {
         out::json(about)?;
         return Ok(DONE);
@@ -242,7 +242,7 @@ fn announce(here: &Here, about: &About) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn serve(here: &Here, up: Up, ready: Option<File>) -> Serve {
+fn serve(here: &RepoContext, up: Up, ready: Option<File>) -> Serve {
     Serve {
         places: here.places.clone(),
         cwd: here.cwd.clone(),
@@ -261,28 +261,28 @@ fn serve(here: &Here, up: Up, ready: Option<File>) -> Serve {
     }
 }
 
-pub(super) fn failed(err: anyhow::Error) -> Complaint {
-    Complaint::of("the daemon could not go on").because(format!("{err:#}")).next("provost doctor")
+pub(super) fn failed(err: anyhow::Error) -> CliError {
+    CliError::of("the daemon could not go on").because(format!("{err:#}")).next("provost doctor")
 }
 
 /// The background process: it reports every failure to the process that waits.
-fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
+fn in_background(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> {
     system::own_session();
     let ready =
-        system::standard_output().map_err(|e| Complaint::of("standard output is closed").because(e))?;
+        system::standard_output().map_err(|e| CliError::of("standard output is closed").because(e))?;
     // The daemon itself tells the one that waits why it could not start.
     run(serve(here, up, Some(ready))).map_err(failed)?;
     Ok(DONE)
 }
 
 /// Starts the background process and waits until its doors are open.
-fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
+fn start(here: &RepoContext, up: &Up) -> Result<(), CliError> {
     let cannot = |e: std::io::Error| {
-        Complaint::of("the daemon cannot be started").because(e).next("provost up --foreground")
+        CliError::of("the daemon cannot be started").because(e).next("provost up --foreground")
     };
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
-    command.args(["up", "--foreground", "--ready-on-stdout"]);
+    command.args(["daemon", "start", "--foreground", "--ready-on-stdout"]);
     command.args(up.config.iter().flat_map(|path| ["--config".as_ref(), path.as_os_str()]));
     command
         .args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
@@ -308,13 +308,13 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let cause = if said.is_empty() { format!("it ended at once ({ended})") } else { said.to_owned() };
-    Err(Complaint::of("the daemon did not start")
+    Err(CliError::of("the daemon did not start")
         .because(cause)
         .next("provost doctor, or provost up --foreground"))
 }
 
 /// The line of the background process, or nothing if it ends without one.
-fn first_words(child: &mut Child) -> Result<String, Complaint> {
+fn first_words(child: &mut Child) -> Result<String, CliError> {
     let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
     let reads = std::thread::Builder::new().spawn(move || {
@@ -326,7 +326,7 @@ fn first_words(child: &mut Child) -> Result<String, Complaint> {
         // Without a receiver the wait was over; nobody needs the words then.
         let _unheard = sender.send(line);
     });
-    reads.map_err(|err| Complaint::of("the daemon's first line cannot be read").because(err))?;
+    reads.map_err(|err| CliError::of("the daemon's first line cannot be read").because(err))?;
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut progress = out::Progress::begin("starting the daemon");
     while Instant::now() < deadline {
@@ -337,7 +337,7 @@ fn first_words(child: &mut Child) -> Result<String, Complaint> {
         }
     }
     let pid = child.id();
-    Err(Complaint::of("the daemon is not ready")
+    Err(CliError::of("the daemon is not ready")
         .because(format!("process {pid} did not open its doors within {} s", READY_MS_MAX / 1000))
         .next(format!("kill {pid}; provost doctor; provost up --foreground")))
 }

@@ -1,11 +1,11 @@
 //! `provost watch`: the present locks, intents and contracts, and then their changes.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::complaint::{DONE, INTERRUPTED};
-use super::here::wait_for;
-use super::{Complaint, Here, contracts, intents, locks, log, out};
+use super::cli_error::{DONE, INTERRUPTED};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, contracts, intents, locks, log, out};
 use provost_api::wire;
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_client::Client;
@@ -13,10 +13,20 @@ use provost_client::Client;
 /// How long one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
-/// `provost watch`.
+/// `provost timeline`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Timeline {
+    /// Watch locks, intents and contracts as they come and go; end with Ctrl-C
+    #[command(
+        after_help = "Examples:\n  provost timeline watch\n  provost timeline watch --json | jq --unbuffered .kind"
+    )]
+    Watch(Watch),
+}
+
+/// `provost timeline watch`.
 #[derive(Args, Debug)]
 pub(super) struct Watch {
-    /// Leave out the present state
+    /// Leave out the locks, intents and contracts that exist already
     #[arg(long)]
     only_new: bool,
     /// Begin after this event, by its number in `provost log`
@@ -24,7 +34,8 @@ pub(super) struct Watch {
     after: Option<u64>,
 }
 
-pub(super) fn watch(here: &Here, asked: &Watch) -> Result<u8, Complaint> {
+pub(super) fn timeline(here: &RepoContext, asked: &Timeline) -> Result<u8, CliError> {
+    let Timeline::Watch(asked) = asked;
     wait_for(async {
         let client = here.daemon(None).await?;
         // The place in the log first: what happens meanwhile is told twice rather than not at all.
@@ -42,7 +53,7 @@ pub(super) fn watch(here: &Here, asked: &Watch) -> Result<u8, Complaint> {
     })
 }
 
-async fn as_it_stands(here: &Here, client: &Client, from: u64) -> Result<u8, Complaint> {
+async fn as_it_stands(here: &RepoContext, client: &Client, from: u64) -> Result<u8, CliError> {
     let all = wire::Whose::default();
     let (held, intended) = (client.locks(&all).await?, client.intents(&all).await?);
     let mut agreed = client.contracts(&wire::ContractsQuery::default()).await?;
@@ -65,7 +76,7 @@ async fn as_it_stands(here: &Here, client: &Client, from: u64) -> Result<u8, Com
     Ok(DONE)
 }
 
-async fn follow(here: &Here, client: &Client, mut from: u64) -> Result<u8, Complaint> {
+async fn follow(here: &RepoContext, client: &Client, mut from: u64) -> Result<u8, CliError> {
     loop {
         let query =
             wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: Some(WAIT_MS) };

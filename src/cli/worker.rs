@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::complaint::{DONE, FAILED, USAGE};
-use super::here::wait_for;
-use super::speaker::Speaker;
-use super::{Complaint, Here, out};
+use super::cli_error::{DONE, FAILED, USAGE};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::{AgentId, Secret, TaskId};
 use provost_client::worker::{Way, WorkerError};
@@ -21,19 +21,19 @@ use provost_jail::{ENTRANCE_FD, inherited_socket};
 pub(super) enum Worker {
     /// Resume a paused worker (only a person may, at a terminal)
     #[command(
-        after_help = "Examples:\n  provost worker on claude_code\n  provost worker on claude_code --json"
+        after_help = "Examples:\n  provost worker resume claude_code\n  provost worker resume claude_code --json"
     )]
-    On(Which),
+    Resume(Which),
     /// Pause a worker: it takes no new task, and finishes the current one (only a person may, at a terminal)
     #[command(
-        after_help = "Examples:\n  provost worker off claude_code\n  provost worker off claude_code --json"
+        after_help = "Examples:\n  provost worker pause claude_code\n  provost worker pause claude_code --json"
     )]
-    Off(Which),
+    Pause(Which),
     #[command(flatten)]
     Inside(Inside),
 }
 
-/// `provost worker on`, `provost worker off`.
+/// `provost worker resume`, `provost worker pause`.
 #[derive(Args, Debug)]
 pub(super) struct Which {
     /// A configured worker: `provost status` lists them
@@ -56,12 +56,12 @@ pub(super) enum Inside {
 /// `provost worker report`.
 #[derive(Args, Debug)]
 pub(super) struct Report {
-    /// The report
+    /// The text of the report
     text: String,
-    /// The status; the daemon sees the end of the task by itself
+    /// The status of the task; the daemon sees the end of the task by itself
     #[arg(long, value_enum, default_value_t = Status::Progress)]
     status: Status,
-    /// The finished part
+    /// The finished part, in percent
     #[arg(long, value_name = "0-100", value_parser = clap::value_parser!(u8).range(0..=100))]
     percent: Option<u8>,
     /// Other data, as JSON
@@ -72,21 +72,21 @@ pub(super) struct Report {
 /// The status of unfinished work.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Status {
-    /// Under way
+    /// The work is under way
     Progress,
-    /// Waiting
+    /// The work waits for something
     Blocked,
 }
 
-pub(super) fn switch(here: &Here, asked: &Worker) -> Result<u8, Complaint> {
+pub(super) fn switch(here: &RepoContext, asked: &Worker) -> Result<u8, CliError> {
     let (which, on) = match asked {
-        Worker::On(which) => (which, true),
-        Worker::Off(which) => (which, false),
+        Worker::Resume(which) => (which, true),
+        Worker::Pause(which) => (which, false),
         Worker::Inside(asked) => return inside_a_jail(asked, here.json),
     };
     let asked = wire::SwitchWorker { worker: which.name.clone(), on };
     // An agent that says who it is hears that it may not.
-    let agent = Speaker::named_plainly(here, None)?;
+    let agent = IdentityArgs::named_plainly(here, None)?;
     let done = wait_for(async { Ok(here.daemon(agent).await?.switch_worker(&asked).await?) })?;
     if here.json {
         out::json(&done)?;
@@ -97,7 +97,7 @@ pub(super) fn switch(here: &Here, asked: &Worker) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-pub(super) fn inside_a_jail(asked: &Inside, json: bool) -> Result<u8, Complaint> {
+pub(super) fn inside_a_jail(asked: &Inside, json: bool) -> Result<u8, CliError> {
     let inside = inside()?;
     match asked {
         Inside::Report(asked) => report(&inside, asked, json),
@@ -108,10 +108,10 @@ pub(super) fn inside_a_jail(asked: &Inside, json: bool) -> Result<u8, Complaint>
     }
 }
 
-fn report(inside: &provost_client::worker::Worker, asked: &Report, json: bool) -> Result<u8, Complaint> {
+fn report(inside: &provost_client::worker::Worker, asked: &Report, json: bool) -> Result<u8, CliError> {
     let details: Option<Value> = match asked.details.as_deref().map(serde_json::from_str).transpose() {
         Ok(details) => details,
-        Err(e) => return Err(Complaint::of("--details is not JSON").because(e).with_code(USAGE)),
+        Err(e) => return Err(CliError::of("--details is not JSON").because(e).with_code(USAGE)),
     };
     let status = match asked.status {
         Status::Progress => "progress",
@@ -139,19 +139,19 @@ fn in_words(task: &Value) -> String {
     out::table(&rows).trim_end().to_owned()
 }
 
-fn say(inside: &provost_client::worker::Worker, msg_type: &str, payload: &Value) -> Result<Value, Complaint> {
+fn say(inside: &provost_client::worker::Worker, msg_type: &str, payload: &Value) -> Result<Value, CliError> {
     inside.say(msg_type, payload).map_err(|err| match err {
-        WorkerError::Refused { ref code, .. } if code == "E_FORBIDDEN" => Complaint::refusal(err),
-        _ => Complaint::of(err).with_code(FAILED),
+        WorkerError::Refused { ref code, .. } if code == "E_FORBIDDEN" => CliError::refusal(err),
+        _ => CliError::of(err).with_code(FAILED),
     })
 }
 
 /// The jail's data about this run.
-fn inside() -> Result<provost_client::worker::Worker, Complaint> {
+fn inside() -> Result<provost_client::worker::Worker, CliError> {
     let outside = || {
-        Complaint::of("this is not a worker in a jail")
+        CliError::of("this is not a worker in a jail")
             .because("DEVIT_TASK_ID, DEVIT_IDENT, DEVIT_SECRET and a way to the door are set there")
-            .next("from outside: provost notify TASK --status in_progress --summary TEXT")
+            .next("from outside: provost task report TASK --status in_progress --summary TEXT")
             .with_code(USAGE)
     };
     let text = |name: &str| var_os(name).and_then(|it| it.into_string().ok()).filter(|it| !it.is_empty());
@@ -160,7 +160,7 @@ fn inside() -> Result<provost_client::worker::Worker, Complaint> {
         (None, Some(number)) => {
             let number: i32 = number.parse().map_err(|_| outside())?;
             let socket = inherited_socket(number).map_err(|e| {
-                Complaint::of(format!("the inherited socket {number} is gone"))
+                CliError::of(format!("the inherited socket {number} is gone"))
                     .because(e)
                     .next("start the command without closing inherited descriptors")
             })?;

@@ -1,59 +1,52 @@
-//! `provost workflows`: the workflows that editors can run, and their files. Reads files; asks no daemon.
+//! `provost workflow`: the workflows that editors can run, and their files. Reads files; asks no daemon.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::complaint::{DONE, FAILED};
-use super::{Complaint, Here, out};
+use super::cli_error::{DONE, FAILED};
+use super::{CliError, RepoContext, out};
 use provost_base::nearest;
 use provost_config::{BUILT_IN_FILE, Config, Step, Value as _, Workflow};
 
-/// `provost workflows`.
-#[derive(Args, Debug)]
-pub(super) struct Workflows {
-    #[command(subcommand)]
-    which: Option<Which>,
-}
-
-/// The subcommand.
+/// `provost workflow`.
 #[derive(Subcommand, Debug)]
-enum Which {
-    /// List the workflows; this is the default
+pub(super) enum Workflows {
+    /// List the workflows, which editors can run, and their files
     #[command(
-        after_help = "Examples:\n  provost workflows list\n  provost workflows list --domain dev --json"
+        after_help = "Examples:\n  provost workflow list\n  provost workflow list --domain dev --json\n\nExit codes: 0; 1 if one of the workflows is invalid."
     )]
     List(List),
-    /// Show one, step by step
+    /// Show a workflow, step by step
     #[command(
-        after_help = "Examples:\n  provost workflows show dev:fix_and_review\n  provost workflows show dev:test_until_green --json"
+        after_help = "Examples:\n  provost workflow show dev:fix_and_review\n  provost workflow show dev:test_until_green --json"
     )]
     Show(Show),
 }
 
-/// `provost workflows list`.
-#[derive(Args, Debug, Default)]
-struct List {
-    /// Only workflows of this domain
+/// `provost workflow list`.
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// List only the workflows of this domain
     #[arg(long)]
     domain: Option<String>,
 }
 
-/// `provost workflows show`.
+/// `provost workflow show`.
 #[derive(Args, Debug)]
-struct Show {
-    /// The workflow: domain:name
+pub(super) struct Show {
+    /// The workflow, as DOMAIN:NAME
     id: String,
 }
 
-pub(super) fn workflows(here: &Here, asked: Workflows) -> Result<u8, Complaint> {
+pub(super) fn workflows(here: &RepoContext, asked: Workflows) -> Result<u8, CliError> {
     let config = here.config(None)?.config;
-    match asked.which.unwrap_or(Which::List(List::default())) {
-        Which::List(it) => list(here, &config, &it),
-        Which::Show(it) => show(here, &config, &it),
+    match asked {
+        Workflows::List(it) => list(here, &config, &it),
+        Workflows::Show(it) => show(here, &config, &it),
     }
 }
 
-fn list(here: &Here, config: &Config, asked: &List) -> Result<u8, Complaint> {
+fn list(here: &RepoContext, config: &Config, asked: &List) -> Result<u8, CliError> {
     let wanted = |domain: &str| asked.domain.as_ref().is_none_or(|wanted| wanted == domain);
     let all = config.all_workflows();
     let usable = || all.iter().filter(|it| wanted(it.domain()));
@@ -88,18 +81,19 @@ fn list(here: &Here, config: &Config, asked: &List) -> Result<u8, Complaint> {
     Ok(if refused().next().is_some() { FAILED } else { DONE })
 }
 
-fn show(here: &Here, config: &Config, asked: &Show) -> Result<u8, Complaint> {
+fn show(here: &RepoContext, config: &Config, asked: &Show) -> Result<u8, CliError> {
     let id = asked.id.trim();
     let all = config.all_workflows();
     let Some(found) = all.iter().find(|it| it.head.id == id) else {
         if let Some(it) = config.refused_workflows.get(id) {
-            return Err(Complaint::of(format!("workflow {id} cannot be used"))
+            return Err(CliError::of(format!("workflow {id} cannot be used"))
                 .because(format!("{}: {}", it.file, it.reason))
-                .next("provost workflows"));
+                .next("provost workflow list"));
         }
         let near = nearest(id, all.iter().map(|it| it.head.id.as_str()));
-        let next = near.map_or("provost workflows".into(), |near| format!("provost workflows show {near}"));
-        return Err(Complaint::of(format!("there is no workflow {}", out::one_line(id, 80))).next(next));
+        let next =
+            near.map_or("provost workflow list".into(), |near| format!("provost workflow show {near}"));
+        return Err(CliError::of(format!("there is no workflow {}", out::one_line(id, 80))).next(next));
     };
     if here.json {
         out::json(&as_json(found))?;

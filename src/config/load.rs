@@ -297,7 +297,7 @@ impl Loading {
         {
             return Ok(()); // other doors' files, which they read themselves
         }
-        let hint = format!("run `provost allow {}` to see and allow it", file.path);
+        let hint = format!("run `provost config allow {}` to see and allow it", file.path);
         let complaint = match &file.status {
             Status::Allowed if is_workflows => {
                 self.workflow_file(&file.path, &file.text, true);

@@ -225,12 +225,13 @@ fn read_pins(state: &Path) -> Result<Pins, PinError> {
         found => found.map_err(|e| wrong(format!("cannot be read: {e}")))?,
     };
     if !meta.is_file() {
-        return Err(wrong("is not a file; remove it and run `provost allow` again".into()));
+        return Err(wrong("is not a file; remove it and run `provost config allow` again".into()));
     }
-    system::private(&path).map_err(|why| wrong(format!("{why}; remove it and run `provost allow` again")))?;
+    system::private(&path)
+        .map_err(|why| wrong(format!("{why}; remove it and run `provost config allow` again")))?;
     let text = std::fs::read_to_string(&path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     let damaged = |e: toml::de::Error| {
-        wrong(format!("is damaged ({}); remove it and run `provost allow` again", e.message()))
+        wrong(format!("is damaged ({}); remove it and run `provost config allow` again", e.message()))
     };
     toml::from_str(&text).map_err(damaged)
 }

@@ -14,7 +14,7 @@ pub fn print_toml() -> String {
          # names, so that a section of your own, such as [hooks.notify] or [workers.mine], can be added below.\n\
          #\n\
          # Read in this order, later ones win: /etc/provost/provost.toml, $XDG_CONFIG_HOME/provost/provost.toml,\n\
-         # .provost/provost.toml of the repository once `provost allow` has been told so, and `--config FILE`.\n\
+         # .provost/provost.toml of the repository once `provost config allow` has been told so, and `--config FILE`.\n\
          # Durations are written 800ms, 30s, 10m, 24h, 7d; sizes 512MiB, 2GiB; paths relative to the file or with ~/.\n\
          # This file is printed from src/config/table.rs: change it there.\n",
     );
@@ -143,7 +143,7 @@ worker's entry is replaced as a whole):
 1. the defaults below,
 2. `/etc/provost/provost.toml`,
 3. `$XDG_CONFIG_HOME/provost/provost.toml`,
-4. `.provost/provost.toml` and `devit.core.toml` of the repository, but only content that `provost allow` has
+4. `.provost/provost.toml` and `devit.core.toml` of the repository, but only content that `provost config allow` has
    shown to you and pinned; when the file changes it is ignored, loudly, until you allow it again,
 5. the file named with `--config`, accepted as given.
 
@@ -167,7 +167,7 @@ const AGENTS: &str = "\
 
 const WORKFLOWS: &str = "\
 Workflows stand in a file of settings, or in files of their own: `workflows/*.toml` beside your `provost.toml`, and
-`.provost/workflows/*.toml` in the repository, each once `provost allow` has shown it to you. The daemon refuses an
+`.provost/workflows/*.toml` in the repository, each once `provost config allow` has shown it to you. The daemon refuses an
 invalid workflow by itself. See [workflows.md](workflows.md).
 ";
 

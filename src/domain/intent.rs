@@ -321,7 +321,7 @@ impl State {
         }
         if self.intents.live() >= INTENTS_MAX {
             return Err(Refusal::busy(
-                "as many intents as there can be; `provost intents` shows whose they are",
+                "as many intents as there can be; `provost intent list` shows whose they are",
             ));
         }
         Ok(())

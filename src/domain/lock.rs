@@ -233,7 +233,9 @@ impl State {
             ));
         }
         if self.locks.len() >= LOCKS_MAX {
-            return Err(Refusal::busy("as many locks as there can be; `provost locks` shows whose they are"));
+            return Err(Refusal::busy(
+                "as many locks as there can be; `provost lock list` shows whose they are",
+            ));
         }
         Ok(())
     }

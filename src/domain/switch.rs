@@ -113,7 +113,7 @@ impl Switches {
 
 fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
     let why = format!(
-        "{by} has switched it {}; the fleet command `start` from where that was said, or `provost worker on {worker}`, switches it on",
+        "{by} has switched it {}; the fleet command `start` from where that was said, or `provost worker resume {worker}`, switches it on",
         to.word()
     );
     Refusal::WorkerBroken { worker: worker.clone(), why: why.into() }
@@ -139,7 +139,7 @@ impl State {
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
         if who.door() == Door::Own && !who.is_person() {
-            let why = "only a person does that here, with `provost worker on` and `off` at a terminal that is not below an \
+            let why = "only a person does that here, with `provost worker resume` and `pause` at a terminal that is not below an \
                        agent";
             return Err(Refusal::NotYoursToSwitch { worker: verb.worker.clone(), why: why.into() });
         }
@@ -152,7 +152,7 @@ impl State {
             let worker = verb.worker.clone();
             let whose = if from.is_some() { "it or a person has" } else { "a person has" };
             let why = format!(
-                "{by} has switched it {}, and {whose} it begin again: `provost worker on {worker}`, at a terminal that is not \
+                "{by} has switched it {}, and {whose} it begin again: `provost worker resume {worker}`, at a terminal that is not \
                  below an agent",
                 to.word()
             );

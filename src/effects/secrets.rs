@@ -30,7 +30,7 @@ pub(super) fn given(task: &Task, profile: &Profile, vault: &Vault) -> Result<Giv
         let credential = vault.get(name).map_err(|err| err.to_string())?;
         if credential.delivery.digest() != *known {
             return Err(format!(
-                "the secret `{name}` is given otherwise by now than when the task was allowed; run `provost reload` \
+                "the secret `{name}` is given otherwise by now than when the task was allowed; run `provost daemon reload` \
                  and delegate it again"
             ));
         }

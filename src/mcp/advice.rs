@@ -5,12 +5,12 @@ use provost_api::wire;
 
 /// Commands in the daemon's sentences, and the tools that do the same.
 const TOOLS: [(&str, &str); 6] = [
-    ("`provost locks`", "locks_list"),
-    ("`provost intents`", "intents_list"),
+    ("`provost lock list`", "locks_list"),
+    ("`provost intent list`", "intents_list"),
     ("`provost contract list`", "contracts_list"),
-    ("`provost tasks`", "task_status"),
-    ("`provost approvals`", "approvals_list"),
-    ("`provost agents`", "workers_list"),
+    ("`provost task list`", "task_status"),
+    ("`provost approval list`", "approvals_list"),
+    ("`provost agent list`", "workers_list"),
 ];
 
 /// A sentence of the daemon's for a model.

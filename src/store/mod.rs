@@ -358,10 +358,10 @@ pub struct Options {
 }
 
 /// The next step for a store whose newest history is missing.
-const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` continues with the rest, and `provost restore --empty` with an empty store, both with numbers that were never issued";
+const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --as-it-is` continues with the rest, and `provost store restore --empty` with an empty store, both with numbers that were never issued";
 
 /// The next step for a store with an error in it, which cannot be used as it is.
-const WAYS_BACK: &str = ". `provost restore FILE` brings a backup back; `provost restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
+const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]

@@ -229,6 +229,7 @@ mod kernel {
     }
 
     impl Wanted {
+        /// Watches nothing.
         pub fn only(&mut self, _directories: &[Vec<u8>]) -> (bool, bool) {
             (false, false)
         }

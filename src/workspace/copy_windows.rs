@@ -17,22 +17,27 @@ use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HAR
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCopy {
+    /// More bytes than a copy may have.
     #[error(
         "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
     )]
     TooLarge,
+    /// More entries than a copy may have.
     #[error(
         "the working directory has more than {COPY_ENTRIES_MAX} entries, too many for a copy; with `copy = false` its worker works in it"
     )]
     TooMany,
+    /// More files than the daemon collects from a private copy.
     #[error(
         "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for a private copy"
     )]
     TooManyFiles,
+    /// Folders in folders beyond the bound.
     #[error(
         "the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for a copy; with `copy = false` its worker works in it"
     )]
     TooDeep,
+    /// The system refused a step.
     #[error("the working directory could not be copied: {0}")]
     Io(#[from] io::Error),
 }
@@ -81,7 +86,9 @@ pub fn remove(path: &Path) -> io::Result<()> {
 
 /// How much may still be copied.
 pub struct Room {
+    /// Bytes of files.
     pub bytes: u64,
+    /// Files, folders and links.
     pub entries: u64,
 }
 

@@ -11,7 +11,9 @@ use provost_jail::Place;
 /// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub struct Watch {
+    /// The working directory of the task.
     pub place: Place,
+    /// The files to report, from that directory.
     pub patterns: WatchPatterns,
 }
 

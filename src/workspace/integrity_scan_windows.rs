@@ -17,12 +17,15 @@ pub struct Stamp;
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
+    /// Its state at the look; a later look compares it.
     pub stamp: Stamp,
     /// Why its name or place matters.
     pub kind: Option<FindingKind>,
     /// A link that leads out of the workspace.
     pub leaves: bool,
+    /// Whether it has the bit for another user or group.
     pub setuid: bool,
+    /// Whether any user may run it.
     pub executable: bool,
     /// Whether it is a local socket.
     pub socket: bool,
@@ -39,6 +42,7 @@ pub struct Entry {
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
+    /// Files and folders that matter.
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
     pub held: BTreeSet<Vec<u8>>,
@@ -57,6 +61,7 @@ pub struct Survey {
 /// A file with several names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shared {
+    /// The names that were seen, and whether they lie in what is read-only.
     pub paths: Vec<(Vec<u8>, bool)>,
 }
 
@@ -70,7 +75,9 @@ impl Shared {
 /// What was done about them: nothing, since every worker works in a copy here.
 #[derive(Debug, Default)]
 pub struct Unshared {
+    /// How many files were replaced by private copies.
     pub made: usize,
+    /// Files that are read-only for the run instead.
     pub held: BTreeSet<String>,
 }
 

@@ -93,7 +93,7 @@ fn the_command_line_talks_to_the_daemon_over_a_pipe() {
     let done =
         json!({ "task_id": work["msg_id"], "status": "completed", "artifacts": { "summary": "seen" } });
     worker.say("NOTIFY", done).ack();
-    let shown = json_of(&world, &["task", work["msg_id"].as_str().unwrap()]);
+    let shown = json_of(&world, &["task", "show", work["msg_id"].as_str().unwrap()]);
     assert!(shown.to_string().contains("seen"), "{shown}");
 }
 
@@ -152,7 +152,7 @@ fn an_approver_answers_with_its_key_and_a_console_is_no_person() {
     let (task, reply) = client.delegate("worker:code", "careful", json!({}));
     let parked = reply.ack();
     assert_eq!(parked["status"], "pending", "{parked}");
-    let waiting = json_of(&world, &["approvals"]);
+    let waiting = json_of(&world, &["approval", "list"]);
     let id = waiting[0]["id"].to_string();
     let (done, text) = said(world.command(&["approve", &id]));
     assert!(!done, "{text}");

@@ -17,7 +17,8 @@ const UNFINISHED: &str = ".new-";
 /// The process that has this file locked may change the folder.
 const LOCK: &str = ".lock";
 
-pub(crate) struct Folder {
+/// A folder of keys whose access list admits its owner alone.
+pub struct Folder {
     path: PathBuf,
 }
 
@@ -33,7 +34,7 @@ impl Drop for Lock {
 
 impl Folder {
     /// Opens the folder, making it if it is missing.
-    pub(crate) fn open(path: &Path) -> Result<Self, KeyError> {
+    pub fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         system::make_private_folders(path).map_err(io)?;
         if !fs::symlink_metadata(path).map_err(io)?.is_dir() {
@@ -43,7 +44,7 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub(crate) fn lock(&self) -> Result<Lock, KeyError> {
+    pub fn lock(&self) -> Result<Lock, KeyError> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
         let file = opened.map_err(|e| self.io(LOCK, e))?;
         file.lock().map_err(|e| self.io(LOCK, e))?;
@@ -51,7 +52,7 @@ impl Folder {
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.
-    pub(crate) fn sweep(&self) -> Result<(), KeyError> {
+    pub fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::remove_file(self.path.join(name)).map_err(|e| self.io(name, e))?;
         }
@@ -59,7 +60,7 @@ impl Folder {
     }
 
     /// The names in the folder that are plain text; ours are.
-    pub(crate) fn names(&self) -> Result<Vec<String>, KeyError> {
+    pub fn names(&self) -> Result<Vec<String>, KeyError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(|e| self.io("", e))? {
             let entry = entry.map_err(|e| self.io("", e))?;
@@ -69,7 +70,7 @@ impl Folder {
     }
 
     /// A file's bytes, or `None` if there is no such file.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+    pub fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let path = self.path.join(name);
         let meta = match fs::symlink_metadata(&path) {
             Ok(meta) => meta,
@@ -94,7 +95,7 @@ impl Folder {
     }
 
     /// Puts a file in its place, whole and on disk, or leaves the old one. Needs the lock.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
         // Under the lock, a file of that name is what a killed process left.
         let _left_over = fs::remove_file(&unfinished);
@@ -108,7 +109,7 @@ impl Folder {
     }
 
     /// Removes a file; whether there was one. Needs the lock.
-    pub(crate) fn remove(&self, name: &str) -> Result<bool, KeyError> {
+    pub fn remove(&self, name: &str) -> Result<bool, KeyError> {
         match fs::remove_file(self.path.join(name)) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
@@ -116,7 +117,8 @@ impl Folder {
         }
     }
 
-    pub(crate) fn malformed(&self, name: &str, what: String) -> KeyError {
+    /// The error for a file of this folder whose text is not in its form.
+    pub fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }
 

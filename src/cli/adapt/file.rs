@@ -14,8 +14,8 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::host::Host;
 use super::section::{self, Damage, Rest};
-use crate::complaint::USAGE;
-use crate::{Complaint, Here};
+use crate::cli_error::USAGE;
+use crate::{CliError, RepoContext};
 use provost_base::Digest;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_system as system;
@@ -88,9 +88,9 @@ pub(super) enum FileError {
 
 impl FileError {
     /// For a person.
-    pub(super) fn complaint(&self, shown: &Path) -> Complaint {
-        let complaint = Complaint::refusal(format!("{} stays as it is", shown.display())).because(self);
-        complaint.next(match self {
+    pub(super) fn error(&self, shown: &Path) -> CliError {
+        let error = CliError::refusal(format!("{} stays as it is", shown.display())).because(self);
+        error.next(match self {
             FileError::Unfit(_) => "fix that, or name another file with --file".to_owned(),
             FileError::Damaged(_) => {
                 "remove the rest of the section, including the lines with `provost:begin` and `provost:end`; it is written again"
@@ -103,10 +103,10 @@ impl FileError {
 }
 
 /// Where a name from the command line leads, without links and by its words alone: below the top of the work tree.
-fn place(here: &Here, host: Host, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), Complaint> {
+fn place(here: &RepoContext, host: Host, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), CliError> {
     let shown = typed.map_or_else(|| here.places.worktree.join(host.file()), |it| here.cwd.join(it));
     let wrong = |why: String| {
-        Complaint::refusal(format!("{} is not written to", shown.display()))
+        CliError::refusal(format!("{} is not written to", shown.display()))
             .because(why)
             .next("name a file of this repository with --file")
             .with_code(USAGE)
@@ -141,15 +141,15 @@ fn place(here: &Here, host: Host, typed: Option<&Path>) -> Result<(PathBuf, Vec<
 impl HostFile {
     /// The file of a host, or the one that somebody has typed. `locks` is where files are that adapters wait by.
     pub(super) fn find(
-        here: &Here,
+        here: &RepoContext,
         host: Host,
         typed: Option<&Path>,
         locks: &Path,
-    ) -> Result<Self, Complaint> {
+    ) -> Result<Self, CliError> {
         let (top, mut folders) = place(here, host, typed)?;
         let name = folders.pop().unwrap_or_default();
         let shown = folders.iter().fold(top.clone(), |path, it| path.join(it)).join(&name);
-        let broken = |err: io::Error| FileError::Broken(err).complaint(&shown);
+        let broken = |err: io::Error| FileError::Broken(err).error(&shown);
         let id = Digest::of(shown.as_os_str().as_encoded_bytes()).to_string();
         let turn = lock_file(&locks.join(format!("{}.turn", &id[..16]))).map_err(broken)?;
         let top = Dir::open_ambient_dir(&top, ambient_authority()).map_err(broken)?;
@@ -461,26 +461,29 @@ pub(super) struct Alone(#[expect(dead_code, reason = "closing it is what ends it
 
 impl Alone {
     /// Makes sure that no other adapter of this host keeps the same file.
-    pub(super) fn with(file: &HostFile, locks: &Path) -> Result<Self, Complaint> {
+    pub(super) fn with(file: &HostFile, locks: &Path) -> Result<Self, CliError> {
         let id = Digest::of(file.shown.as_os_str().as_encoded_bytes()).to_string();
         let path = locks.join(format!("{}.{}", &id[..16], file.host.word()));
-        let mut lock = lock_file(&path).map_err(|err| FileError::Broken(err).complaint(&path))?;
+        let mut lock = lock_file(&path).map_err(|err| FileError::Broken(err).error(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 let _unknown = lock.read_to_string(&mut pid);
-                let keeps =
-                    format!("another `provost adapt {}` keeps {}", file.host.word(), file.shown.display());
-                return Err(Complaint::refusal(keeps)
+                let keeps = format!(
+                    "another `provost adapter run {}` keeps {}",
+                    file.host.word(),
+                    file.shown.display()
+                );
+                return Err(CliError::refusal(keeps)
                     .because(format!("it is process {}", pid.trim()))
                     .next("end that one first, or name another file with --file"));
             }
-            Err(TryLockError::Error(err)) => return Err(FileError::Broken(err).complaint(&path)),
+            Err(TryLockError::Error(err)) => return Err(FileError::Broken(err).error(&path)),
         }
         let told =
             lock.set_len(0).and_then(|()| lock.write_all(format!("{}\n", std::process::id()).as_bytes()));
-        told.map_err(|err| FileError::Broken(err).complaint(&path))?;
+        told.map_err(|err| FileError::Broken(err).error(&path))?;
         Ok(Self(lock))
     }
 }

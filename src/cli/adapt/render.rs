@@ -139,13 +139,13 @@ fn handoff(it: &wire::HandoffForMe) -> String {
 
 fn how_to(agent: &str, names_shells: bool, door: Option<&str>) -> String {
     let named = |flag: &str| if names_shells { String::new() } else { format!(" {flag} {agent}") };
-    let (speaker, asked) = (named("--as"), named("--agent"));
+    let (identity, asked) = (named("--as"), named("--agent"));
     let mut text = format!(
         "\n### How to work beside them\n\n\
-         - Before you edit a file: `provost claim FILE{speaker}`. Exit code 5: another agent has it; work on something else.\n\
-         - When you are done with it: `provost release FILE{speaker}`\n\
-         - For one symbol: `provost lock FILE:SYMBOL{speaker}`, then `provost unlock FILE:SYMBOL{speaker}`\n\
-         - To say what you will change: `provost intend \"WHAT\" --file FILE{speaker}`\n\
+         - Before you edit a file: `provost claim acquire FILE{identity}`. Exit code 5: another agent has it; work on something else.\n\
+         - When you are done with it: `provost claim release FILE{identity}`\n\
+         - For one symbol: `provost lock FILE:SYMBOL{identity}`, then `provost unlock FILE:SYMBOL{identity}`\n\
+         - To say what you will change: `provost intent declare \"WHAT\" --file FILE{identity}`\n\
          - To ask whether you may write: `provost guard FILE{asked}`\n"
     );
     if let Some(door) = door {

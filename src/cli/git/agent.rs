@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::changes::ask;
-use crate::{Complaint, Here};
+use crate::{CliError, RepoContext};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 
@@ -97,7 +97,7 @@ pub(crate) struct Tellers {
 }
 
 /// Whom commits are told as: those of an agent, and those of the work tree where one is.
-pub(crate) async fn tellers(here: &Here, client: &Client, agent: &str) -> Result<Tellers, Complaint> {
+pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) -> Result<Tellers, CliError> {
     let mut found = Tellers::default();
     let Ok(said) = ask(&["worktree", "list", "--porcelain"]).await else { return Ok(found) };
     let text = String::from_utf8_lossy(&said);
@@ -124,7 +124,7 @@ pub(crate) async fn tellers(here: &Here, client: &Client, agent: &str) -> Result
 
 /// Tells the others of a commit, if whoever made it is an agent. What it says of files is what the commit has, whatever
 /// else the work tree holds.
-pub(super) async fn tell_commit(here: &Here, client: &Client) -> Result<(), Complaint> {
+pub(super) async fn tell_commit(here: &RepoContext, client: &Client) -> Result<(), CliError> {
     let marker = Marker::read().await;
     let Some(branch) = branch().await else { return Ok(()) };
     let named = marker.as_ref().and_then(|it| it.agent.clone());

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::Complaint;
+use crate::CliError;
 use provost_base::RepoPath;
 use provost_base::limits::SOURCE_BYTES_MAX;
 
@@ -22,8 +22,8 @@ pub(super) struct Change {
     pub(super) new: Option<String>,
 }
 
-pub(super) fn broken(what: impl std::fmt::Display) -> Complaint {
-    Complaint::of("git does not list the changes to check").because(what)
+pub(super) fn broken(what: impl std::fmt::Display) -> CliError {
+    CliError::of("git does not list the changes to check").because(what)
 }
 
 /// Ends with whoever waits for it.
@@ -34,7 +34,7 @@ fn git(args: &[&str]) -> Command {
 }
 
 /// What git prints.
-pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, Complaint> {
+pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, CliError> {
     let said = git(args).stdin(Stdio::null()).output().await.map_err(broken)?;
     match said.status.success() {
         true => Ok(said.stdout),
@@ -43,7 +43,7 @@ pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, Complaint> {
 }
 
 /// What a commit of the index would change, or what lies between two trees.
-pub(super) async fn changes(between: &[&str]) -> Result<Vec<Change>, Complaint> {
+pub(super) async fn changes(between: &[&str]) -> Result<Vec<Change>, CliError> {
     const HOW: [&str; 10] = [
         "diff",
         "--raw",
@@ -99,7 +99,7 @@ pub(super) struct Blobs {
 }
 
 impl Blobs {
-    pub(super) fn open() -> Result<Self, Complaint> {
+    pub(super) fn open() -> Result<Self, CliError> {
         let mut git = git(&["cat-file", "--batch"]);
         let mut git = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(broken)?;
         let asking = git.stdin.take().ok_or_else(|| broken("it has no standard input"))?;
@@ -108,7 +108,7 @@ impl Blobs {
     }
 
     /// The content; of one that is larger than files are read, only as much as shows that.
-    pub(super) async fn get(&mut self, id: &str) -> Result<Vec<u8>, Complaint> {
+    pub(super) async fn get(&mut self, id: &str) -> Result<Vec<u8>, CliError> {
         self.asking.write_all(format!("{id}\n").as_bytes()).await.map_err(broken)?;
         self.asking.flush().await.map_err(broken)?;
         let mut head = String::new();

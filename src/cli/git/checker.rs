@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::changes::{Blobs, Change, changes};
 use super::merge::Merge;
-use crate::{Complaint, Here, out};
+use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use provost_client::Client;
@@ -18,7 +18,7 @@ const PATHS_AT_ONCE_BYTES: usize = FRAME_LEN_MAX / 4;
 
 /// Asks the daemon.
 pub(crate) struct Checker<'a> {
-    here: &'a Here,
+    here: &'a RepoContext,
     client: Client,
 }
 
@@ -30,17 +30,17 @@ struct Concerned {
 }
 
 impl<'a> Checker<'a> {
-    pub(crate) fn new(here: &'a Here, client: Client) -> Self {
+    pub(crate) fn new(here: &'a RepoContext, client: Client) -> Self {
         Self { here, client }
     }
 
     /// What is staged, held against contracts.
-    pub(crate) async fn staged(&self) -> Result<wire::Checked, Complaint> {
+    pub(crate) async fn staged(&self) -> Result<wire::Checked, CliError> {
         Ok(self.look_at(&["--cached"], false).await?.0)
     }
 
     /// Files as they are on disk, held against contracts.
-    pub(crate) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, Complaint> {
+    pub(crate) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, CliError> {
         let mut asked = Contracts::default();
         for file in files {
             let (path, at) = (self.here.path(file)?, self.here.cwd.join(file));
@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
                 Ok(bytes) => asked.file(self, path, None, &bytes).await?,
                 Err(err) if err.kind() == std::io::ErrorKind::NotFound => asked.deleted(path),
                 Err(err) => {
-                    return Err(Complaint::of(format!("{} cannot be read", at.display())).because(err));
+                    return Err(CliError::of(format!("{} cannot be read", at.display())).because(err));
                 }
             }
         }
@@ -60,7 +60,7 @@ impl<'a> Checker<'a> {
         &self,
         between: &[&str],
         locks: bool,
-    ) -> Result<(wire::Checked, Vec<wire::Blocked>), Complaint> {
+    ) -> Result<(wire::Checked, Vec<wire::Blocked>), CliError> {
         let mut changes = changes(between).await?;
         let merge = if between == ["--cached"] { Merge::read().await? } else { Merge::default() };
         merge.leave_own(&mut changes).await?;
@@ -80,7 +80,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Most commits touch nothing that anybody has a say in, and then no content is read at all.
-    async fn concerned(&self, changes: &[Change]) -> Result<Concerned, Complaint> {
+    async fn concerned(&self, changes: &[Change]) -> Result<Concerned, CliError> {
         let mut all = changes.iter().flat_map(|it| it.path.iter().chain(&it.from)).cloned().peekable();
         let mut found = Concerned::default();
         while all.peek().is_some() {
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         changes: &[Change],
         concerned: &Concerned,
         blobs: &mut Blobs,
-    ) -> Result<wire::Checked, Complaint> {
+    ) -> Result<wire::Checked, CliError> {
         let mut asked = Contracts::default();
         let binds =
             |path: &Option<String>| path.as_ref().filter(|it| concerned.contracts.contains(*it)).cloned();
@@ -130,7 +130,7 @@ impl<'a> Checker<'a> {
         changes: &[Change],
         merge: &Merge,
         blobs: &mut Blobs,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CliError> {
         let is_broken = |change: &&Change| {
             let names = [&change.path, &change.from];
             checked.violations.iter().any(|it| names.into_iter().flatten().any(|name| *name == it.file))
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
         concerned: &Concerned,
         merge: &Merge,
         blobs: &mut Blobs,
-    ) -> Result<Vec<wire::Blocked>, Complaint> {
+    ) -> Result<Vec<wire::Blocked>, CliError> {
         let mut blocked = Vec::new();
         let is_locked = |path: &&String| concerned.locks.contains(*path);
         for change in changes {
@@ -190,7 +190,7 @@ impl<'a> Checker<'a> {
         (old, new): (Option<&str>, Option<&str>),
         merge: &Merge,
         blobs: &mut Blobs,
-    ) -> Result<Vec<wire::Blocked>, Complaint> {
+    ) -> Result<Vec<wire::Blocked>, CliError> {
         let mut blocked = self.edit_from(path, (old, new), blobs).await?;
         for parent in merge.others() {
             if blocked.is_empty() {
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         path: &str,
         (old, new): (Option<&str>, Option<&str>),
         blobs: &mut Blobs,
-    ) -> Result<Vec<wire::Blocked>, Complaint> {
+    ) -> Result<Vec<wire::Blocked>, CliError> {
         let mut contents = Vec::new();
         for id in [old, new] {
             contents.push(match id {
@@ -254,7 +254,7 @@ impl Contracts {
         path: String,
         from: Option<String>,
         content: &[u8],
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CliError> {
         let content = content.get(..=SOURCE_BYTES_MAX).unwrap_or(content);
         if !self.next.files.is_empty() && self.bytes + content.len() > FILES_AT_ONCE_BYTES {
             self.ask(checker).await?;
@@ -268,7 +268,7 @@ impl Contracts {
         self.next.deleted.push(path);
     }
 
-    async fn ask(&mut self, checker: &Checker<'_>) -> Result<(), Complaint> {
+    async fn ask(&mut self, checker: &Checker<'_>) -> Result<(), CliError> {
         let mut request = std::mem::take(&mut self.next);
         self.bytes = 0;
         request.worktree = checker.here.linked_worktree();
@@ -278,7 +278,7 @@ impl Contracts {
         Ok(())
     }
 
-    async fn end(mut self, checker: &Checker<'_>) -> Result<wire::Checked, Complaint> {
+    async fn end(mut self, checker: &Checker<'_>) -> Result<wire::Checked, CliError> {
         if !self.next.files.is_empty() || !self.next.deleted.is_empty() {
             self.ask(checker).await?;
         }

@@ -8,8 +8,8 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::hooks::{BEFORE, HOOKS, Hook, is_ours};
-use crate::complaint::DONE;
-use crate::{Complaint, Here, out};
+use crate::cli_error::DONE;
+use crate::{CliError, RepoContext, out};
 use provost_system::{make_executable, real_path};
 
 /// A hook, as it is.
@@ -31,9 +31,9 @@ impl Standing {
 }
 
 /// Where git looks for hooks, as `core.hooksPath` and work trees have it.
-fn folder(here: &Here) -> Result<PathBuf, Complaint> {
+fn folder(here: &RepoContext) -> Result<PathBuf, CliError> {
     let wrong = |why: String| {
-        Complaint::of("git does not say where its hooks are")
+        CliError::of("git does not say where its hooks are")
             .because(why)
             .next("git rev-parse --git-path hooks")
     };
@@ -50,7 +50,7 @@ fn folder(here: &Here) -> Result<PathBuf, Complaint> {
 }
 
 /// Whether the folder belongs to this repository alone.
-fn is_own(here: &Here, folder: &Path) -> bool {
+fn is_own(here: &RepoContext, folder: &Path) -> bool {
     let real = |path: &Path| real_path(path).unwrap_or_else(|_| path.to_owned());
     // One that is missing lies where its parent does.
     let place = folder.ancestors().find(|it| it.exists()).map_or_else(|| folder.to_owned(), real);
@@ -60,9 +60,8 @@ fn is_own(here: &Here, folder: &Path) -> bool {
 }
 
 /// This program, for scripts that outlive it.
-fn program() -> Result<PathBuf, Complaint> {
-    std::env::current_exe()
-        .map_err(|err| Complaint::of("this program does not know where it is").because(err))
+fn program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|err| CliError::of("this program does not know where it is").because(err))
 }
 
 fn before(hook: &Path) -> PathBuf {
@@ -71,8 +70,8 @@ fn before(hook: &Path) -> PathBuf {
     name.into()
 }
 
-fn failed(path: &Path, err: impl std::fmt::Display) -> Complaint {
-    Complaint::of(format!("{} cannot be changed", path.display()))
+fn failed(path: &Path, err: impl std::fmt::Display) -> CliError {
+    CliError::of(format!("{} cannot be changed", path.display()))
         .because(err)
         .next("make the folder of the hooks writable for you, then run this again")
 }
@@ -81,10 +80,10 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-pub(crate) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
+pub(crate) fn install(here: &RepoContext, shared: bool) -> Result<u8, CliError> {
     let folder = folder(here)?;
     if !shared && !is_own(here, &folder) {
-        return Err(Complaint::refusal("core.hooksPath leads out of this repository")
+        return Err(CliError::refusal("core.hooksPath leads out of this repository")
             .because(format!("{} may be the hooks of other repositories, too", folder.display()))
             .next("provost git install --shared, or: git config --local core.hooksPath .git/hooks"));
     }
@@ -99,7 +98,7 @@ pub(crate) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
 }
 
 /// Moves what is there out of the way, and puts the script in its place, whole.
-fn put(path: &Path, script: &str) -> Result<(), Complaint> {
+fn put(path: &Path, script: &str) -> Result<(), CliError> {
     let there = match fs::read(path) {
         Ok(text) => Some(text),
         Err(err) if err.kind() == io::ErrorKind::NotFound && !exists(path) => None,
@@ -111,7 +110,7 @@ fn put(path: &Path, script: &str) -> Result<(), Complaint> {
         // A tool has put its hook there again; if it is another one, somebody has to look at both.
         Some(text) if exists(&kept) && fs::read(&kept).ok().as_ref() == Some(text) => {}
         Some(_) if exists(&kept) => {
-            return Err(Complaint::refusal(format!("there are two hooks to keep: {}", path.display()))
+            return Err(CliError::refusal(format!("there are two hooks to keep: {}", path.display()))
                 .because(format!("{} is another one, from before", kept.display()))
                 .next(format!("merge them into the first, remove {}, then run this again", kept.display())));
         }
@@ -136,7 +135,7 @@ fn put(path: &Path, script: &str) -> Result<(), Complaint> {
     })
 }
 
-pub(crate) fn uninstall(here: &Here) -> Result<u8, Complaint> {
+pub(crate) fn uninstall(here: &RepoContext) -> Result<u8, CliError> {
     let folder = folder(here)?;
     for hook in HOOKS {
         let path = folder.join(hook.name);
@@ -169,7 +168,7 @@ fn standing(folder: &Path, hook: Hook, script: &str) -> Standing {
 }
 
 /// All of them, as they are.
-pub(crate) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint> {
+pub(crate) fn standings(here: &RepoContext) -> Result<Vec<Standing>, CliError> {
     let folder = folder(here)?;
     let when_unchecked = here.config(None)?.config.git.when_unchecked;
     let program = program()?;
@@ -177,7 +176,7 @@ pub(crate) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint> {
     Ok(HOOKS.iter().map(one).collect())
 }
 
-pub(crate) fn status(here: &Here) -> Result<u8, Complaint> {
+pub(crate) fn status(here: &RepoContext) -> Result<u8, CliError> {
     let (folder, all) = (folder(here)?, standings(here)?);
     if here.json {
         return out::json(&all).map(|()| DONE);

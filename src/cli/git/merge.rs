@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::changes::{Change, ask, broken, changes};
-use crate::Complaint;
+use crate::CliError;
 
 /// Paths asked about at once; a command line takes many times as much.
 const PATHS_AT_ONCE: usize = 200;
@@ -22,14 +22,14 @@ pub(super) struct Merge(Vec<Parent>);
 /// One of them, by git's name for it.
 pub(super) struct Parent(String);
 
-async fn of_git(name: &str) -> Result<PathBuf, Complaint> {
+async fn of_git(name: &str) -> Result<PathBuf, CliError> {
     let said = ask(&["rev-parse", "--git-path", name]).await?;
     Ok(String::from_utf8_lossy(&said).trim_end_matches(['\n', '\r']).into())
 }
 
 impl Merge {
     /// The merge that is under way.
-    pub(super) async fn read() -> Result<Self, Complaint> {
+    pub(super) async fn read() -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(of_git("MERGE_HEAD").await?) {
             Ok(text) => text,
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -58,7 +58,7 @@ impl Merge {
     }
 
     /// Of all that changes, leaves the files that are as no parent has them.
-    pub(super) async fn leave_own(&self, all: &mut Vec<Change>) -> Result<(), Complaint> {
+    pub(super) async fn leave_own(&self, all: &mut Vec<Change>) -> Result<(), CliError> {
         for parent in self.others() {
             let differs = changes(&["--cached", &parent.0]).await?;
             let differs: BTreeSet<Option<String>> =
@@ -75,7 +75,7 @@ impl Merge {
 
 impl Parent {
     /// What some of its files are, by git's names for their contents; what is no file there is left out.
-    pub(super) async fn blobs(&self, paths: &BTreeSet<&str>) -> Result<BTreeMap<String, String>, Complaint> {
+    pub(super) async fn blobs(&self, paths: &BTreeSet<&str>) -> Result<BTreeMap<String, String>, CliError> {
         let paths: Vec<&str> = paths.iter().copied().collect();
         let mut found = BTreeMap::new();
         for some in paths.chunks(PATHS_AT_ONCE) {

@@ -10,11 +10,11 @@ use clap::{Args, Subcommand};
 use super::agent::{self, Marker};
 use super::changes::{ask, changes};
 use super::checker::{Checker, say_violations};
-use crate::complaint::{DONE, FAILED};
+use crate::cli_error::{DONE, FAILED};
 use crate::guard::held;
-use crate::here::wait_for;
-use crate::speaker::Speaker;
-use crate::{Complaint, Here, out};
+use crate::identity::IdentityArgs;
+use crate::repo_context::wait_for;
+use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_config::{Enforce, GitSettings, Unchecked};
@@ -65,20 +65,20 @@ enum Checked {
 
 /// The settings, as far as they can be read.
 struct Settings {
-    here: Here,
+    here: RepoContext,
     enforce: Enforce,
     git: GitSettings,
 }
 
 impl Settings {
-    fn read(here: Here) -> Result<Self, Complaint> {
+    fn read(here: RepoContext) -> Result<Self, CliError> {
         let config = here.config(None)?.config;
         Ok(Self { here, enforce: config.coordination.enforce, git: config.git })
     }
 
     /// The daemon; the hook starts it if the settings permit.
-    async fn client(&self) -> Result<Client, Complaint> {
-        let agent = Speaker::named(&self.here, None)?;
+    async fn client(&self) -> Result<Client, CliError> {
+        let agent = IdentityArgs::named(&self.here, None)?;
         let client = self.here.client().speaking_as(agent);
         if self.git.start_daemon
             && matches!(self.here.client().about().await, Err(ClientError::NotRunning(_)))
@@ -90,39 +90,39 @@ impl Settings {
 }
 
 /// A daemon outlives the hook, and must not inherit git's variables for hooks.
-async fn start() -> Result<(), Complaint> {
+async fn start() -> Result<(), CliError> {
     let mut up = tokio::process::Command::new(provost_system::this_program());
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         up.env_remove(name);
     }
-    let done = up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).output().await;
-    let done = done.map_err(|err| Complaint::of("no daemon could be started").because(err))?;
+    let done = up.args(["daemon", "start"]).stdin(Stdio::null()).stdout(Stdio::null()).output().await;
+    let done = done.map_err(|err| CliError::of("no daemon could be started").because(err))?;
     match done.status.success() {
         true => Ok(()),
         false => {
-            Err(Complaint::of("no daemon could be started")
+            Err(CliError::of("no daemon could be started")
                 .because(String::from_utf8_lossy(&done.stderr).trim()))
         }
     }
 }
 
-pub(crate) fn run(asked: &Run) -> Result<u8, Complaint> {
-    let here = match Here::find(false) {
+pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
+    let here = match RepoContext::find(false) {
         Ok(here) => here,
         // Without a home there is no daemon, and nobody has set anything.
-        Err(complaint) => {
-            out::note(format!("provost: warning: not checked: {}", complaint.in_short()));
+        Err(error) => {
+            out::note(format!("provost: warning: not checked: {}", error.in_short()));
             return Ok(DONE);
         }
     };
     let settings = match Settings::read(here) {
         Ok(settings) => settings,
         // Whoever wrote a configuration that cannot be used may have wanted commits to be blocked.
-        Err(complaint) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
-            return Err(complaint.because("so nothing was checked; `git commit --no-verify` skips the check"));
+        Err(error) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
+            return Err(error.because("so nothing was checked; `git commit --no-verify` skips the check"));
         }
-        Err(complaint) => return Ok(no_trailers(&complaint)),
+        Err(error) => return Ok(no_trailers(&error)),
     };
     let (what, checked) = match asked {
         Run::PrepareCommitMsg(message) => {
@@ -138,23 +138,20 @@ pub(crate) fn run(asked: &Run) -> Result<u8, Complaint> {
     match (checked, settings.git.when_unchecked) {
         (Ok(Checked::Fine), _) => Ok(DONE),
         (Ok(Checked::Refused), _) => Ok(FAILED),
-        (Err(complaint), Unchecked::Pass) => {
-            out::note(format!(
-                "provost: warning: not checked, and the {what} goes on: {}",
-                complaint.in_short()
-            ));
+        (Err(error), Unchecked::Pass) => {
+            out::note(format!("provost: warning: not checked, and the {what} goes on: {}", error.in_short()));
             Ok(DONE)
         }
-        (Err(complaint), Unchecked::Block) => {
-            out::note(format!("provost: not checked, so the {what} is refused: {}", complaint.in_short()));
+        (Err(error), Unchecked::Block) => {
+            out::note(format!("provost: not checked, so the {what} is refused: {}", error.in_short()));
             out::note(format!("  try: provost up, then again; or git {what} --no-verify"));
             Ok(FAILED)
         }
     }
 }
 
-fn no_trailers(complaint: &Complaint) -> u8 {
-    out::note(format!("provost: warning: no trailers added: {}", complaint.in_short()));
+fn no_trailers(error: &CliError) -> u8 {
+    out::note(format!("provost: warning: no trailers added: {}", error.in_short()));
     DONE
 }
 
@@ -168,8 +165,8 @@ fn told(settings: &Settings) -> u8 {
             _ => agent::tell_commit(&settings.here, &client).await,
         }
     };
-    if let Err(complaint) = in_time(settings, work) {
-        out::note(format!("provost: warning: the other agents were not told: {}", complaint.in_short()));
+    if let Err(error) = in_time(settings, work) {
+        out::note(format!("provost: warning: the other agents were not told: {}", error.in_short()));
     }
     DONE
 }
@@ -190,16 +187,16 @@ async fn on_its_branch() -> Checked {
     Checked::Refused
 }
 
-fn in_time<T>(settings: &Settings, work: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
+fn in_time<T>(settings: &Settings, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let deadline: Duration = settings.git.deadline.as_duration();
     wait_for(async {
         tokio::time::timeout(deadline, work).await.unwrap_or_else(|_| {
-            Err(Complaint::of(format!("it took longer than git.deadline, {} s", deadline.as_secs())))
+            Err(CliError::of(format!("it took longer than git.deadline, {} s", deadline.as_secs())))
         })
     })
 }
 
-async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
+async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
     if matches!(on_its_branch().await, Checked::Refused) {
         return Ok(Checked::Refused);
     }
@@ -234,7 +231,7 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
 }
 
 /// Pushed commits are checked against contracts alone: locks concern editing, and these edits are made.
-async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, Complaint> {
+async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, CliError> {
     if agent::is_agents().await {
         out::note("error: git-paw agents must not push. The supervisor handles merges.");
         return Ok(Checked::Refused);
@@ -267,8 +264,8 @@ struct Pushed {
 }
 
 /// Git's standard input: a line `name id remote-name remote-id` for each ref. A deletion changes no file.
-fn pushed() -> Result<Vec<Pushed>, Complaint> {
-    let unreadable = |why: String| Complaint::of("git does not list the pushed refs").because(why);
+fn pushed() -> Result<Vec<Pushed>, CliError> {
+    let unreadable = |why: String| CliError::of("git does not list the pushed refs").because(why);
     let mut text = String::new();
     let most = (REFS_MAX as u64) << 12;
     std::io::stdin()
@@ -296,7 +293,7 @@ fn is_none(id: &str) -> bool {
 
 /// The part that the remote already has: its ref if that commit is known here, else the common ancestor of the pushed
 /// commit and the remote's other branches; the empty tree if there is none.
-async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, Complaint> {
+async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, CliError> {
     let known = format!("{remote_id}^{{commit}}");
     if !is_none(remote_id) && ask(&["cat-file", "-e", &known]).await.is_ok() {
         return Ok(remote_id.to_owned());
@@ -315,8 +312,8 @@ async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, Comp
     Ok(String::from_utf8_lossy(&empty).trim().to_owned())
 }
 
-/// Names the speaker's live intents for files of the commit, each once.
-async fn trailers(settings: &Settings, message: &Message) -> Result<u8, Complaint> {
+/// Names the committer's live intents for files of the commit, each once.
+async fn trailers(settings: &Settings, message: &Message) -> Result<u8, CliError> {
     let client = settings.client().await?;
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
     let intents = client.intents(&mine).await?;
@@ -332,7 +329,7 @@ async fn trailers(settings: &Settings, message: &Message) -> Result<u8, Complain
     if trailers.is_empty() {
         return Ok(DONE);
     }
-    let file = message.file.to_str().ok_or_else(|| Complaint::of("the message's path is not UTF-8"))?;
+    let file = message.file.to_str().ok_or_else(|| CliError::of("the message's path is not UTF-8"))?;
     let mut args = vec!["interpret-trailers", "--in-place", "--if-exists", "addIfDifferent"];
     trailers.iter().for_each(|it| args.extend(["--trailer", it]));
     args.extend(["--", file]);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::patch::{self, Change};
 use super::shell::{self, Written};
 use super::wide::{Wide, bounded};
-use crate::Here;
+use crate::RepoContext;
 use provost_base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 
 /// What a host tells a hook.
@@ -317,7 +317,7 @@ fn content(path: &Path) -> Option<Vec<u8>> {
 
 /// The names under which the repository knows a file: by the words of its path, and by where its links lead. None for
 /// one outside of it.
-pub(super) fn names_in(here: &Here, path: &Path) -> Vec<String> {
+pub(super) fn names_in(here: &RepoContext, path: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for path in [Some(path.to_owned()), real(path)].into_iter().flatten() {
         if let Ok(name) = here.path(&path)

@@ -11,7 +11,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::{Complaint, Here};
+use crate::{CliError, RepoContext};
 use provost_base::Digest;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_system as system;
@@ -47,7 +47,7 @@ struct Kept {
 
 impl HostFile {
     /// A file of the work tree, by its path from the top.
-    pub(super) fn at(here: &Here, path: &'static str) -> Result<Self, Complaint> {
+    pub(super) fn at(here: &RepoContext, path: &'static str) -> Result<Self, CliError> {
         let mut folders: Vec<&str> = path.split('/').collect();
         let name = folders.pop().unwrap_or_default();
         let mut file = Self::in_folder(here, &here.places.worktree, path)?;
@@ -56,7 +56,7 @@ impl HostFile {
     }
 
     /// A file in a folder of the user's own.
-    pub(super) fn in_folder(here: &Here, folder: &Path, name: &'static str) -> Result<Self, Complaint> {
+    pub(super) fn in_folder(here: &RepoContext, folder: &Path, name: &'static str) -> Result<Self, CliError> {
         let shown = folder.join(name);
         let id = Digest::of(shown.as_os_str().as_encoded_bytes()).to_string();
         let kept = here.places.state.join("hooks").join(format!("{}.json", &id[..16]));
@@ -66,12 +66,12 @@ impl HostFile {
     }
 
     /// What is wrong with it, for a person.
-    pub(super) fn wrong(&self, why: impl std::fmt::Display) -> Complaint {
+    pub(super) fn wrong(&self, why: impl std::fmt::Display) -> CliError {
         unchanged(&self.shown, why)
     }
 
     /// The folder that it is in, and how many had to be made for that.
-    fn folder(&self, make: bool) -> Result<Option<(Dir, usize)>, Complaint> {
+    fn folder(&self, make: bool) -> Result<Option<(Dir, usize)>, CliError> {
         let broken = |err: io::Error| self.wrong(err);
         let (mut folder, mut made) = (self.top.try_clone().map_err(broken)?, 0);
         for name in &self.folders {
@@ -94,12 +94,12 @@ impl HostFile {
     }
 
     /// What it says; `None` if it is not there.
-    pub(super) fn read(&self) -> Result<Option<Seen>, Complaint> {
+    pub(super) fn read(&self) -> Result<Option<Seen>, CliError> {
         let Some((folder, _)) = self.folder(false)? else { return Ok(None) };
         self.read_in(&folder)
     }
 
-    fn read_in(&self, folder: &Dir) -> Result<Option<Seen>, Complaint> {
+    fn read_in(&self, folder: &Dir) -> Result<Option<Seen>, CliError> {
         let meta = match folder.symlink_metadata(self.name) {
             Ok(meta) => meta,
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,7 +126,7 @@ impl HostFile {
         seen: Option<&Seen>,
         without: Option<String>,
         text: &str,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), CliError> {
         let made = self.put(seen, text)?;
         let (before, folders) = match (self.kept(), seen) {
             // Nobody has changed it since: what was there before us is known to the byte.
@@ -142,13 +142,13 @@ impl HostFile {
     }
 
     /// The same for the last time: nothing of ours is in it.
-    pub(super) fn let_go(&self, seen: &Seen, text: &str) -> Result<(), Complaint> {
+    pub(super) fn let_go(&self, seen: &Seen, text: &str) -> Result<(), CliError> {
         self.put(Some(seen), text)?;
         self.forget();
         Ok(())
     }
 
-    fn put(&self, seen: Option<&Seen>, text: &str) -> Result<usize, Complaint> {
+    fn put(&self, seen: Option<&Seen>, text: &str) -> Result<usize, CliError> {
         if let Some(seen) = seen {
             if seen.meta.permissions().readonly() {
                 return Err(self.wrong("it is read-only"));
@@ -188,7 +188,7 @@ impl HostFile {
 
     /// Brings back what was there before us, if nobody has changed it since; whether that was so. Where there was no file,
     /// so many of its folders go with it, as far as nothing else is in them.
-    pub(super) fn bring_back(&self, seen: &Seen, folders: usize) -> Result<bool, Complaint> {
+    pub(super) fn bring_back(&self, seen: &Seen, folders: usize) -> Result<bool, CliError> {
         let Some(kept) = self.kept().filter(|it| it.after == Digest::of(seen.text.as_bytes())) else {
             return Ok(false);
         };
@@ -200,7 +200,7 @@ impl HostFile {
         Ok(true)
     }
 
-    fn delete(&self, made: usize) -> Result<(), Complaint> {
+    fn delete(&self, made: usize) -> Result<(), CliError> {
         let Some((folder, _)) = self.folder(false)? else { return Ok(()) };
         folder.remove_file(self.name).map_err(|err| self.wrong(err))?;
         for depth in (1..=self.folders.len()).rev().take(made) {
@@ -235,8 +235,8 @@ impl HostFile {
     }
 }
 
-fn unchanged(shown: &Path, why: impl std::fmt::Display) -> Complaint {
-    Complaint::refusal(format!("{} stays as it is", shown.display()))
+fn unchanged(shown: &Path, why: impl std::fmt::Display) -> CliError {
+    CliError::refusal(format!("{} stays as it is", shown.display()))
         .because(why)
         .next("mend that, then once more; docs/hooks.md says what can be put there by hand")
 }

@@ -162,7 +162,7 @@ impl Host {
             Event::PermissionRequest => format!(" --wait {}s", wish.patience_s),
             _ => String::new(),
         };
-        let run = format!("hooks run {} {word}{agent}{wait}", self.word());
+        let run = format!("hook run {} {word}{agent}{wait}", self.word());
         if cfg!(windows) {
             let program = if wish.shared { "provost".into() } else { wish.program.display().to_string() };
             let quote = if program.contains(' ') { "\"" } else { "" };
@@ -190,7 +190,8 @@ impl Host {
 
     /// Whether a command is ours, of whatever version.
     pub(super) fn is_ours(self, command: &str) -> bool {
-        command.contains("provost") && command.contains(&format!(" hooks run {} ", self.word()))
+        let calls = |noun: &str| command.contains(&format!(" {noun} run {} ", self.word()));
+        command.contains("provost") && (calls("hook") || calls("hooks"))
     }
 }
 

@@ -12,8 +12,8 @@ use super::file::HostFile;
 use super::host::{Host, Wish};
 use super::json::{self, Tree};
 use super::{rule, trust};
-use crate::complaint::DONE;
-use crate::{Complaint, Here, out};
+use crate::cli_error::DONE;
+use crate::{CliError, RepoContext, out};
 
 /// A file of a host, as it is.
 #[derive(Serialize)]
@@ -35,7 +35,7 @@ impl Standing {
 }
 
 /// What hooks stand in has to be as the host has it, or nothing of it is touched.
-fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, Complaint> {
+fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, CliError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     let tree = json::parse(text).map_err(|why| file.wrong(why))?;
     let odd = |what: &str| file.wrong(format!("{what} is not as its host has it"));
@@ -78,7 +78,7 @@ fn inner<'t, 'a>(entry: &'t Node<'a>) -> &'t [Node<'a>] {
 }
 
 /// The text without anything of ours; groups, events and the whole that have nothing left go, too.
-fn without(host: Host, file: &HostFile, text: &str) -> Result<String, Complaint> {
+fn without(host: Host, file: &HostFile, text: &str) -> Result<String, CliError> {
     let mut text = text.to_owned();
     loop {
         let tree = parse(file, &text)?;
@@ -132,7 +132,7 @@ fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
 }
 
 /// The text with what is wanted, and nothing else of ours.
-fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<String, Complaint> {
+fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<String, CliError> {
     let mut text = without(host, file, text)?;
     if text.trim().is_empty() {
         text = host.blank().to_owned();
@@ -158,7 +158,7 @@ fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<Stri
 }
 
 /// The text with a rule that allows what it names.
-fn with_rule(file: &HostFile, text: &str, rule: &str) -> Result<String, Complaint> {
+fn with_rule(file: &HostFile, text: &str, rule: &str) -> Result<String, CliError> {
     let tree = parse(file, text)?;
     let rule = format!("\"{rule}\"");
     let list = braced('[', &rule, ']');
@@ -183,12 +183,11 @@ fn braced(open: char, inner: &str, close: char) -> String {
 }
 
 /// This program, for configurations that outlive it.
-pub(super) fn program() -> Result<PathBuf, Complaint> {
-    std::env::current_exe()
-        .map_err(|err| Complaint::of("this program does not know where it is").because(err))
+pub(super) fn program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|err| CliError::of("this program does not know where it is").because(err))
 }
 
-pub(super) fn install(here: &Here, host: Host, wish: &Wish<'_>) -> Result<u8, Complaint> {
+pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result<u8, CliError> {
     let [own, shared] = host.files();
     let file = HostFile::at(here, if wish.shared { shared } else { own })?;
     let before = file.read()?;
@@ -231,7 +230,7 @@ fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
     found
 }
 
-pub(super) fn remove(here: &Here, host: Host) -> Result<u8, Complaint> {
+pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
     let files: Vec<_> =
         both(host).into_iter().map(|path| HostFile::at(here, path)).collect::<Result<_, _>>()?;
     // They share a folder, which was made for the first of them.
@@ -257,19 +256,19 @@ fn both(host: Host) -> Vec<&'static str> {
     files
 }
 
-fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Complaint> {
+fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standing, CliError> {
     let file = HostFile::at(here, path)?;
     let shown = file.shown.display().to_string();
     let stands = |state, why| Standing { host: host.word(), file: shown.clone(), state, why };
-    let unreadable = |complaint: Complaint| Ok(stands("unreadable", Some(complaint.in_short())));
+    let unreadable = |error: CliError| Ok(stands("unreadable", Some(error.in_short())));
     let seen = match file.read() {
         Ok(Some(seen)) => seen,
         Ok(None) => return Ok(stands("missing", None)),
-        Err(complaint) => return unreadable(complaint),
+        Err(error) => return unreadable(error),
     };
     let ours = match parse(&file, &seen.text) {
         Ok(tree) => ours(host, &tree),
-        Err(complaint) => return unreadable(complaint),
+        Err(error) => return unreadable(error),
     };
     let program = program()?;
     // Who has its permission requests answered here has all that belongs to that.
@@ -291,7 +290,7 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
     Ok(stands(state, None))
 }
 
-pub(super) fn standings(here: &Here, hosts: &[Host]) -> Result<Vec<Standing>, Complaint> {
+pub(super) fn standings(here: &RepoContext, hosts: &[Host]) -> Result<Vec<Standing>, CliError> {
     let files = hosts.iter().flat_map(|host| both(*host).into_iter().map(|path| (*host, path)));
     let mut all = files.map(|(host, path)| standing(here, host, path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(at) = all.iter().position(|it| it.host == Host::Codex.word() && it.state != "missing")
@@ -302,14 +301,14 @@ pub(super) fn standings(here: &Here, hosts: &[Host]) -> Result<Vec<Standing>, Co
     Ok(all)
 }
 
-pub(super) fn status(here: &Here, hosts: &[Host]) -> Result<u8, Complaint> {
+pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError> {
     let all = standings(here, hosts)?;
     if here.json {
         return out::json(&all).map(|()| DONE);
     }
     for it in &all {
         let more = match it.state {
-            "outdated" | "partly" => format!("; provost hooks install {}", it.host),
+            "outdated" | "partly" => format!("; provost hook install {}", it.host),
             _ => it.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
         };
         out::line(out::one_line(&format!("{}: {}: {}{more}", it.host, it.state, it.file), 4_400))?;

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::file::HostFile;
 use super::install::Standing;
 use super::trust;
-use crate::{Complaint, Here};
+use crate::{CliError, RepoContext};
 
 /// The setting, and what it says about asking: not at all.
 const KEY: &str = "default_tools_approval_mode";
@@ -31,7 +31,7 @@ enum Stands {
     Allows,
 }
 
-fn file(here: &Here) -> Result<Option<HostFile>, Complaint> {
+fn file(here: &RepoContext) -> Result<Option<HostFile>, CliError> {
     match trust::home(here) {
         Some(folder) if folder.is_dir() => HostFile::in_folder(here, &folder, "config.toml").map(Some),
         _ => Ok(None),
@@ -51,7 +51,7 @@ fn server(config: &Table) -> Option<&Table> {
     (is_program || is_door).then_some(server)
 }
 
-fn stands(file: &HostFile, text: &str) -> Result<Stands, Complaint> {
+fn stands(file: &HostFile, text: &str) -> Result<Stands, CliError> {
     let config: Table = text.parse().map_err(|err: toml::de::Error| file.wrong(err.message()))?;
     Ok(match server(&config).map(|it| it.get(KEY)) {
         None => Stands::NoServer,
@@ -62,7 +62,7 @@ fn stands(file: &HostFile, text: &str) -> Result<Stands, Complaint> {
 }
 
 /// Puts the rule there, if there is a server that it is about and nothing is said of it yet.
-pub(super) fn put(here: &Here) -> Result<(), Complaint> {
+pub(super) fn put(here: &RepoContext) -> Result<(), CliError> {
     let Some(file) = file(here)? else { return Ok(()) };
     let Some(seen) = file.read()? else { return Ok(()) };
     if !matches!(stands(&file, &seen.text)?, Stands::Asks) {
@@ -86,7 +86,7 @@ pub(super) fn put(here: &Here) -> Result<(), Complaint> {
 }
 
 /// Takes it out, if it is as we have written it.
-pub(super) fn take_out(here: &Here) -> Result<(), Complaint> {
+pub(super) fn take_out(here: &RepoContext) -> Result<(), CliError> {
     let Some(file) = file(here)? else { return Ok(()) };
     // What cannot be read for us was not written by us, either.
     let Ok(Some(seen)) = file.read() else { return Ok(()) };
@@ -96,7 +96,7 @@ pub(super) fn take_out(here: &Here) -> Result<(), Complaint> {
 }
 
 /// How it stands, for people; nothing where there is no such configuration.
-pub(super) fn standing(here: &Here) -> Result<Option<Standing>, Complaint> {
+pub(super) fn standing(here: &RepoContext) -> Result<Option<Standing>, CliError> {
     let Some(file) = file(here)? else { return Ok(None) };
     let stands = file.read().and_then(|seen| {
         let text = seen.map(|it| it.text).unwrap_or_default();
@@ -105,14 +105,14 @@ pub(super) fn standing(here: &Here) -> Result<Option<Standing>, Complaint> {
     let (state, why) = match stands {
         Ok(Stands::Allows) => ("installed", None),
         Ok(Stands::Asks) => {
-            ("missing", Some("Codex asks about Provost's tools; provost hooks install codex".to_owned()))
+            ("missing", Some("Codex asks about Provost's tools; provost hook install codex".to_owned()))
         }
         Ok(Stands::Theirs(mode)) => ("missing", Some(format!("it says {KEY} = {mode}, which stays"))),
         Ok(Stands::NoServer) => {
-            let how = "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hooks install codex";
+            let how = "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hook install codex";
             ("missing", Some(how.to_owned()))
         }
-        Err(complaint) => ("unreadable", Some(complaint.in_short())),
+        Err(error) => ("unreadable", Some(error.in_short())),
     };
     Ok(Some(Standing::of_codex(&file.shown, state, why)))
 }

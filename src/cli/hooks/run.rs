@@ -20,12 +20,12 @@ use super::host::{Event, Host};
 use super::shown::Shown;
 use super::wide::{Known, Wide};
 use crate::args::duration;
-use crate::complaint::{DONE, USAGE};
+use crate::cli_error::{DONE, USAGE};
 use crate::guard::held;
-use crate::here::wait_for;
+use crate::identity::IdentityArgs;
+use crate::repo_context::wait_for;
 use crate::session::{self, Session};
-use crate::speaker::Speaker;
-use crate::{Complaint, Here, out};
+use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{
     HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_OBSTACLES_NAMED_MAX, HOOK_STACK_BYTES,
@@ -51,17 +51,17 @@ const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has an
      5 seconds. Go on without it, and say what you could not do. A person allows it beforehand by a rule for `permission` in \
      Provost's policy, or by a rule of the host's own.";
 
-/// `provost hooks run`.
+/// `provost hook run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
-    /// Which host
+    /// The host that calls the hook
     host: Host,
-    /// What happens
+    /// The event that the host reports
     event: Event,
-    /// The agent; without it the one of `provost mcp` of this host, or of the session
+    /// The agent; by default that of `provost mcp` of this host, or of the session
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// How long somebody's answer is waited for
+    /// How long the hook waits for an answer
     #[arg(long, value_parser = duration, default_value = "1m")]
     wait: Ttl,
 }
@@ -75,18 +75,18 @@ enum Checked {
     Held(String),
 }
 
-pub(crate) fn run(asked: &Run) -> Result<u8, Complaint> {
+pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     // A worker's own confinement says what it writes, and there is no daemon to ask in a jail.
     if std::env::var_os("DEVIT_TASK_ID").is_some() && std::env::var_os("DEVIT_WORKSPACE").is_some() {
         return Ok(DONE);
     }
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
-    let told = read(until).and_then(|it| Told::read(&it).map_err(Complaint::of));
+    let told = read(until).and_then(|it| Told::read(&it).map_err(CliError::of));
     match asked.event {
         Event::PreToolUse => {
             let asked_of = asked.clone();
             let checked = told.and_then(|told| {
-                let late = || Complaint::of("it cannot be worked out in time what it writes");
+                let late = || CliError::of("it cannot be worked out in time what it writes");
                 apart(until, move || check(&asked_of, told, until)).unwrap_or_else(|| Err(late()))
             });
             Ok(answer(asked.host, checked))
@@ -99,7 +99,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, Complaint> {
 }
 
 /// All that the host says.
-fn read(until: Instant) -> Result<Vec<u8>, Complaint> {
+fn read(until: Instant) -> Result<Vec<u8>, CliError> {
     let (give, take) = mpsc::channel();
     // Ends with this program if nobody says anything.
     let reads = std::thread::Builder::new().spawn(move || {
@@ -107,31 +107,32 @@ fn read(until: Instant) -> Result<Vec<u8>, Complaint> {
         let most = HOOK_INPUT_BYTES_MAX as u64 + 1;
         give.send(std::io::stdin().lock().take(most).read_to_end(&mut text).map(|_| text))
     });
-    reads.map_err(|err| Complaint::of("what the host says cannot be waited for").because(err))?;
+    reads.map_err(|err| CliError::of("what the host says cannot be waited for").because(err))?;
     let left = until.saturating_duration_since(Instant::now());
-    let text = take.recv_timeout(left).map_err(|_| Complaint::of("what the host says does not end"))?;
-    let text = text.map_err(|err| Complaint::of("what the host says cannot be read").because(err))?;
+    let text = take.recv_timeout(left).map_err(|_| CliError::of("what the host says does not end"))?;
+    let text = text.map_err(|err| CliError::of("what the host says cannot be read").because(err))?;
     match text.len() > HOOK_INPUT_BYTES_MAX {
-        true => Err(Complaint::of(format!("the host says more than {} MiB", HOOK_INPUT_BYTES_MAX >> 20))),
+        true => Err(CliError::of(format!("the host says more than {} MiB", HOOK_INPUT_BYTES_MAX >> 20))),
         false => Ok(text),
     }
 }
 
 /// The repository of the host's project, which is not where its shell happens to be.
-fn here(told: &Told) -> Result<Here, Complaint> {
+fn here(told: &Told) -> Result<RepoContext, CliError> {
     let named = ["CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR"].into_iter().find_map(std::env::var_os);
     let said = named.map(PathBuf::from).or_else(|| told.text("cwd").map(PathBuf::from));
     let cwd = match said.filter(|it| it.is_dir()) {
         Some(cwd) => cwd,
-        None => std::env::current_dir()
-            .map_err(|err| Complaint::of("there is no folder to be in").because(err))?,
+        None => {
+            std::env::current_dir().map_err(|err| CliError::of("there is no folder to be in").because(err))?
+        }
     };
-    Here::in_folder(cwd, Environment::current())
+    RepoContext::in_folder(cwd, Environment::current())
 }
 
 /// As whom the host's session speaks.
-fn agent(asked: &Run, told: &Told, here: &Here) -> Result<AgentId, Complaint> {
-    if let Some(agent) = Speaker::named_plainly(here, asked.speak_as.clone())? {
+fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<AgentId, CliError> {
+    if let Some(agent) = IdentityArgs::named_plainly(here, asked.speak_as.clone())? {
         return Ok(agent);
     }
     // Cursor calls Claude Code's hooks as well.
@@ -151,15 +152,15 @@ fn agent(asked: &Run, told: &Told, here: &Here) -> Result<AgentId, Complaint> {
             None => it.agent(&here.places),
         },
     };
-    named.ok_or_else(|| Complaint::of("the host does not say which session this is"))
+    named.ok_or_else(|| CliError::of("the host does not say which session this is"))
 }
 
 /// The daemon, started if none runs.
-async fn daemon(here: &Here, agent: AgentId) -> Result<Client, Complaint> {
+async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
     if matches!(client.about().await, Err(ClientError::NotRunning(_))) && here.environment.auto_start {
         let mut up = tokio::process::Command::new(provost_system::this_program());
-        up.args(["up", "--unattended"]).current_dir(&here.places.worktree);
+        up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
         up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // How that went shows when it is asked.
         let _status = up.status().await;
@@ -167,8 +168,8 @@ async fn daemon(here: &Here, agent: AgentId) -> Result<Client, Complaint> {
     here.daemon(Some(agent)).await
 }
 
-fn within<T>(until: Instant, work: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
-    let slow = || Complaint::of("the daemon did not answer in time");
+fn within<T>(until: Instant, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let slow = || CliError::of("the daemon did not answer in time");
     wait_for(async { tokio::time::timeout_at(until.into(), work).await.unwrap_or_else(|_| Err(slow())) })
 }
 
@@ -181,7 +182,7 @@ fn apart<T: Send + 'static>(until: Instant, work: impl FnOnce() -> T + Send + 's
 }
 
 /// Whether the tool may write what it would.
-fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, Complaint> {
+fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
     let folder = told.folder(&here.cwd);
     let told = Arc::new(told);
@@ -193,7 +194,7 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, Complaint> 
     };
     let targets = worked_out
         .unwrap_or_else(|| Ok(Targets::anything()))
-        .map_err(|why| Complaint::of("the tool call is not understood").because(why))?;
+        .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
     let mut edits = edits(&here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() {
         return Ok(Checked::Free);
@@ -208,7 +209,7 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, Complaint> 
             // Git is asked, and what it has not said by then may be written.
             let git_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
             let among = tokio::task::spawn_blocking(move || among_those(&top, &wide, &held, git_until));
-            edits.extend(among.await.map_err(|err| Complaint::of("it cannot be worked out").because(err))?);
+            edits.extend(among.await.map_err(|err| CliError::of("it cannot be worked out").because(err))?);
         }
         Ok(client.guard(&wire::Guard { edits }).await?)
     })?;
@@ -223,7 +224,7 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, Complaint> 
 }
 
 /// Files that others have, or have a part of, or intend to change.
-async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, Complaint> {
+async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> {
     let me = client.who_am_i().await?.agent;
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let locked = locks.into_iter().filter(|it| it.holder != me);
@@ -259,11 +260,11 @@ fn nearby(guarded: &wire::Guarded) -> String {
 }
 
 /// What the repository has to say about; what lies outside of it is not our business.
-fn edits(here: &Here, targets: &[Target]) -> Result<Vec<wire::Edit>, Complaint> {
+fn edits(here: &RepoContext, targets: &[Target]) -> Result<Vec<wire::Edit>, CliError> {
     let mut edits = Vec::new();
     for target in targets {
         if target.path.as_os_str().as_encoded_bytes().contains(&0) {
-            return Err(Complaint::of("the tool call is not understood").because("a path has a NUL in it"));
+            return Err(CliError::of("the tool call is not understood").because("a path has a NUL in it"));
         }
         for path in names_in(here, &target.path) {
             let texts = target
@@ -305,7 +306,7 @@ fn refusal(host: Host, guarded: &wire::Guarded) -> String {
 }
 
 /// Tells the host, in its own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.
-fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
+fn answer(host: Host, checked: Result<Checked, CliError>) -> u8 {
     let reason = match checked {
         Ok(Checked::Free) => return DONE,
         Ok(Checked::Near(what)) => {
@@ -318,10 +319,10 @@ fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
             return DONE;
         }
         Ok(Checked::Held(reason)) => reason,
-        Err(complaint) => format!(
+        Err(error) => format!(
             "Not written: Provost could not find out whether another agent works on it: {}. Try again; if that does not help, \
-             tell the person: `provost doctor` says what is wrong, and `provost hooks remove {}` takes this check out.",
-            complaint.in_short(),
+             tell the person: `provost doctor` says what is wrong, and `provost hook remove {}` takes this check out.",
+            error.in_short(),
             host.word()
         ),
     };
@@ -343,13 +344,13 @@ fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
 
 /// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where nobody
 /// sits at the host, the answer is no, and says so.
-fn permission(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
     let wait = if unattended { asked.wait.min(UNATTENDED_WAIT_MAX) } else { asked.wait };
     let answered = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
-        let tool = told.tool().map_err(Complaint::of)?;
+        let tool = told.tool().map_err(CliError::of)?;
         // What it does is judged by our rules when it is called. That the server of this name is ours, its note says.
         if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
             return Ok(Some((true, String::new())));
@@ -378,8 +379,8 @@ fn permission(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 
         Ok(Some((false, why))) => json!({ "behavior": "deny", "message": why }),
         Ok(None) if unattended => json!({ "behavior": "deny", "message": NOBODY_THERE }),
         Ok(None) => return DONE,
-        Err(complaint) => {
-            out::note(format!("provost: not asked: {}", complaint.in_short()));
+        Err(error) => {
+            out::note(format!("provost: not asked: {}", error.in_short()));
             return DONE;
         }
     };
@@ -401,7 +402,7 @@ fn is_unattended(host: Host, told: &Told) -> bool {
 }
 
 /// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host.
-fn answered_there(asked: &Run, told: Result<Told, Complaint>) -> u8 {
+fn answered_there(asked: &Run, told: Result<Told, CliError>) -> u8 {
     let taken = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
@@ -411,8 +412,8 @@ fn answered_there(asked: &Run, told: Result<Told, Complaint>) -> u8 {
         }
         Ok(())
     });
-    if let Err(complaint) = taken {
-        out::note(format!("provost: {}", complaint.in_short()));
+    if let Err(error) = taken {
+        out::note(format!("provost: {}", error.in_short()));
     }
     DONE
 }
@@ -422,7 +423,7 @@ async fn ask(
     client: &Client,
     mut question: wire::AskPermission,
     patience: Ttl,
-) -> Result<Option<(bool, String)>, Complaint> {
+) -> Result<Option<(bool, String)>, CliError> {
     let until = Instant::now() + patience.as_duration();
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -442,7 +443,7 @@ async fn ask(
 }
 
 /// Tells the model how to get on with the others, and shells of the session as whom they speak.
-fn begin(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let begun = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
@@ -453,8 +454,8 @@ fn begin(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
     });
     let name = match begun {
         Ok(name) => name,
-        Err(complaint) => {
-            out::note(format!("provost: {}", complaint.in_short()));
+        Err(error) => {
+            out::note(format!("provost: {}", error.in_short()));
             return DONE;
         }
     };
@@ -485,7 +486,7 @@ fn name_shells(agent: &str) {
 }
 
 /// Gives back what the session has.
-fn end(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let ended = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
@@ -507,7 +508,7 @@ fn end(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
             let wire::Left { locks, intents } = left;
             out::note(format!("provost: released {locks} locks, abandoned {intents} intents{crew}"));
         }
-        Err(complaint) => out::note(format!("provost: nothing was released: {}", complaint.in_short())),
+        Err(error) => out::note(format!("provost: nothing was released: {}", error.in_short())),
     }
     DONE
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::host::Host;
-use crate::Here;
+use crate::RepoContext;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_base::{Digest, Json};
 
@@ -56,7 +56,7 @@ impl Trust {
 }
 
 /// Whether Codex runs all of ours in its file as they are.
-pub(super) fn of(here: &Here, file: &Path, text: &str) -> Trust {
+pub(super) fn of(here: &RepoContext, file: &Path, text: &str) -> Trust {
     let (Some(config), Ok(said)) = (config(here), serde_json::from_str::<Value>(text)) else {
         return Trust::New;
     };
@@ -125,13 +125,13 @@ fn snake(event: &str) -> String {
 }
 
 /// Where Codex has its configuration.
-pub(super) fn home(here: &Here) -> Option<PathBuf> {
+pub(super) fn home(here: &RepoContext) -> Option<PathBuf> {
     let home = std::env::var_os("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
     home.or_else(|| Some(here.environment.home.as_ref()?.join(".codex")))
 }
 
 /// What Codex has on record.
-fn config(here: &Here) -> Option<toml::Table> {
+fn config(here: &RepoContext) -> Option<toml::Table> {
     let mut text = String::new();
     let file = std::fs::File::open(home(here)?.join("config.toml")).ok()?;
     file.take(HOST_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;

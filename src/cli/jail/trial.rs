@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::super::args::duration;
-use super::super::complaint::{INTERRUPTED, PIPE_CLOSED};
-use super::super::here::wait_for;
-use super::super::{Complaint, Here, Rehearsal, out};
+use super::super::cli_error::{INTERRUPTED, PIPE_CLOSED};
+use super::super::repo_context::wait_for;
+use super::super::{CliError, Rehearsal, RepoContext, out};
 use super::{InTier, Words, question, refused};
 use provost_base::{AgentId, Ttl};
 use provost_jail::{
@@ -49,8 +49,8 @@ pub(crate) struct Try {
     command: Vec<String>,
 }
 
-pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, Complaint> {
-    let not_started = |complaint: Complaint| complaint.with_code(NOT_STARTED);
+pub(super) fn run(here: &RepoContext, asked: Try, rehearse: &Rehearsal) -> Result<u8, CliError> {
+    let not_started = |error: CliError| error.with_code(NOT_STARTED);
     let mut question = question(here, asked.worker, asked.cwd.as_ref()).map_err(not_started)?;
     question.tier = asked.tier.map(Tier::from);
     question.timeout = asked.timeout;
@@ -59,7 +59,7 @@ pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, C
     let rehearsed = rehearse(question).map_err(|err| not_started(refused(&worker, &err)))?;
     // As a daemon does: what the worker is not to read of it, it is not to read of us.
     let prepared = harden_daemon().and_then(|()| become_subreaper());
-    prepared.map_err(|e| not_started(Complaint::of("this process cannot be protected").because(e)))?;
+    prepared.map_err(|e| not_started(CliError::of("this process cannot be protected").because(e)))?;
     let supervisor = Supervisor::default().keeping_spares_in(here.places.spares());
     let done = wait_for(carry_out(&supervisor, &rehearsed.plan, asked.raw));
     for line in (rehearsed.left)() {
@@ -81,17 +81,17 @@ fn words(command: Vec<String>) -> Words {
     Words { program, args }
 }
 
-async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8, Complaint> {
+async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8, CliError> {
     let output = LiveOutput::paced();
     let handed =
-        given().map_err(|e| Complaint::of("no pipe can be made").because(e).with_code(NOT_STARTED))?;
+        given().map_err(|e| CliError::of("no pipe can be made").because(e).with_code(NOT_STARTED))?;
     let launched = launch_with(supervisor, plan, handed, output.clone()).await;
     let mut running = launched.map_err(|error| {
-        Complaint::of(error).next("provost doctor shows what this host can do").with_code(NOT_STARTED)
+        CliError::of(error).next("provost doctor shows what this host can do").with_code(NOT_STARTED)
     })?;
     let early = tokio::select! {
         shown = show_all(&output, raw) => shown.err(),
-        _interrupted = tokio::signal::ctrl_c() => Some(Complaint::silent(INTERRUPTED)),
+        _interrupted = tokio::signal::ctrl_c() => Some(CliError::silent(INTERRUPTED)),
     };
     if let Some(early) = early {
         output.let_go();
@@ -123,7 +123,7 @@ async fn ended(running: &mut Running) -> Exit {
 }
 
 /// Shows everything until nothing will follow.
-async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), Complaint> {
+async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), CliError> {
     let mut cursor = 0;
     let mut shown = Shown::new(raw);
     loop {
@@ -134,15 +134,15 @@ async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), Complaint> {
             let done = page.chunks.iter().try_for_each(|chunk| shown.write(chunk));
             (shown, done)
         });
-        let (back, done) = written.await.map_err(Complaint::of)?;
+        let (back, done) = written.await.map_err(CliError::of)?;
         shown = back;
         done.map_err(|e| match e.kind() {
-            io::ErrorKind::BrokenPipe => Complaint::silent(PIPE_CLOSED),
-            _ => Complaint::of("the output cannot be written").because(e),
+            io::ErrorKind::BrokenPipe => CliError::silent(PIPE_CLOSED),
+            _ => CliError::of("the output cannot be written").because(e),
         })?;
         output.has_been_read(cursor);
         if page.finished {
-            return shown.finish().map_err(Complaint::writing);
+            return shown.finish().map_err(CliError::writing);
         }
     }
 }

@@ -1,15 +1,15 @@
 //! `provost log JOB`: what a job's workers have said.
 
-use crate::complaint::{DONE, INTERRUPTED};
-use crate::here::wait_for;
-use crate::{Complaint, Here, out};
+use crate::cli_error::{DONE, INTERRUPTED};
+use crate::repo_context::wait_for;
+use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_client::Client;
 
 /// How long one question waits for more, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
-pub(super) fn show(here: &Here, job: &str, follow: bool) -> Result<u8, Complaint> {
+pub(super) fn show(here: &RepoContext, job: &str, follow: bool) -> Result<u8, CliError> {
     wait_for(async {
         let client = here.daemon(None).await?;
         tokio::select! {
@@ -19,7 +19,7 @@ pub(super) fn show(here: &Here, job: &str, follow: bool) -> Result<u8, Complaint
     })
 }
 
-async fn pages(here: &Here, client: &Client, job: &str, follow: bool) -> Result<u8, Complaint> {
+async fn pages(here: &RepoContext, client: &Client, job: &str, follow: bool) -> Result<u8, CliError> {
     let mut from = 0;
     loop {
         let wait_ms = follow.then_some(WAIT_MS);

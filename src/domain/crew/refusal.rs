@@ -37,7 +37,7 @@ pub enum CrewRefusal {
         lead: Option<AgentId>,
     },
     /// A person alone may do this.
-    #[error("only a person names the lead, at a terminal: `provost lead AGENT`")]
+    #[error("only a person names the lead, at a terminal: `provost crew appoint AGENT`")]
     PersonOnly,
     /// No assignment goes by this id.
     #[error("no such task")]

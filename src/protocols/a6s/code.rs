@@ -76,7 +76,7 @@ impl A6s {
     async fn takes_longer(&self, job: &Job) -> Result<Said, Fault> {
         let so_far = self.service().so_far(job).await?;
         let waits = match so_far.waits_for {
-            Some(approval) => format!(": it waits for approval {approval}, see `provost approvals`"),
+            Some(approval) => format!(": it waits for approval {approval}, see `provost approval list`"),
             None => String::new(),
         };
         // To the nearest, since a deadline is kept to the moment and not to the second.

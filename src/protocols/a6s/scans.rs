@@ -14,7 +14,7 @@ impl A6s {
         let (method, agents) = (what.method(), self.service().configured());
         if !agents.scans {
             return Err(Fault::new(
-                "Scans are off. The owner of this daemon can allow them: `scans = true` beneath `[a6s]` in their own provost.toml, and `provost reload`",
+                "Scans are off. The owner of this daemon can allow them: `scans = true` beneath `[a6s]` in their own provost.toml, and `provost daemon reload`",
             ));
         }
         let url = asked.repository_url.as_str().trim();

@@ -389,6 +389,8 @@ impl AgentProtocol {
         let agent = body.agent("agent_id")?;
         let known = self.provost().view(OneMember(agent.clone())).await?;
         known.ok_or_else(|| Fault::not_found("Agent not found"))?;
-        Err(Fault::forbidden(format!("only a person names the lead, at a terminal: `provost lead {agent}`")))
+        Err(Fault::forbidden(format!(
+            "only a person names the lead, at a terminal: `provost crew appoint {agent}`"
+        )))
     }
 }

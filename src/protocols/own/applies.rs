@@ -143,7 +143,7 @@ fn fault(fault: ApplyFault) -> Fault {
         ApplyFault::Refused(refusal) => map::fault(refusal),
         ApplyFault::TooMany(_) => Fault::invalid(text),
         ApplyFault::NoSuchApply(_) => Fault::new(StatusCode::NOT_FOUND, "apply_not_found", text)
-            .hint("`provost applies` lists what there is"),
+            .hint("`provost apply list` lists what there is"),
         ApplyFault::NothingKept(_) => Fault::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
             "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
              works",

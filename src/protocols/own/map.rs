@@ -109,12 +109,12 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
             fault.hint("do it in a terminal of your own, below which no agent speaks")
         }
-        Refusal::TaskNotFound => fault.hint("`provost tasks` lists what there is"),
-        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approvals` lists what waits"),
+        Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
+        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
-        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapt` does, and POST /agents/announce at Agent Protocol's door"),
+        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
         Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
         Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
         Refusal::Busy { .. } => fault.hint("try again in a moment"),

@@ -157,7 +157,7 @@ fn fetched(dir: &Path, path: &Path) -> Result<Secret, StoreError> {
         }
         let key: Vec<u8> = db
             .query_row("SELECT journal_key FROM backup", [], |row| row.get(0))
-            .map_err(|_| StoreError::damaged("this is no file that `provost backup` has written"))?;
+            .map_err(|_| StoreError::damaged("this is no file that `provost store backup` has written"))?;
         let secret = Secret::new(key);
         read::whole(&db)?;
         read::whole_journal(&db, &Key::new(&secret))?;

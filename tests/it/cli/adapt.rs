@@ -65,7 +65,7 @@ fn the_section_follows_what_happens_through_every_door() {
     adapter.waits_for("`\"src/a.ts\"` is claimed by `\"cursor-9\"`");
     wit.ask("lock.acquire", json!({ "sessionId": "wit-2", "symbolPath": "src/b.ts:login" }));
     adapter.waits_for("`\"src/b.ts\"`: `\"src/b.ts:login\"` is locked by `\"wit-2\"`");
-    done(&world, &["intend", "rename renew", "--file", "src/c.ts", "--as", "ada"]);
+    done(&world, &["intent", "declare", "rename renew", "--file", "src/c.ts", "--as", "ada"]);
     adapter.waits_for("`\"src/c.ts\"` is to be changed by `\"ada\"`: `\"rename renew\"`");
     let task = json!({ "title": "Parse dates", "assigned_by": "cursor-9", "assigned_to": "claude-code-1" });
     let task = http.post("/tasks", &task).json()["id"].as_str().unwrap().to_owned();
@@ -73,7 +73,7 @@ fn the_section_follows_what_happens_through_every_door() {
     let handoff = json!({ "from_agent": "cursor-9", "task_id": "t", "summary": "half of it" });
     assert_eq!(http.post("/handoffs", &handoff).status, 201);
     adapter.waits_for("from `\"cursor-9\"`, of task `\"t\"`: `\"half of it\"`");
-    done(&world, &["claim", "mine.ts", "--as", "claude-code-1"]);
+    done(&world, &["claim", "acquire", "mine.ts", "--as", "claude-code-1"]);
     adapter
         .waits("one's own", |text| text.split("### Yours").nth(1).is_some_and(|it| it.contains("mine.ts")));
     // Somebody changes what is claimed.
@@ -105,24 +105,24 @@ fn not_a_byte_of_the_users_changes() {
     for text in texts {
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        done(&world, &["adapt", "claude", "--once"]);
+        done(&world, &["adapter", "run", "claude", "--once"]);
         let with = fs::read(&file).unwrap();
         assert!(with.starts_with(text) && with.len() > text.len(), "{text:?}");
         let crlf = text.split_inclusive(|it| *it == b'\n').next().is_some_and(|it| it.ends_with(b"\r\n"));
         let section = String::from_utf8_lossy(&with[text.len()..]).into_owned();
         assert_eq!(section.matches("\r\n").count() == section.matches('\n').count(), crlf, "{text:?}");
-        done(&world, &["adapt", "claude", "--once"]);
+        done(&world, &["adapter", "run", "claude", "--once"]);
         assert_eq!(fs::read(&file).unwrap(), with, "{text:?}");
-        done(&world, &["adapt", "claude", "--remove"]);
+        done(&world, &["adapter", "run", "claude", "--remove"]);
         assert_eq!(fs::read(&file).unwrap(), text, "{text:?}");
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o640);
     }
     // What somebody writes around it stays, wherever the section was.
     fs::write(&file, "top").unwrap();
-    done(&world, &["adapt", "claude", "--once"]);
+    done(&world, &["adapter", "run", "claude", "--once"]);
     let with = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{}below", with.replace("top\n", "new\nlines\n"))).unwrap();
-    done(&world, &["adapt", "claude", "--remove"]);
+    done(&world, &["adapter", "run", "claude", "--remove"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "new\nlines\nbelow");
     assert_eq!(names(&world), ["CLAUDE.md"]);
 }
@@ -234,7 +234,7 @@ fn two_hosts_share_a_file_and_the_last_one_removes_what_was_made() {
             both.len() == 2 && both.iter().all(|it| it.contains(path) && it.contains("`\"codex-1\"`"))
         });
     }
-    let again = refused(&world, &["adapt", "codex"]);
+    let again = refused(&world, &["adapter", "run", "codex"]);
     assert!(again.contains(&format!("process {}", codex.child.id())), "{again}");
     codex.stop();
     other.waits("one section", |text| sections(text).len() == 1);
@@ -273,7 +273,7 @@ fn files_that_are_not_to_be_written_are_refused() {
     ];
     for (args, why) in answers {
         for way in ["--once", "--json"] {
-            let said = refused(&world, &[&["adapt"], args, &[way]].concat());
+            let said = refused(&world, &[&["adapter", "run"], args, &[way]].concat());
             assert!(said.contains(why), "{args:?}: {said}");
         }
     }
@@ -300,7 +300,7 @@ fn a_damaged_section_is_left_to_its_owner_and_written_again_when_it_is_mended() 
     for text in damaged {
         fs::write(&file, &text).unwrap();
         for way in ["--once", "--remove"] {
-            let said = refused(&world, &["adapt", "claude", way]);
+            let said = refused(&world, &["adapter", "run", "claude", way]);
             assert!(said.contains("line") && said.contains("remove the rest of the section"), "{said}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
@@ -373,12 +373,15 @@ fn at_its_end_it_releases_nothing_and_takes_nobody_off_that_it_has_not_announced
     let _daemon = world.start();
     let http = Http::agent_protocol(&world);
     let adapter = Adapter::start(&world, "claude", "CLAUDE.md");
-    assert_eq!(done(&world, &["claim", "src/a.ts", "--as", "claude-code-1"]), "claimed: src/a.ts\n");
+    assert_eq!(
+        done(&world, &["claim", "acquire", "src/a.ts", "--as", "claude-code-1"]),
+        "claimed: src/a.ts\n"
+    );
     adapter.stop();
     assert_eq!(http.get("/resources/src/a.ts").json()["owner"], "claude-code-1");
-    let held = run(&world, &["claim", "src/a.ts", "--as", "cursor-1"]);
+    let held = run(&world, &["claim", "acquire", "src/a.ts", "--as", "cursor-1"]);
     assert_eq!(held.status.code(), Some(5), "who claims is of the crew from then on: {held:?}");
-    let held = run(&world, &["claim", "src/a.ts", "--as", "cursor-1", "--json"]);
+    let held = run(&world, &["claim", "acquire", "src/a.ts", "--as", "cursor-1", "--json"]);
     assert_eq!(held.status.code(), Some(5), "{held:?}");
     let adapter = Adapter::start(&world, "cursor", ".cursor/rules/provost.mdc");
     let head = "---\ndescription: Other agents in this repository, and what they hold\nglobs:\nalwaysApply: true\n---\n<!-- provost:begin cursor made=3 -->\n";
@@ -387,11 +390,15 @@ fn at_its_end_it_releases_nothing_and_takes_nobody_off_that_it_has_not_announced
     adapter.stop();
     assert!(agents(http).contains(&"cursor-1".to_owned()), "somebody else has announced it");
     assert!(names(&world).is_empty());
-    let released: Value =
-        serde_json::from_str(&done(&world, &["release", "src/a.ts", "--as", "claude-code-1", "--json"]))
-            .unwrap();
+    let released: Value = serde_json::from_str(&done(
+        &world,
+        &["claim", "release", "src/a.ts", "--as", "claude-code-1", "--json"],
+    ))
+    .unwrap();
     assert_eq!(released, json!({ "released": true }));
-    assert!(done(&world, &["release", "src/a.ts", "--as", "claude-code-1"]).contains("nothing released"));
+    assert!(
+        done(&world, &["claim", "release", "src/a.ts", "--as", "claude-code-1"]).contains("nothing released")
+    );
 }
 
 #[test]
@@ -399,7 +406,7 @@ fn a_name_that_has_a_token_needs_it() {
     let world = World::new();
     let _daemon = world.start();
     let token = done(&world, &["token", "mint", "claude-code-1"]);
-    let said = refused(&world, &["adapt", "claude"]);
+    let said = refused(&world, &["adapter", "run", "claude"]);
     assert!(said.contains("PROVOST_TOKEN"), "{said}");
     assert!(names(&world).is_empty(), "the section is not left behind");
     let with = [("PROVOST_TOKEN", token.trim())];

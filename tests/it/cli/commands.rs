@@ -21,32 +21,81 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 105] = [
-    "init",
-    "up",
-    "down",
-    "status",
-    "env",
-    "delegate",
-    "tasks",
+const COMMANDS: [&str; 123] = [
+    "daemon",
+    "daemon start",
+    "daemon stop",
+    "daemon status",
+    "daemon env",
+    "daemon reload",
+    "config",
+    "config init",
+    "config allow",
+    "journal",
+    "journal verify",
+    "journal head",
+    "journal export",
+    "journal show",
+    "store",
+    "store backup",
+    "store restore",
     "task",
-    "cancel",
-    "notify",
-    "approvals",
-    "approve",
-    "deny",
+    "task delegate",
+    "task list",
+    "task cancel",
+    "task report",
+    "task apply",
+    "task show",
+    "approval",
+    "approval list",
+    "approval approve",
+    "approval deny",
     "apply",
-    "applies",
-    "undo",
-    "agents",
-    "workflows",
-    "workflows list",
-    "workflows show",
-    "key",
-    "key add",
-    "key list",
-    "key rotate",
-    "key revoke",
+    "apply list",
+    "apply undo",
+    "screenshot",
+    "screenshot take",
+    "worker",
+    "worker report",
+    "worker task",
+    "worker resume",
+    "worker pause",
+    "workflow",
+    "workflow list",
+    "workflow show",
+    "agent",
+    "agent list",
+    "lock",
+    "lock acquire",
+    "lock release",
+    "lock list",
+    "intent",
+    "intent declare",
+    "intent list",
+    "intent update",
+    "contract",
+    "contract propose",
+    "contract accept",
+    "contract reject",
+    "contract withdraw",
+    "contract list",
+    "contract check",
+    "claim",
+    "claim list",
+    "claim release",
+    "claim acquire",
+    "file",
+    "file check",
+    "timeline",
+    "timeline watch",
+    "graph",
+    "graph callers",
+    "graph callees",
+    "graph status",
+    "crew",
+    "crew appoint",
+    "agent-protocol",
+    "agent-protocol import",
     "broker",
     "broker publish",
     "broker inbox",
@@ -55,74 +104,43 @@ const COMMANDS: [&str; 105] = [
     "broker purge",
     "broker skill",
     "broker boot-block",
-    "answer",
-    "token",
-    "token mint",
-    "token list",
-    "token revoke",
-    "screenshot",
-    "secret",
-    "secret add",
-    "secret list",
-    "secret remove",
-    "allow",
-    "graph",
-    "graph callers",
-    "graph callees",
-    "graph status",
+    "question",
+    "question answer",
+    "mcp",
+    "mcp serve",
+    "hook",
+    "hook wait",
+    "hook install",
+    "hook remove",
+    "hook status",
+    "hook run",
+    "git",
+    "git install",
+    "git uninstall",
+    "git status",
+    "adapter",
+    "adapter run",
     "policy",
     "policy check",
     "policy test",
     "policy explain",
     "policy diff",
-    "lock",
-    "unlock",
-    "locks",
-    "intend",
-    "intents",
-    "intent",
-    "claim",
-    "claims",
-    "release",
-    "adapt",
-    "lead",
-    "agent-protocol",
-    "agent-protocol import",
-    "contract",
-    "contract propose",
-    "contract accept",
-    "contract reject",
-    "contract withdraw",
-    "contract list",
-    "contract check",
-    "watch",
-    "mcp",
-    "guard",
-    "git",
-    "git install",
-    "git uninstall",
-    "git status",
     "jail",
     "jail explain",
     "jail try",
-    "reload",
-    "worker",
-    "worker report",
-    "worker task",
-    "hook",
-    "hook wait",
-    "hooks",
-    "hooks install",
-    "hooks remove",
-    "hooks status",
-    "hooks run",
-    "backup",
-    "restore",
-    "journal",
-    "journal verify",
-    "journal head",
-    "journal export",
-    "log",
+    "key",
+    "key add",
+    "key list",
+    "key rotate",
+    "key revoke",
+    "token",
+    "token mint",
+    "token list",
+    "token revoke",
+    "secret",
+    "secret add",
+    "secret list",
+    "secret remove",
     "doctor",
     "completions",
     "man",
@@ -254,10 +272,9 @@ fn every_command_shows_an_example_in_its_help() {
 fn no_command_is_missing_from_the_list_that_is_tried_for_help() {
     let desk = Desk::new();
     let help = desk.run(&["--help"]).out;
-    let listed =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // Descriptions that take several lines are indented further.
-    let names = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    // Nouns stand in groups, above the options; their verbs are indented further.
+    let groups = help.split_once("\n\nOptions:").unwrap().0.lines();
+    let names = groups.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
     let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
     assert!(names.len() > 20, "{help}");
     for name in names {
@@ -278,13 +295,13 @@ fn without_a_daemon_commands_say_how_to_start_one() {
     let answers = [
         "",
         "status",
-        "tasks",
-        "approvals",
-        "agents",
+        "task list",
+        "approval list",
+        "agent list",
         "down",
-        "reload",
+        "daemon reload",
         "log --follow",
-        "cancel x",
+        "task cancel x",
         "deny 1 --reason no",
     ];
     for line in answers {
@@ -299,15 +316,20 @@ fn without_a_daemon_commands_say_how_to_start_one() {
 #[test]
 fn a_command_line_that_makes_no_sense_is_a_matter_of_usage() {
     let desk = Desk::new();
-    for line in
-        ["frobnicate", "task", "deny 1", "delegate x --timeout never", "delegate x --raw", "approve seven"]
-    {
+    for line in [
+        "frobnicate",
+        "task show",
+        "deny 1",
+        "delegate x --timeout never",
+        "delegate x --raw",
+        "approve seven",
+    ] {
         let args: Vec<&str> = line.split_whitespace().collect();
         let said = desk.run(&args).ends(USAGE);
         assert!(said.err.contains("error:"), "{line}: {}", said.err);
         assert!(said.err.contains("--help"), "{line}: {}", said.err);
     }
-    let said = desk.run(&["notify", "t", "--status", "completed", "--details", "{"]).ends(USAGE);
+    let said = desk.run(&["task", "report", "t", "--status", "completed", "--details", "{"]).ends(USAGE);
     assert!(said.err.contains("is not JSON") && said.err.contains("try:"), "{}", said.err);
 }
 
@@ -331,7 +353,8 @@ fn completions_and_the_manual_come_from_the_same_definition() {
         assert!(said.out.contains("delegate") && said.out.contains("no-start"), "{shell}");
     }
     let page = desk.run(&["man"]).ends(DONE).out;
-    for word in [".TH provost", "PROVOST KEY ROTATE", "\\-\\-overlap", "PROVOST DELEGATE", "Exit codes"] {
+    for word in [".TH provost", "PROVOST KEY ROTATE", "\\-\\-overlap", "PROVOST TASK DELEGATE", "Exit codes"]
+    {
         assert!(page.contains(word), "{word}\n{page}");
     }
 }
@@ -339,16 +362,16 @@ fn completions_and_the_manual_come_from_the_same_definition() {
 #[test]
 fn init_makes_what_is_missing_and_replaces_nothing() {
     let desk = Desk::new();
-    let said = desk.run(&["init", "--policy", "strict"]).ends(DONE);
+    let said = desk.run(&["config", "init", "--policy", "strict"]).ends(DONE);
     assert!(said.out.contains("provost up"), "{}", said.out);
     for name in ["provost.toml", "policy.toml", "keys/shared.secret"] {
         let mode = fs::metadata(desk.config(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     fs::write(desk.config("provost.toml"), "# mine\n").unwrap();
-    let said = desk.run(&["init", "--policy", "open"]).ends(REFUSED);
+    let said = desk.run(&["config", "init", "--policy", "open"]).ends(REFUSED);
     assert!(said.err.contains("is there already") && said.err.contains("try:"), "{}", said.err);
-    desk.run(&["init"]).ends(DONE);
+    desk.run(&["config", "init"]).ends(DONE);
     assert_eq!(fs::read_to_string(desk.config("provost.toml")).unwrap(), "# mine\n");
     desk.run(&["policy", "check"]).ends(DONE);
 }
@@ -406,7 +429,7 @@ fn doctor_finds_what_is_broken_and_says_what_to_do() {
     assert_eq!(health(&before, "settings").as_deref(), Some("fine"));
     assert!(!desk.path("home/.config/provost").exists(), "doctor makes nothing");
 
-    desk.run(&["init", "--policy", "default"]).ends(DONE);
+    desk.run(&["config", "init", "--policy", "default"]).ends(DONE);
     assert_eq!(health(&desk.run(&["doctor", "--json"]), "policy").as_deref(), Some("fine"));
     fs::set_permissions(desk.config("keys/shared.secret"), fs::Permissions::from_mode(0o644)).unwrap();
     fs::write(desk.config("policy.toml"), "[[rule]]\nid = 1\n").unwrap();
@@ -422,7 +445,7 @@ fn doctor_finds_what_is_broken_and_says_what_to_do() {
 #[test]
 fn a_configuration_that_cannot_be_used_is_named_with_its_line() {
     let desk = Desk::new();
-    desk.run(&["init"]).ends(DONE);
+    desk.run(&["config", "init"]).ends(DONE);
     fs::write(desk.config("provost.toml"), "[workspace]\n\nsandbox_rot = \"x\"\n").unwrap();
     let said = desk.run(&["policy", "explain"]).ends(FAILED);
     assert!(said.err.contains("provost.toml:3") && said.err.contains("sandbox_root"), "{}", said.err);
@@ -433,17 +456,17 @@ fn a_configuration_that_cannot_be_used_is_named_with_its_line() {
 fn a_file_of_the_repository_is_shown_before_it_is_allowed() {
     let desk = Desk::new();
     fs::write(desk.path("repo/devit.core.toml"), "[workspace]\n# \u{1b}[2Jhidden\n").unwrap();
-    assert!(desk.run(&["allow"]).ends(DONE).out.contains("not allowed yet"));
-    let said = desk.run(&["allow", "devit.core.toml"]).ends(REFUSED);
+    assert!(desk.run(&["config", "allow"]).ends(DONE).out.contains("not allowed yet"));
+    let said = desk.run(&["config", "allow", "devit.core.toml"]).ends(REFUSED);
     assert!(said.out.contains("| [workspace]") && !said.out.contains('\u{1b}'), "{}", said.out);
     assert!(said.err.contains("--yes"), "{}", said.err);
-    desk.run(&["allow", "devit.core.toml", "--yes"]).ends(DONE);
-    assert!(desk.run(&["allow"]).ends(DONE).out.contains("  allowed"));
+    desk.run(&["config", "allow", "devit.core.toml", "--yes"]).ends(DONE);
+    assert!(desk.run(&["config", "allow"]).ends(DONE).out.contains("  allowed"));
     fs::write(desk.path("repo/devit.core.toml"), "[workspace]\n").unwrap();
-    assert!(desk.run(&["allow"]).ends(REFUSED).out.contains("CHANGED"));
-    desk.run(&["allow", "devit.core.toml", "--forget"]).ends(DONE);
-    assert!(desk.run(&["allow"]).ends(DONE).out.contains("not allowed yet"));
-    desk.run(&["allow", "../home/x"]).ends(FAILED);
+    assert!(desk.run(&["config", "allow"]).ends(REFUSED).out.contains("CHANGED"));
+    desk.run(&["config", "allow", "devit.core.toml", "--forget"]).ends(DONE);
+    assert!(desk.run(&["config", "allow"]).ends(DONE).out.contains("not allowed yet"));
+    desk.run(&["config", "allow", "../home/x"]).ends(FAILED);
 }
 
 #[test]

@@ -165,8 +165,8 @@ fn what_is_answered_elsewhere_or_taken_back_leaves_no_notice() {
     let (task, _) = client.delegate("shell", "true", json!({}));
     let notice = bus.notice("approval");
     assert!(
-        world.command(&["cancel", &task, "--as", "orch:a"]).status().unwrap().success()
-            || world.command(&["cancel", &task]).status().unwrap().success()
+        world.command(&["task", "cancel", &task, "--as", "orch:a"]).status().unwrap().success()
+            || world.command(&["task", "cancel", &task]).status().unwrap().success()
     );
     eventually("the notice's end", || bus.closes(&notice));
     assert_eq!(bus.calls("notify").len(), 1, "tasks are not told");
@@ -254,7 +254,7 @@ fn notices_can_be_switched_off() {
     let client = world.client(&daemon, "orch:a");
     let (task, reply) = client.delegate("shell", "true", json!({}));
     reply.ack();
-    assert!(world.command(&["cancel", &task]).status().unwrap().success());
+    assert!(world.command(&["task", "cancel", &task]).status().unwrap().success());
     client.result_of(&task);
     daemon.stop();
     assert!(bus.calls("notify").is_empty());

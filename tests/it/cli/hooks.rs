@@ -286,14 +286,14 @@ fn a_reload_changes_the_hook_and_takes_it_away() {
     hooked
         .world
         .configure(&format!("[hooks.notify]\ncommand = \"touch {}\"\n", hooked.out("second").display()));
-    assert!(hooked.world.command(&["reload"]).status().unwrap().success());
+    assert!(hooked.world.command(&["daemon", "reload"]).status().unwrap().success());
     hooked.notify(&task, "two", json!({ "summary": "x" }));
     hooked.wait_for("second");
     assert!(!hooked.out("first.two").exists());
     hooked.over();
     fs::remove_file(hooked.out("second")).unwrap();
     hooked.world.configure("");
-    assert!(hooked.world.command(&["reload"]).status().unwrap().success());
+    assert!(hooked.world.command(&["daemon", "reload"]).status().unwrap().success());
     hooked.notify(&task, "three", json!({ "summary": "x" }));
     hooked.nobody_waits(&task);
     assert!(!hooked.out("second").exists() && hooked.folders().is_empty());

@@ -71,7 +71,7 @@ fn finish(mut child: Child, input: &[u8]) -> Output {
 
 impl World {
     fn install_hooks(&self, host: &str, more: &[&str]) -> Output {
-        self.command(&[&["hooks", "install", host][..], more].concat()).output().unwrap()
+        self.command(&[&["hook", "install", host][..], more].concat()).output().unwrap()
     }
 
     /// Has a host call its hook for something.
@@ -276,13 +276,13 @@ fn a_session_begins_with_what_to_know_and_ends_with_nothing_held() {
         assert!(agent.starts_with(host) && context.contains("lock_acquire"), "{context}");
         world.done(&agent, &["lock", "src/auth.ts:login"]);
         world.done("other", &["lock", "src/auth.ts:logout"]);
-        world.done(&agent, &["intend", "more", "--file", "src/auth.ts"]);
+        world.done(&agent, &["intent", "declare", "more", "--file", "src/auth.ts"]);
         let ended = world.call(host, end, &recorded(&world, &format!("{host}/session_end")));
         assert_eq!(ended.status.code(), Some(0));
         assert!(ended.stdout.is_empty(), "{ended:?}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains("released 1 locks, abandoned 1 intents"), "{said}");
-        let locks = world.done("other", &["locks"])["locks"].clone();
+        let locks = world.done("other", &["lock", "list"])["locks"].clone();
         assert_eq!(locks.as_array().unwrap().len(), 1, "{locks}");
     }
 }
@@ -368,7 +368,7 @@ impl Server {
 
 /// Everything that is locked.
 fn locked(world: &World) -> Vec<String> {
-    let locks = world.done("anyone", &["locks"])["locks"].clone();
+    let locks = world.done("anyone", &["lock", "list"])["locks"].clone();
     locks.as_array().unwrap().iter().map(|it| it["symbol"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -424,7 +424,7 @@ fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
 
 /// Who holds what.
 fn holders(world: &World) -> Vec<(String, String)> {
-    let locks = world.done("anyone", &["locks"])["locks"].clone();
+    let locks = world.done("anyone", &["lock", "list"])["locks"].clone();
     let row = |it: &Value| [&it["symbol"], &it["holder"]].map(|it| it.as_str().unwrap().to_owned());
     locks.as_array().unwrap().iter().map(row).map(|[symbol, holder]| (symbol, holder)).collect()
 }

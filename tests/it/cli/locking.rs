@@ -52,7 +52,7 @@ fn a_lock_is_one_agents_and_the_other_hears_whose_until_when_and_which_grant() {
     let again = world.done("b", &["lock", "src/auth.ts:login"]);
     assert!(again["lock"]["fence"].as_u64() > taken["lock"]["fence"].as_u64());
 
-    let mine = world.done("a", &["locks", "--mine"]);
+    let mine = world.done("a", &["lock", "list", "--mine"]);
     assert_eq!(mine["locks"].as_array().unwrap().len(), 1);
     assert_eq!(world.done("b", &["unlock", "--all"])["locks"], 3);
     // The user may end anybody's; an agent may not.
@@ -222,23 +222,24 @@ fn intents_are_declared_collide_and_go_on() {
     let world = world();
     let _daemon = world.start();
     world.done("a", &["lock", "src/auth.ts:login"]);
-    let args = ["intend", "rename", "--file", "src/auth.ts", "--symbol", "login", "--symbol", "other"];
+    let args =
+        ["intent", "declare", "rename", "--file", "src/auth.ts", "--symbol", "login", "--symbol", "other"];
     let declared = world.done("b", &args);
     let kinds: Vec<_> =
         declared["conflicts"].as_array().unwrap().iter().map(|it| it["kind"].clone()).collect();
     assert_eq!(kinds, ["symbol_locked", "callee_locked"]);
     let id = declared["intent"]["id"].as_str().unwrap().to_owned();
-    let overlap = world.done("c", &["intend", "rewrite", "--file", "src/auth.ts"]);
+    let overlap = world.done("c", &["intent", "declare", "rewrite", "--file", "src/auth.ts"]);
     assert_eq!(overlap["conflicts"][0]["intent"], json!(id));
-    assert_eq!(world.done("b", &["intents", "--mine"]).as_array().unwrap().len(), 1);
-    assert_eq!(world.done("b", &["intents", "--file", "src/auth.ts"]).as_array().unwrap().len(), 2);
-    let (code, no) = world.ask("c", &["intent", &id, "resolved"]);
+    assert_eq!(world.done("b", &["intent", "list", "--mine"]).as_array().unwrap().len(), 1);
+    assert_eq!(world.done("b", &["intent", "list", "--file", "src/auth.ts"]).as_array().unwrap().len(), 2);
+    let (code, no) = world.ask("c", &["intent", "update", &id, "resolved"]);
     assert_eq!((code, &no["data"]["owner"]), (4, &json!("b")));
-    assert_eq!(world.done("b", &["intent", &id[..8], "active"])["status"], "active");
-    assert_eq!(world.done("b", &["intent", &id[..8], "resolved"])["status"], "resolved");
-    assert_eq!(world.ask("b", &["intent", &id, "active"]).0, 4);
-    assert_eq!(world.ask("b", &["intent", "never", "active"]).0, 1);
-    assert_eq!(world.done("b", &["intents", "--status", "resolved"])[0]["id"], json!(id));
+    assert_eq!(world.done("b", &["intent", "update", &id[..8], "active"])["status"], "active");
+    assert_eq!(world.done("b", &["intent", "update", &id[..8], "resolved"])["status"], "resolved");
+    assert_eq!(world.ask("b", &["intent", "update", &id, "active"]).0, 4);
+    assert_eq!(world.ask("b", &["intent", "update", "never", "active"]).0, 1);
+    assert_eq!(world.done("b", &["intent", "list", "--status", "resolved"])[0]["id"], json!(id));
     assert_eq!(world.done("c", &["unlock", "--all", "--intents"])["intents"], 1);
 }
 
@@ -320,7 +321,7 @@ fn whoever_watches_hears_of_locks_intents_and_contracts_as_they_come() {
     // Something else happens in between, which is none of its business.
     let task = fresh("task");
     world.command(&["delegate", "true", "--task", &task, "--wait"]).output().unwrap();
-    world.done("c", &["intend", "x", "--file", "src/auth.ts"]);
+    world.done("c", &["intent", "declare", "x", "--file", "src/auth.ts"]);
     let offered = world.done("a", &["contract", "propose", "src/auth.ts:login"]);
     world.done("b", &["contract", "accept", offered["id"].as_str().unwrap()]);
     for kind in ["lock_freed", "intent_declared", "contract_proposed", "contract_moved"] {

@@ -3,6 +3,7 @@
 mod adapt;
 mod commands;
 mod desktop;
+mod forms;
 mod hooks;
 mod host_hooks;
 mod json;

@@ -160,7 +160,7 @@ impl Asking {
 }
 
 fn waiting(world: &World) -> Vec<Value> {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -199,7 +199,7 @@ fn a_permission_request_waits_in_the_queue_and_the_answer_is_the_hosts() {
 
 /// As a person does it: no agent has the daemon read its rules again.
 fn reloaded(world: &World) {
-    let ended = world.command(&["reload"]).output().unwrap();
+    let ended = world.command(&["daemon", "reload"]).output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
 }
 

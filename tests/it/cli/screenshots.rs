@@ -192,7 +192,7 @@ fn a_denied_and_an_unanswered_picture_are_told() {
     assert_eq!(word["artifacts"]["metadata"]["failure"]["reason"], "approval_timeout", "{word}");
 
     world.rule(&asked().replace("5m", "3m"));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let (approver, answer) = (world.approver(&daemon), ask(&client));
     let id = answer["approval_id"].as_str().unwrap();
     approver
@@ -240,7 +240,7 @@ fn the_rules_are_asked_again_before_the_picture() {
         "{live}"
     );
     world.rule(&asked());
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     std::fs::write(tools.join("go"), "").unwrap();
     let done = client.result_of(first["task_id"].as_str().unwrap());
     assert_eq!(done["status"], "completed", "it had begun: {done}");
@@ -275,7 +275,7 @@ fn the_rate_is_kept_and_failures_do_not_use_it_up() {
     refused(&other, "E_SCREENSHOT_DENIED");
 
     world.configure(&format!("{ON}rate_limit = {{ max = 3, window_secs = 3600 }}\n"));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     std::fs::remove_file(tools.join("good")).unwrap();
     let mut tries = 0;
     while ask(&other)["code"] == "E_SCREENSHOT_FAILED" {
@@ -343,21 +343,21 @@ fn the_command_line_takes_pictures_too() {
     let bare = world(ON, &allowed());
     let tools = stand_in(&bare, "scrot", "cp \"$tools/good.png\" \"$last\"");
     let daemon = start(&bare, ":77", Some(&tools));
-    let output = bare.command(&["screenshot"]).output().unwrap();
+    let output = bare.command(&["screenshot", "take"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && said.starts_with(".devit/screenshots/screenshot-"), "{said}");
-    let output = bare.command(&["screenshot", "--json"]).output().unwrap();
+    let output = bare.command(&["screenshot", "take", "--json"]).output().unwrap();
     let task: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&task["state"], &task["capture"]), (&json!("completed"), &json!(true)), "{task}");
 
     bare.rule(&asked());
-    assert!(bare.command(&["reload"]).status().unwrap().success());
-    let output = bare.command(&["screenshot"]).output().unwrap();
+    assert!(bare.command(&["daemon", "reload"]).status().unwrap().success());
+    let output = bare.command(&["screenshot", "take"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && said.contains("provost approve"), "{said}");
     bare.rule("version = 1\ndefault = \"deny\"\n");
-    assert!(bare.command(&["reload"]).status().unwrap().success());
-    let output = bare.command(&["screenshot", "--as", "somebody"]).output().unwrap();
+    assert!(bare.command(&["daemon", "reload"]).status().unwrap().success());
+    let output = bare.command(&["screenshot", "take", "--as", "somebody"]).output().unwrap();
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no-rule"));
     drop(daemon);
 }
@@ -372,7 +372,7 @@ fn rules_are_compared_by_what_was_asked_and_pictures_are_pictures() {
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    done(&["screenshot"]);
+    done(&["screenshot", "take"]);
     done(&["delegate", "true", "--wait"]);
     let changed = |rules: &str| -> (Value, Vec<String>) {
         let file = world.path("new.toml");

@@ -433,7 +433,8 @@ fn whole_files_have_callers_and_callees_and_what_was_not_read_whole_is_said() {
         told.as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap().into()).collect()
     };
     let lock = |symbol: &str| kinds(&world.done("b", &["lock", symbol])["warnings"]);
-    let intend = |file: &str| kinds(&world.done("b", &["intend", "x", "--file", file])["conflicts"]);
+    let intend =
+        |file: &str| kinds(&world.done("b", &["intent", "declare", "x", "--file", file])["conflicts"]);
     world.done("a", &["lock", "src/lib.ts:called"]);
     assert_eq!(lock("src/use.ts"), ["callee_locked"]);
     world.done("b", &["unlock", "--all"]);
@@ -454,7 +455,7 @@ fn whole_files_have_callers_and_callees_and_what_was_not_read_whole_is_said() {
     let taken = world.done("b", &["lock", "src/small.ts:small"]);
     assert_eq!(kinds(&taken["warnings"]), ["incomplete"]);
     assert!(taken["warnings"][0]["message"].as_str().unwrap().contains("src/huge.ts"), "{taken}");
-    let meant = world.done("b", &["intend", "x", "--file", "src/small.ts", "--symbol", "small"]);
+    let meant = world.done("b", &["intent", "declare", "x", "--file", "src/small.ts", "--symbol", "small"]);
     assert_eq!(kinds(&meant["conflicts"]), ["incomplete"], "{meant}");
     let mut host = crate::support::mcp_host::Host::old(&world, "c");
     let asked = json!({ "files": ["src/lib.ts"] });
@@ -476,7 +477,7 @@ fn a_list_of_callers_that_was_cut_says_so_to_those_who_lock_and_those_who_intend
         assert_eq!(taken["warnings"][0]["kind"], "incomplete", "{asked:?}: {taken}");
     }
     for more in [&["--symbol", "called"][..], &[]] {
-        let meant = world.done("c", &[&["intend", "x", "--file", "src/lib.ts"], more].concat());
+        let meant = world.done("c", &[&["intent", "declare", "x", "--file", "src/lib.ts"], more].concat());
         let cut = meant["conflicts"].as_array().unwrap().iter().any(|it| it["kind"] == "incomplete");
         assert!(cut, "{more:?}: {meant}");
     }

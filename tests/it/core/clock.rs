@@ -87,7 +87,7 @@ impl Clocks {
     }
 
     fn locks(&self) -> usize {
-        self.0.done("anyone", &["locks"])["locks"].as_array().unwrap().len()
+        self.0.done("anyone", &["lock", "list"])["locks"].as_array().unwrap().len()
     }
 
     fn doctor(&self) -> String {

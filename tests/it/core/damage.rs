@@ -45,7 +45,7 @@ fn does(world: &World, args: &[&str]) -> String {
 fn is_told(world: &World, words: &str) {
     for args in [UP, &["up"], &["status"], &["doctor"]] {
         let (done, text) = says(world, args);
-        assert!(!done && text.contains(words) && text.contains("provost restore"), "{args:?}: {text}");
+        assert!(!done && text.contains(words) && text.contains("provost store restore"), "{args:?}: {text}");
     }
 }
 
@@ -140,7 +140,7 @@ fn another_program_that_opens_and_closes_the_database_takes_no_log_away() {
     let mut daemon = world.start();
     fence(&world, "f");
     // The daemon has read beside its writer.
-    does(&world, &["tasks"]);
+    does(&world, &["task", "list"]);
     does(&world, &["log"]);
     let [database, log, _] = files(&world.state_dir_of_one());
     let other = rusqlite::Connection::open(&database).unwrap();
@@ -151,7 +151,7 @@ fn another_program_that_opens_and_closes_the_database_takes_no_log_away() {
     fence(&world, "g");
     daemon.kill();
     let _daemon = world.start();
-    let locks = world.done("a", &["locks"])["locks"].to_string();
+    let locks = world.done("a", &["lock", "list"])["locks"].to_string();
     assert!(locks.contains("src/a.ts:g"), "{locks}");
 }
 
@@ -166,7 +166,7 @@ fn a_start_without_the_log_refuses_until_it_is_told_to_go_on() {
     fs::remove_file(log).unwrap();
     fs::remove_file(shared).unwrap();
     is_told(&world, "newest history is missing");
-    does(&world, &["restore", "--as-it-is"]);
+    does(&world, &["store", "restore", "--as-it-is"]);
     goes_on(&world, given, seen).stop();
     world.start().stop();
     does(&world, &["journal", "verify"]);
@@ -190,7 +190,7 @@ fn an_older_copy_put_back_is_refused_also_where_the_marks_beside_it_are_older_to
         fs::copy(old.join(name), state.join(name)).unwrap();
     }
     is_told(&world, "newest history is missing");
-    does(&world, &["restore", "--as-it-is"]);
+    does(&world, &["store", "restore", "--as-it-is"]);
     goes_on(&world, given, seen).stop();
 }
 
@@ -200,20 +200,20 @@ fn a_database_that_is_gone_while_its_key_is_there_is_no_new_beginning() {
     let daemon = world.start();
     fence(&world, "f");
     let copy = world.path("copy.db");
-    does(&world, &["backup", copy.to_str().unwrap()]);
-    let (done, text) = says(&world, &["backup", copy.to_str().unwrap()]);
+    does(&world, &["store", "backup", copy.to_str().unwrap()]);
+    let (done, text) = says(&world, &["store", "backup", copy.to_str().unwrap()]);
     assert!(!done && text.contains("does not exist"), "no file is written over: {text}");
     let mode = fs::metadata(&copy).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "a key is in it");
     let (given, seen) = (fence(&world, "g"), last_event(&world));
-    let (done, text) = says(&world, &["restore", copy.to_str().unwrap()]);
+    let (done, text) = says(&world, &["store", "restore", copy.to_str().unwrap()]);
     assert!(!done && text.contains("provost down"), "not under a daemon: {text}");
     daemon.stop();
     fs::remove_file(&files(&world.state_dir_of_one())[0]).unwrap();
     is_told(&world, "is gone");
-    does(&world, &["restore", copy.to_str().unwrap()]);
+    does(&world, &["store", "restore", copy.to_str().unwrap()]);
     let daemon = goes_on(&world, given, seen);
-    let locks = world.done("a", &["locks"])["locks"].to_string();
+    let locks = world.done("a", &["lock", "list"])["locks"].to_string();
     assert!(locks.contains("src/a.ts:f"), "what the copy had is there: {locks}");
     daemon.stop();
 }
@@ -231,10 +231,10 @@ fn flipped_bytes_are_told_and_there_is_a_way_on_with_nothing() {
     }
     fs::write(&database, bytes).unwrap();
     is_told(&world, "malformed");
-    let (done, text) = says(&world, &["restore", "--as-it-is"]);
+    let (done, text) = says(&world, &["store", "restore", "--as-it-is"]);
     assert!(!done && text.contains("--empty"), "pages that are no pages are not gone on with: {text}");
     assert!(!text.contains("--as-it-is` goes"), "it is not advised to do this again: {text}");
-    let told = does(&world, &["restore", "--empty"]);
+    let told = does(&world, &["store", "restore", "--empty"]);
     assert!(told.contains("damaged-"), "what was there is kept: {told}");
     goes_on(&world, given, seen).stop();
 }
@@ -254,9 +254,9 @@ fn an_event_that_was_changed_is_told_with_the_ways_on_that_there_are() {
     assert_eq!(changed.unwrap(), 1);
     drop(other);
     is_told(&world, "tampered with at event");
-    let (done, text) = says(&world, &["restore", "--as-it-is"]);
+    let (done, text) = says(&world, &["store", "restore", "--as-it-is"]);
     assert!(!done && !text.contains("--as-it-is` goes"), "{text}");
-    does(&world, &["restore", "--empty"]);
+    does(&world, &["store", "restore", "--empty"]);
     goes_on(&world, given, seen).stop();
 }
 
@@ -282,7 +282,7 @@ fn a_store_without_anything_that_tells_its_numbers_goes_on_above_all_that_were_g
     }
     fs::remove_dir_all(world.config_dir().join("anchors")).unwrap();
     is_told(&world, "is gone");
-    does(&world, &["restore", "--empty"]);
+    does(&world, &["store", "restore", "--empty"]);
     goes_on(&world, given, seen).stop();
 }
 
@@ -298,7 +298,7 @@ fn a_tail_that_was_deleted_is_told_and_gone_on_without() {
     other.execute("DELETE FROM event WHERE seq > ?1", [i64::try_from(seen).unwrap() - 2]).unwrap();
     drop(other);
     is_told(&world, "tampered with");
-    does(&world, &["restore", "--as-it-is"]);
+    does(&world, &["store", "restore", "--as-it-is"]);
     goes_on(&world, given, seen).stop();
 }
 
@@ -313,12 +313,12 @@ fn what_was_owed_when_a_backup_was_made_is_not_done_again_after_it() {
     reply.ack();
     does(&world, &["token", "mint", "feat-auth"]);
     let copy = world.path("copy.db");
-    does(&world, &["backup", copy.to_str().unwrap()]);
+    does(&world, &["store", "backup", copy.to_str().unwrap()]);
     world.write("go", "");
     assert_eq!(client.result_of(&queued)["status"], "completed");
     crate::support::tokens::revoke_of(&world, "feat-auth");
     daemon.stop();
-    let told = does(&world, &["restore", copy.to_str().unwrap()]);
+    let told = does(&world, &["store", "restore", copy.to_str().unwrap()]);
     assert!(told.contains("lost") && told.contains("token"), "{told}");
 
     let daemon = world.start();
@@ -336,14 +336,14 @@ fn a_backup_without_marks_goes_on_above_all_that_can_have_been_given() {
     let daemon = world.start();
     fence(&world, "f");
     let copy = world.path("copy.db");
-    does(&world, &["backup", copy.to_str().unwrap()]);
+    does(&world, &["store", "backup", copy.to_str().unwrap()]);
     daemon.stop();
     let state = world.state_dir_of_one();
     fs::remove_file(state.join("journal.anchor")).unwrap();
     fs::remove_dir_all(world.config_dir().join("anchors")).unwrap();
     let since = std::time::SystemTime::UNIX_EPOCH;
     let now = u64::try_from(since.elapsed().unwrap().as_millis()).unwrap();
-    does(&world, &["restore", copy.to_str().unwrap()]);
+    does(&world, &["store", "restore", copy.to_str().unwrap()]);
     let daemon = goes_on(&world, now, now);
     // Readers of JSON take numbers as doubles.
     assert!(last_event(&world) < 1 << 53);
@@ -378,7 +378,7 @@ fn a_backup_of_a_store_that_another_program_holds_ends_with_a_sentence() {
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let copy = world.path("copy.db");
     let mut child =
-        world.command(&["backup", copy.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
+        world.command(&["store", "backup", copy.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
     within(std::time::Duration::from_secs(40), || child.try_wait().unwrap().is_some());
     let ended = child.try_wait().unwrap();
     let _ = child.kill();
@@ -393,7 +393,7 @@ fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_ev
     let daemon = world.start();
     fence(&world, "f");
     let copy = world.path("copy.db");
-    does(&world, &["backup", copy.to_str().unwrap()]);
+    does(&world, &["store", "backup", copy.to_str().unwrap()]);
     fence(&world, "g");
     daemon.stop();
     let lost = does(&world, &["journal", "head"]);
@@ -403,7 +403,7 @@ fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_ev
     };
     assert_eq!(verified(&world)["passed_over"], json!([]));
     let restored: Value =
-        serde_json::from_str(&does(&world, &["restore", copy.to_str().unwrap(), "--json"])).unwrap();
+        serde_json::from_str(&does(&world, &["store", "restore", copy.to_str().unwrap(), "--json"])).unwrap();
     let kept = restored["kept_to"].as_u64().unwrap();
     let daemon = world.start();
     fence(&world, "h");
@@ -420,8 +420,11 @@ fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_ev
     assert!(event.contains("store.restored") && event.contains(leap["at"].as_str().unwrap()), "{event}");
     let said = does(&world, &["journal", "verify"]);
     let counted = format!("nothing wrong in {} events", it["events"]);
-    let passed =
-        format!("no event has a number from {} to {}: `provost restore` (from a backup)", kept + 1, mark - 1);
+    let passed = format!(
+        "no event has a number from {} to {}: `provost store restore` (from a backup)",
+        kept + 1,
+        mark - 1
+    );
     assert!(said.contains(&counted) && said.contains(&passed), "{said}");
     let (_, doctor) = says(&world, &["doctor"]);
     assert!(doctor.contains(&format!("{} events, unchanged", it["events"])), "{doctor}");
@@ -434,12 +437,12 @@ fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_ev
     assert!(!said.contains("the end of the journal is missing"), "{said}");
     daemon.stop();
     // A second restore passes more of them over, and one with nothing all.
-    does(&world, &["restore", copy.to_str().unwrap()]);
-    does(&world, &["restore", "--as-it-is"]);
+    does(&world, &["store", "restore", copy.to_str().unwrap()]);
+    does(&world, &["store", "restore", "--as-it-is"]);
     let it = verified(&world);
     assert_eq!(it["passed_over"].as_array().unwrap().len(), 2, "{it}");
     assert_eq!(it["events"].as_u64(), Some(lines(&world)), "{it}");
-    does(&world, &["restore", "--empty"]);
+    does(&world, &["store", "restore", "--empty"]);
     let it = verified(&world);
     assert_eq!((&it["events"], &it["passed_over"][0]["from"]), (&json!(1), &json!(1)), "{it}");
 }

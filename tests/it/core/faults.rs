@@ -124,7 +124,7 @@ fn a_daemon_whose_store_cannot_be_read_any_more_ends_and_its_last_line_says_so()
     // The disk was at fault, and not what is on it.
     faults.set("00");
     let _daemon = faults.start("/none");
-    assert_eq!(world.done("b", &["locks"])["locks"].as_array().unwrap().len(), 1);
+    assert_eq!(world.done("b", &["lock", "list"])["locks"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_repository_that_cannot_be_looked_at_keeps_no_stop_waiting() {
     faults.set("01");
     // tidy: sleeps because nobody sees the daemon look, which it does every two seconds, and gives up after one
     std::thread::sleep(Duration::from_secs(6));
-    let (code, said) = world.ask("a", &["locks"]);
+    let (code, said) = world.ask("a", &["lock", "list"]);
     assert_eq!(code, 0, "{said}");
     std::thread::scope(|scope| {
         let asked = Instant::now();
@@ -167,7 +167,7 @@ fn an_agents_program_that_cannot_be_looked_at_keeps_no_other_request_waiting() {
     std::thread::sleep(Duration::from_millis(500));
     for _ in 0..3 {
         let asked = Instant::now();
-        let mut locks = world.command(&["locks"]).spawn().unwrap();
+        let mut locks = world.command(&["lock", "list"]).spawn().unwrap();
         let has_ended = within(Duration::from_secs(10), || locks.try_wait().unwrap().is_some());
         let took = asked.elapsed();
         if !has_ended {

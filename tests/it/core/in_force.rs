@@ -31,7 +31,7 @@ fn a_reload_names_what_it_could_not_take_over() {
     let world = World::new();
     let _daemon = world.start();
     let reload = || {
-        let output = world.command(&["reload"]).output().unwrap();
+        let output = world.command(&["daemon", "reload"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };

@@ -66,7 +66,7 @@ fn a_hangup_takes_the_configuration_over_anew_and_a_wrong_one_changes_nothing() 
     kill_process(pid, Signal::HUP).unwrap();
     eventually("a complaint", || world.log().contains("reload refused"));
     assert!(workers().contains("late"), "what was in force stays");
-    let refused = world.command(&["reload"]).output().unwrap();
+    let refused = world.command(&["daemon", "reload"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("expected_worker_version"), "{said}");
 }

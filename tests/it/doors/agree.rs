@@ -195,7 +195,7 @@ fn an_agent_is_one_agent_on_all_doors_and_not_in_its_own_way() {
     assert!(doors.feedback("feat-x").is_empty() && doors.conflicts().is_empty());
 
     let agents = |doors: &Doors| -> Vec<Value> {
-        let output = doors.world.command(&["agents", "--json"]).output().unwrap();
+        let output = doors.world.command(&["agent", "list", "--json"]).output().unwrap();
         let all: Value = serde_json::from_slice(&output.stdout).unwrap();
         all.as_array().unwrap().iter().filter(|it| it["id"] == "feat-x").cloned().collect()
     };

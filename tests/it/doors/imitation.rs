@@ -24,7 +24,7 @@ fn everywhere(world: &World, daemon: &Daemon, name: &str) -> Vec<Tried> {
     all.push(("HEARTBEAT", client.say("HEARTBEAT", json!({})) == Reply::Nothing));
     // The own API.
     for (what, args) in [
-        ("intend", &["intend", "--as", name, "--file", &file, "x"][..]),
+        ("intend", &["intent", "declare", "--as", name, "--file", &file, "x"][..]),
         ("lock", &["lock", "--as", name, &file]),
     ] {
         all.push((what, world.command(args).output().unwrap().status.success()));

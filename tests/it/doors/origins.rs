@@ -200,7 +200,7 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
     let said = at_a_hosts_terminal(
         &world,
         &format!(
-            "{}\nn=$(provost approvals --json | grep -m1 '\"id\":' | tr -dc 0-9)\nprovost approve \"$n\"\necho \"ended: $?\"",
+            "{}\nn=$(provost approval list --json | grep -m1 '\"id\":' | tr -dc 0-9)\nprovost approve \"$n\"\necho \"ended: $?\"",
             mcp(&call.to_string(), &server)
         ),
     );
@@ -213,7 +213,7 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
 }
 
 fn asked(world: &World) -> Value {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     all.last().unwrap()["id"].clone()
 }
@@ -255,7 +255,9 @@ fn who_has_spoken_as_an_agent_is_known_over_restarts() {
 fn an_agent_that_says_who_it_is_does_not_end_the_daemon_or_switch_anything() {
     let world = World::new();
     let _daemon = world.start();
-    for order in [&["down"][..], &["reload"], &["worker", "off", "shell"], &["worker", "on", "shell"]] {
+    for order in
+        [&["down"][..], &["daemon", "reload"], &["worker", "pause", "shell"], &["worker", "resume", "shell"]]
+    {
         let refused = world.command(order).env("PROVOST_AGENT", "m").output().unwrap();
         assert_eq!(refused.status.code(), Some(4), "{order:?}: {refused:?}");
     }

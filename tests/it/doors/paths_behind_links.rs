@@ -182,7 +182,7 @@ fn a_path_through_a_link_to_the_repository_is_understood_on_the_command_line() {
         });
         assert!(fine && text.contains(&format!("locked: {inside}:f{number}")), "{way}: {text}");
     }
-    let (fine, text) = said(&["claim", "--as", "ada", &at(&world, "link/new/c.ts")]);
+    let (fine, text) = said(&["claim", "acquire", "--as", "ada", &at(&world, "link/new/c.ts")]);
     assert!(fine && text.contains("claimed: new/c.ts"), "{text}");
     let (_, text) = said(&["guard", "--as", "bob", &at(&world, "inner/a.ts")]);
     assert!(text.contains("ada"), "{text}");

@@ -202,7 +202,7 @@ fn what_an_editor_without_a_token_is_told_ends_when_its_name_becomes_somebodys()
 fn a_poll_that_waits_carries_nothing_once_its_key_has_ended() {
     let (world, daemon) = started();
     assert!(apart(&world.command(&["key", "add", "ada"])).status.success());
-    assert!(apart(&world.command(&["reload"])).status.success());
+    assert!(apart(&world.command(&["daemon", "reload"])).status.success());
     let ada = Client { secret: world.key_of("ada"), ..world.client(&daemon, "ada") };
     let (_, delegated) = ada.delegate("shell", "while [ ! -e go ]; do sleep 0.02; done", json!({}));
     assert_eq!(delegated.message()["msg_type"], "ACK");

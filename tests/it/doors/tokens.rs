@@ -14,7 +14,7 @@ fn with(door: Http, token: &str) -> Answer {
 
 /// Whether a name can be used at the own API, as a process of this user that shows nothing.
 fn is_free(world: &World, agent: &str) -> bool {
-    let (code, _, err) = run(world, &["intend", "--as", agent, "--file", "README.md", "x"]);
+    let (code, _, err) = run(world, &["intent", "declare", "--as", agent, "--file", "README.md", "x"]);
     assert!(code == 0 || err.contains("token"), "{code} {err}");
     code == 0
 }
@@ -128,7 +128,8 @@ fn a_name_with_a_token_is_nobody_elses_and_free_again_without() {
     assert_eq!(register()["error"]["message"], "SESSION_RESERVED");
     // With the token, our own commands speak as that agent, and as no other.
     let with_token = |agent: &str| {
-        let mut command = world.command(&["intend", "--as", agent, "--file", "README.md", "with proof"]);
+        let mut command =
+            world.command(&["intent", "declare", "--as", agent, "--file", "README.md", "with proof"]);
         command.env("PROVOST_TOKEN", &token).status().unwrap().success()
     };
     assert!(with_token("ada"));
@@ -180,7 +181,10 @@ fn who_may_have_a_token_made_and_for_what() {
     };
     assert!(!as_bob(&["token", "mint", "ada"]).0);
     assert!(!as_bob(&["token", "revoke", "--of", "ada"]).0);
-    assert!(!as_bob(&["intend", "--as", "bob", "--file", "README.md", "x"]).0, "it may not coordinate");
+    assert!(
+        !as_bob(&["intent", "declare", "--as", "bob", "--file", "README.md", "x"]).0,
+        "it may not coordinate"
+    );
     assert_eq!(with(Http::broker(&world), &reader).status, 404);
     assert!(as_bob(&["token", "revoke", "--of", "bob"]).0, "its own it may end");
     // A token is no way to another: its proof is not among those of the rule.

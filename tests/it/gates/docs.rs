@@ -1,18 +1,17 @@
 //! Documents keep up with the product: their commands exist, their examples run, their links lead somewhere.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use provost::cli::{definition, read};
 use serde_json::json;
 
 use crate::support::rules::{approvers, ask, policy};
 use crate::support::source::{files, project_root};
 use crate::support::{Client, Daemon, Reply, World, provost};
-
-/// Commands below these are two words.
-const GROUPS: [&str; 6] = ["contract", "git", "journal", "key", "policy", "secret"];
 
 /// Every document, by its path from the project's root.
 fn documents() -> Vec<(String, String)> {
@@ -52,12 +51,17 @@ fn command_lines(line: &str) -> Vec<Vec<&str>> {
 }
 
 /// Which subcommand is meant, and which flags it is given.
-fn subcommand<'a>(words: &[&'a str]) -> Option<(Vec<&'a str>, BTreeSet<String>)> {
+fn subcommand(words: &[&str]) -> Option<(Vec<String>, BTreeSet<String>)> {
     let is_word = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-    let first = words.iter().take(1).find(is_word)?;
-    let depth = if GROUPS.contains(first) { 2 } else { 1 };
+    words.iter().take(1).find(is_word)?;
+    let typed = ["provost"].iter().chain(words).map(OsString::from).collect();
+    let line = definition();
+    let mut meant = read(typed, &line).args.into_iter().skip(1).map(|it| it.into_string().unwrap());
+    let noun = meant.next()?;
+    let verbs = line.find_subcommand(&noun);
+    let verb = meant.next().filter(|it| verbs.is_some_and(|noun| noun.find_subcommand(it).is_some()));
     let flags = words.iter().filter(|word| word.starts_with("--")).map(ToString::to_string).collect();
-    Some((words.iter().take(depth).copied().collect(), flags))
+    Some(([noun].into_iter().chain(verb).collect(), flags))
 }
 
 #[test]
@@ -75,7 +79,15 @@ fn every_command_line_in_the_documents_is_one_that_exists() {
             seen.insert(command.join(" "));
         }
     }
-    for command in ["up", "env", "delegate", "approvals", "approve", "policy check", "down"] {
+    for command in [
+        "daemon start",
+        "daemon env",
+        "task delegate",
+        "approval list",
+        "approval approve",
+        "policy check",
+        "daemon stop",
+    ] {
         assert!(seen.contains(command), "no document shows `provost {command}`; found {seen:?}");
     }
 }
@@ -85,7 +97,7 @@ fn a_command_line_that_does_not_exist_would_be_found() {
     let text = "text\n```sh\n$ eval \"$(provost env --shell fish)\"  # provost nothing\nprovost key add x\n```\nprovost x";
     let lines: Vec<_> = code_lines(text).into_iter().flat_map(command_lines).collect();
     let found: Vec<_> = lines.iter().filter_map(|words| subcommand(words)).map(|(words, _)| words).collect();
-    assert_eq!(found, [vec!["env"], vec!["key", "add"]]);
+    assert_eq!(found, [["daemon", "env"], ["key", "add"]]);
 }
 
 /// The targets of a document's links, `](target)`.

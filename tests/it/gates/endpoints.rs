@@ -13,29 +13,31 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 24] = [
-    ("init", "writes files"),
-    ("env", "prints what the daemon has written down"),
-    ("workflows list", "reads files"),
-    ("workflows show", "reads files"),
+const WITHOUT_ENDPOINTS: [(&str, &str); 26] = [
+    ("config init", "writes files"),
+    ("daemon env", "prints what the daemon has written down"),
+    ("workflow list", "reads files"),
+    ("workflow show", "reads files"),
     ("broker skill", "prints a text"),
     ("broker boot-block", "prints a text"),
     ("git uninstall", "removes files"),
     ("git status", "reads files"),
-    ("hooks install", "writes files"),
-    ("hooks remove", "removes lines"),
-    ("hooks status", "reads files"),
+    ("hook install", "writes files"),
+    ("hook remove", "removes lines"),
+    ("hook status", "reads files"),
     ("key list", "reads the ring of keys"),
     ("key rotate", "writes the ring of keys, and puts that on record as `key add` does"),
     ("secret add", "writes the vault"),
     ("secret list", "reads the vault"),
     ("secret remove", "writes the vault"),
-    ("allow", "writes a rule"),
+    ("config allow", "writes a rule"),
     ("policy", "reads rules"),
     ("jail", "shows and tries a jail of its own"),
-    ("backup", "reads the store"),
-    ("restore", "writes the store while no daemon runs"),
-    ("journal", "reads the store"),
+    ("store backup", "reads the store"),
+    ("store restore", "writes the store while no daemon runs"),
+    ("journal verify", "reads the store"),
+    ("journal head", "reads the store"),
+    ("journal export", "reads the store"),
     ("mcp", "asks for what its tools ask for"),
     ("hook wait", "waits for a file of its own"),
 ];
@@ -47,8 +49,13 @@ const ELSEWHERE: [&str; 4] = ["worker report", "worker task", "completions", "ma
 fn commands(of: &[&str], found: &mut BTreeSet<String>) {
     let said = std::process::Command::new(provost()).args(of).arg("--help").output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
-    let list = said.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    let names = list.lines().take_while(|line| line.is_empty() || line.starts_with("  "));
+    let list = match said.split_once("\nCommands:\n") {
+        Some((_, list)) => list.split_once("\n\n").unwrap().0,
+        // The nouns stand in groups.
+        None if of.is_empty() => said.split_once("\nOptions:\n").unwrap().0,
+        None => "",
+    };
+    let names = list.lines();
     let names: Vec<&str> = names
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())

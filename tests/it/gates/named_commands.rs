@@ -1,15 +1,19 @@
-//! Commands that our own texts name: each exists, with these arguments. Found in the string literals of the sources (errors,
-//! help, descriptions of tools, instructions) and in the code of the documents, and read by the program itself.
+//! Commands that our own texts name: each exists, with these arguments, and is no old form. Found in the string literals
+//! of the sources (errors, help, descriptions of tools, instructions), in the code of the documents, and in the scripts
+//! and settings; read by the program itself.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use provost::cli::{Kind, definition, read};
 
 use crate::support::provost;
 
 /// Texts that begin like a command and are none.
 const NO_COMMANDS: [&str; 4] =
-    ["provost does not", "provost approval", "provost key id", "provost worker folder"];
+    ["provost does not", "provost --test", "provost key id", "provost worker folder"];
 
 /// How a text names a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +33,7 @@ fn files(folder: &str, ends: &str) -> Vec<PathBuf> {
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(std::fs::read_dir(path).unwrap().map(|it| it.unwrap().path()));
-        } else if path.extension().is_some_and(|it| it == ends) {
+        } else if path.extension().map_or(ends.is_empty(), |it| it == ends) {
             found.push(path);
         }
     }
@@ -119,6 +123,16 @@ fn in_document(text: &str, found: &mut Vec<(String, Form)>) {
     }
 }
 
+/// In a script, and in a file of settings, whose comments are sentences.
+fn in_script(text: &str, found: &mut Vec<(String, Form)>) {
+    for line in text.replace("\\\n", " ").lines() {
+        let code = spans(line).filter(|it| it.starts_with("provost "));
+        found.extend(code.map(|it| (it.to_owned(), Form::Code)));
+        let words = line.match_indices("provost ").filter(|_| !line.contains('`'));
+        found.extend(words.map(|(at, _)| (line[at..].to_owned(), Form::Words)));
+    }
+}
+
 /// The words of a command, up to what a shell would take for another one, or a reader for the rest of the sentence.
 fn words(command: &str, form: Form) -> Vec<String> {
     let (mut words, mut word, mut mark) = (Vec::new(), String::new(), None);
@@ -166,6 +180,10 @@ fn words(command: &str, form: Form) -> Vec<String> {
 /// Why the program does not take a command; `None` where it does.
 fn objection(command: &str, form: Form) -> Option<String> {
     let mut words = words(command, form);
+    let typed = ["provost"].into_iter().chain(words.iter().map(String::as_str)).map(OsString::from).collect();
+    if let Some(old) = read(typed, &definition()).form.filter(|it| it.kind != Kind::Short) {
+        return Some(format!("`{}` is an old form of `{}`", old.typed, old.meant));
+    }
     let at = words.iter().position(|it| it == "--").unwrap_or(words.len());
     words.insert(at, "--help".into());
     let done = Command::new(provost()).args(&words).output().unwrap();
@@ -196,6 +214,11 @@ fn every_command_that_a_text_of_ours_names_exists_with_its_arguments() {
     for path in ["docs", "src", "policy", "README.md"].into_iter().flat_map(|it| files(it, "md")) {
         take(path, &in_document);
     }
+    let scripts =
+        files("scripts", "").into_iter().chain(files("scripts", "sh")).chain(files("scripts", "ps1"));
+    for path in scripts.chain(files("config", "toml")).chain(files("policy", "toml")) {
+        take(path, &in_script);
+    }
     assert!(all.len() > 300, "only {} commands were found", all.len());
     let all: Vec<_> = all.into_iter().collect();
     let wrong = |part: &[(String, (Form, PathBuf))]| -> Vec<String> {
@@ -218,13 +241,19 @@ fn a_command_that_is_none_is_found() {
         ("provost nothing", Form::Code),
         ("provost up --nothing", Form::Code),
         ("provost up --nothing does it", Form::Words),
-        ("provost task ID more", Form::Code),
+        ("provost task show ID more", Form::Code),
+        ("provost locks", Form::Code),
+        ("provost locks shows them", Form::Words),
+        ("provost task 3f0c2a", Form::Code),
+        ("provost hooks run claude pre-tool-use", Form::Code),
         ("provost git installs", Form::Code),
     ] {
         assert!(objection(command, form).is_some(), "{command}");
     }
     for (command, form) in [
         ("provost deny N --reason WHY", Form::Code),
+        ("provost lock FILE:SYMBOL --ttl 5m", Form::Code),
+        ("provost lock list", Form::Code),
         ("provost jail try -- ls -la", Form::Code),
         ("provost up, then once more", Form::Words),
         ("provost doctor shows it", Form::Words),

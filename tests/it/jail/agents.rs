@@ -323,7 +323,9 @@ fn a_repositorys_agents_count_once_they_are_allowed_and_only_as_they_were() {
         said.status.success()
     };
     assert!(!known(world.start()), "nobody has allowed it");
-    assert!(world.command(&["allow", ".provost/provost.toml", "--yes"]).status().unwrap().success());
+    assert!(
+        world.command(&["config", "allow", ".provost/provost.toml", "--yes"]).status().unwrap().success()
+    );
     assert!(known(world.start()));
     world.put(&file, &text.replace("lines", "deaf"));
     assert!(!known(world.start()), "it is another one now");

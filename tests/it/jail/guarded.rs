@@ -194,7 +194,7 @@ fn further_paths_are_protected_as_configured_for_all_and_for_one() {
     world.configure(&format!(
         "[policy]\nfile = \"builtin:open\"\n[workers.thin]\n{thin}protect = [\"docs\"]\n"
     ));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let (task, _) = client.delegate("thin", "echo x > docs/a.md; echo x > docs/b.md", json!({}));
     let result = client.result_of(&task);
     let handoff = &result["artifacts"]["metadata"]["handoff"]["findings"];
@@ -228,7 +228,9 @@ fn a_repositorys_file_cannot_change_what_is_protected() {
     world.configure("[workspace]\nprotect = [\"docs\"]\n");
     write(&world, "docs/a.md", "mine\n");
     write(&world, ".provost/provost.toml", "[workspace]\nprotect = []\n");
-    assert!(world.command(&["allow", ".provost/provost.toml", "--yes"]).status().unwrap().success());
+    assert!(
+        world.command(&["config", "allow", ".provost/provost.toml", "--yes"]).status().unwrap().success()
+    );
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     in_vain(&client, "echo x > docs/a.md");

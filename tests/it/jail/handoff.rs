@@ -69,7 +69,7 @@ fn ordinary_work_is_not_tainted() {
     let (task, metadata) = left_by(&client, "shell", goal);
     assert_eq!((&metadata["tainted"], &metadata["handoff"]), (&json!(false), &Value::Null), "{metadata}");
     assert_eq!(client.task(&task).unwrap()["tainted"], false);
-    assert!(!said(&world, &["tasks"]).contains("tainted"));
+    assert!(!said(&world, &["task", "list"]).contains("tainted"));
     assert!(!said(&world, &["log"]).contains("tainted"));
 }
 
@@ -125,13 +125,13 @@ fn whatever_runs_later_is_named_and_the_task_is_tainted() {
         (&shown["tainted"], &shown["notifications"][0]["metadata"]["tainted"]),
         (&json!(true), &json!(true))
     );
-    assert!(said(&world, &["tasks"]).contains("completed, tainted"));
-    let in_full = said(&world, &["task", &task]);
+    assert!(said(&world, &["task", "list"]).contains("completed, tainted"));
+    let in_full = said(&world, &["task", "show", &task]);
     assert!(in_full.contains("look at these") && in_full.contains("! new link: out"), "{in_full}");
     for args in [&["status"][..], &[]] {
         assert!(said(&world, args).contains("ainted"), "{args:?}");
     }
-    let json: Value = serde_json::from_str(&said(&world, &["task", &task, "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&said(&world, &["task", "show", &task, "--json"])).unwrap();
     assert_eq!((&json["tainted"], &json["handoff"]["findings"][0]["kind"]), (&json!(true), &json!("git")));
     let json: Value = serde_json::from_str(&said(&world, &["status", "--json"])).unwrap();
     assert_eq!(json["tainted"], json!([task]));
@@ -291,7 +291,7 @@ fn a_run_that_the_daemon_did_not_survive_counts_as_tainted() {
         metadata["handoff"]["unknown"].as_str().unwrap().contains("nothing to compare with"),
         "{metadata}"
     );
-    assert!(said(&world, &["task", &task]).contains("not everything was compared"));
+    assert!(said(&world, &["task", "show", &task]).contains("not everything was compared"));
 }
 
 #[test]

@@ -143,8 +143,9 @@ fn who_takes_a_run_back_hears_of_the_repository_that_it_has_made() {
     let (task, reply) = client.delegate("shell", goal, json!({ "timeout": 60 }));
     reply.ack();
     eventually("its run", || repo.join("up").exists());
-    assert!(world.command(&["cancel", &task]).output().unwrap().status.success());
-    let shown = || String::from_utf8(world.command(&["task", &task]).output().unwrap().stdout).unwrap();
+    assert!(world.command(&["task", "cancel", &task]).output().unwrap().status.success());
+    let shown =
+        || String::from_utf8(world.command(&["task", "show", &task]).output().unwrap().stdout).unwrap();
     eventually("the word", || {
         shown().contains("new git: late/.git") && shown().contains("new git: late/git.set-aside-by-provost")
     });

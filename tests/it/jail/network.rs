@@ -300,7 +300,7 @@ fn a_network_is_asked_about_and_shown_in_full() {
     let program = format!("{ASK}\nprint(get('http://api.example:{}/'))", server.port);
     let (task, reply) = client.delegate("py", &program, json!({}));
     assert_eq!(reply.ack()["approval"], "required", "the default policy asks");
-    let waiting = world.command(&["approvals", "--json"]).output().unwrap();
+    let waiting = world.command(&["approval", "list", "--json"]).output().unwrap();
     let waiting = String::from_utf8(waiting.stdout).unwrap();
     let shown = format!("hosts api.example:{}=127.0.0.1 b.example:443", server.port);
     assert!(waiting.contains(&shown), "{waiting}");

@@ -296,13 +296,13 @@ fn a_file_or_a_variable_is_given_only_where_a_rule_says_so() {
     refused("file", "file");
     refused("variable", "env");
     world.rule(&policy("limit.credentials = \"file\""));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     refused("variable", "env");
     refused("thin", "env");
     let look = "import os; p = os.path.expanduser('~/.config/tool/token'); print(open(p).read().strip(), oct(os.stat(p).st_mode & 0o777), os.environ.get('TOOL_TOKEN')); print(os.listdir(os.path.expanduser('~')))";
     assert_eq!(run(&client, "file", look), format!("{VALUE} 0o400 None\n['.config']"));
     world.rule(&policy("limit.credentials = \"env\""));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     assert_eq!(run(&client, "variable", "import os; print(os.environ['TOOL_TOKEN'])"), VALUE);
     assert_eq!(run(&client, "thin", look), format!("{VALUE} 0o400 {VALUE}\n['.config']"));
     let told = log(&world);
@@ -324,7 +324,7 @@ fn secrets_are_asked_about_shown_and_bound_to_the_answer() {
     let client = world.client(&daemon, "orch:a");
     let (task, reply) = client.delegate("py", "print(1)", json!({}));
     assert_eq!(reply.ack()["approval"], "required");
-    let waiting = world.command(&["approvals", "--json"]).output().unwrap();
+    let waiting = world.command(&["approval", "list", "--json"]).output().unwrap();
     let waiting: Value = serde_json::from_slice(&waiting.stdout).unwrap();
     assert!(waiting.to_string().contains("token by env"), "{waiting}");
     // Given otherwise by now than when it was asked about.

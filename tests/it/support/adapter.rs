@@ -28,7 +28,7 @@ impl Adapter {
     ) -> Self {
         let said = world.path(&format!("adapt-{host}.log"));
         let log = fs::File::create(&said).unwrap();
-        let args = [&["adapt", host], more].concat();
+        let args = [&["adapter", "run", host], more].concat();
         let mut command = world.command(&args);
         command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(log);
         let adapter = Self { child: command.spawn().unwrap(), file: world.repo().join(file), said };

@@ -41,12 +41,12 @@ impl World {
     }
 
     pub(crate) fn locked(&self) -> Vec<String> {
-        let locks = self.done("anyone", &["locks"])["locks"].clone();
+        let locks = self.done("anyone", &["lock", "list"])["locks"].clone();
         locks.as_array().unwrap().iter().map(|it| it["symbol"].as_str().unwrap().to_owned()).collect()
     }
 
     pub(crate) fn waiting(&self) -> Vec<String> {
-        let waiting = self.done("anyone", &["locks"])["waiting"].clone();
+        let waiting = self.done("anyone", &["lock", "list"])["waiting"].clone();
         waiting.as_array().unwrap().iter().map(|it| it["agent"].as_str().unwrap().to_owned()).collect()
     }
 

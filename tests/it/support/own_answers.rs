@@ -32,7 +32,7 @@ pub(crate) fn is_refused_for_its_place(text: &str) -> bool {
 }
 
 pub(crate) fn waiting(world: &World) -> usize {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     all.len()
 }

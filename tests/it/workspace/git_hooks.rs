@@ -229,7 +229,7 @@ fn trailers_name_the_live_intents_of_whoever_commits_for_what_is_committed() {
         .output();
     goes(&amend.unwrap());
     assert_eq!(message().matches("Wit-Intent").count(), 1);
-    world.done("a", &["intent", &mine, "resolved"]);
+    world.done("a", &["intent", "update", &mine, "resolved"]);
     world.write("b.ts", LOGIN);
     goes(&world.commit("a"));
     assert_eq!(message().trim(), "more");

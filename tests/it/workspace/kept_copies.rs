@@ -153,7 +153,7 @@ fn a_part_of_a_change_is_no_success_and_is_told_with_what_can_be_applied() {
     let many = ended(&client, "kept", "for n in $(seq 500); do echo $n > f$n; done");
     assert_eq!(many["status"], "failed", "300 of 500 files are not kept: {many}");
     let id = many["task_id"].as_str().unwrap();
-    let said = ran(&world, &["task", id], 0);
+    let said = ran(&world, &["task", "show", id], 0);
     assert!(said.contains("its changes: provost apply") && said.contains("not kept: "), "{said}");
     let mut host = Host::old(&world, "coder");
     let asked = json!({ "name": "task_status", "arguments": { "task_id": id } });
@@ -181,7 +181,7 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     let kept = in_copies(&world, "done.txt").expect("the copy is kept");
     assert!(said.contains(kept.parent().unwrap().to_str().unwrap()), "{said}");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "hours-of-work\n");
-    let shown = ran(&world, &["task", &task], 0);
+    let shown = ran(&world, &["task", "show", &task], 0);
     assert!(shown.contains("the private copy in which it worked is at"), "{shown}");
     // What is not needed goes at the next start, and this stays.
     let leftover = world.state_dir().with_extension("copies").join("leftover");
@@ -195,10 +195,10 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
 /// Every end of a run says which files it had changed by then, and how they are written into the work tree: in text, as data
 /// and to a model.
 fn tells_its_changes(world: &World, task: &str) {
-    let said = ran(world, &["task", task], 0);
+    let said = ran(world, &["task", "show", task], 0);
     let apply = format!("provost apply {task}");
     assert!(said.contains("changed in its private copy: a.txt, b.txt") && said.contains(&apply), "{said}");
-    let data: Value = serde_json::from_str(&ran(world, &["task", task, "--json"], 0)).unwrap();
+    let data: Value = serde_json::from_str(&ran(world, &["task", "show", task, "--json"], 0)).unwrap();
     let notes = data["notes"].as_array().unwrap();
     let details = notes.iter().map(|it| &it["details"]).find(|it| it["apply"] == apply.as_str());
     let details = details.unwrap_or_else(|| panic!("{data}"));
@@ -232,13 +232,13 @@ fn every_end_of_a_run_names_what_it_had_changed_and_the_command_that_writes_it()
     // One that is taken back is over at once, and says so later on.
     let task = begin("echo up; sleep 1000", 600);
     eventually("its work", || in_copies(&world, "a.txt").is_some());
-    let mut watching = world.command(&["task", &task, "--wait"]);
+    let mut watching = world.command(&["task", "show", &task, "--wait"]);
     watching.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let watching = watching.spawn().unwrap();
-    eventually("it is watched", || ran(&world, &["task", &task, "--json"], 0).contains("running"));
+    eventually("it is watched", || ran(&world, &["task", "show", &task, "--json"], 0).contains("running"));
     // tidy: sleeps because nobody sees from outside whether the command follows the task already
     std::thread::sleep(std::time::Duration::from_millis(500));
-    ran(&world, &["cancel", &task], 0);
+    ran(&world, &["task", "cancel", &task], 0);
     let told = watching.wait_with_output().unwrap();
     let told = String::from_utf8([told.stdout, told.stderr].concat()).unwrap();
     let apply = format!("provost apply {task}");

@@ -87,7 +87,7 @@ fn changes_are_told_while_the_worker_runs_and_listed_at_its_end() {
         (&json!(0), None)
     );
     assert_eq!(client.task(&task).unwrap()["notifications"][0]["metadata"]["files_changed"]["more"], 0);
-    let shown = String::from_utf8(world.command(&["task", &task]).output().unwrap().stdout).unwrap();
+    let shown = String::from_utf8(world.command(&["task", "show", &task]).output().unwrap().stdout).unwrap();
     assert!(shown.contains("renamed src/renamed.rs, before: src/old.rs"), "{shown}");
     let log = String::from_utf8(world.command(&["log", "--json"]).output().unwrap().stdout).unwrap();
     assert!(log.contains("files_changed"));
@@ -222,7 +222,8 @@ fn a_watch_goes_on_after_a_crash_and_says_what_it_may_have_missed() {
     worker.say("POLL", json!({}));
     let listed = || {
         let shown =
-            String::from_utf8(world.command(&["task", &task, "--json"]).output().unwrap().stdout).unwrap();
+            String::from_utf8(world.command(&["task", "show", &task, "--json"]).output().unwrap().stdout)
+                .unwrap();
         serde_json::from_str::<Value>(&shown).unwrap()["files_changed"].clone()
     };
     eventually("the first report", || {

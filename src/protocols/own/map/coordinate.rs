@@ -20,7 +20,7 @@ use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Vi
 pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
     match refusal {
         Refusal::LockConflict(rival) => {
-            let wait = "wait for it with --wait, work on something else, or ask the holder; `provost locks` lists all";
+            let wait = "wait for it with --wait, work on something else, or ask the holder; `provost lock list` lists all";
             fault.data(in_the_way(rival)).hint(wait)
         }
         Refusal::WouldDeadlock { circle, rival } => {
@@ -39,12 +39,12 @@ pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
             });
             fault.data(data).hint(ask)
         }
-        Refusal::LockNotFound => fault.hint("`provost locks` lists what there is"),
+        Refusal::LockNotFound => fault.hint("`provost lock list` lists what there is"),
         Refusal::LockNotHeld { by, fence } => {
             let data = json!({ "holder": by.as_str(), "fence": fence.0 });
-            fault.data(data).hint("`provost locks` shows whose it is; the user may end it with --force")
+            fault.data(data).hint("`provost lock list` shows whose it is; the user may end it with --force")
         }
-        Refusal::IntentNotFound => fault.hint("`provost intents` lists those that live"),
+        Refusal::IntentNotFound => fault.hint("`provost intent list` lists those that live"),
         Refusal::IntentNotOwned { by } => fault.data(json!({ "owner": by.as_str() })),
         Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.word(), "to": to.word() })),
         Refusal::ContractNotFound => fault.hint("`provost contract list` lists what there is"),

@@ -39,7 +39,7 @@ fn what_the_readme_has_written_down_is_a_configuration() {
 #[test]
 fn what_the_readme_has_written_down_goes_below_what_init_has_written() {
     let desk = Desk::new();
-    desk.run(&["init"]).ends(DONE);
+    desk.run(&["config", "init"]).ends(DONE);
     let mut written = fs::read_to_string(desk.config("provost.toml")).unwrap();
     for block in blocks_of_the_readme() {
         written.push_str(&block);
@@ -55,7 +55,7 @@ fn what_the_readme_has_written_down_goes_below_what_init_has_written() {
 #[test]
 fn what_is_there_twice_is_named_with_the_line_of_the_first() {
     let desk = Desk::new();
-    desk.run(&["init"]).ends(DONE);
+    desk.run(&["config", "init"]).ends(DONE);
     let written = fs::read_to_string(desk.config("provost.toml")).unwrap();
     let written = format!("{written}\n[hooks.notify]\ntimeout = \"2m\"\n");
     let line = 1 + written.lines().position(|it| it == "[hooks.notify]").unwrap();
@@ -101,7 +101,7 @@ fn a_failure_names_its_values() {
 #[test]
 fn names_of_people_and_of_the_daemon_get_no_key() {
     let desk = Desk::new();
-    desk.run(&["init"]).ends(DONE);
+    desk.run(&["config", "init"]).ends(DONE);
     for name in ["human", "user:ada", "provost", "orchestrator"] {
         let said = desk.run(&["key", "add", name]).ends(FAILED).err;
         assert!(said.contains("no client may speak under it"), "{said}");
@@ -128,7 +128,7 @@ fn what_is_wrong_with_the_journal_is_said_in_words() {
 #[test]
 fn rules_that_were_looked_over_say_from_when_they_count() {
     let desk = Desk::new();
-    desk.run(&["init", "--policy", "default"]).ends(DONE);
+    desk.run(&["config", "init", "--policy", "default"]).ends(DONE);
     assert!(desk.run(&["policy", "check"]).ends(DONE).out.contains("no daemon runs"));
     desk.run(&["up"]).ends(DONE);
     assert!(desk.run(&["policy", "check"]).ends(DONE).out.contains("they are in force"));

@@ -70,7 +70,7 @@ fn delegate_starts_a_daemon_and_ends_as_the_worker_does() {
     let task = desk.run(&["delegate", "exit 3", "--wait", "--json"]).ends(3).json();
     assert_eq!((task["state"].as_str(), task["exit_code"].as_i64()), (Some("failed"), Some(3)));
 
-    let tasks = desk.run(&["tasks"]).ends(DONE).out;
+    let tasks = desk.run(&["task", "list"]).ends(DONE).out;
     let goals: Vec<&str> = tasks.lines().skip(1).filter_map(|line| line.split("  ").last()).collect();
     assert_eq!(goals.last().map(|goal| goal.trim()), Some("exit 3"), "the newest is last:\n{tasks}");
     assert!(desk.run(&[]).ends(DONE).out.contains("Failed last"));
@@ -103,22 +103,22 @@ fn the_beginning_of_an_id_must_mean_one_task() {
     for id in ["task-one", "task-two"] {
         desk.run(&["delegate", "true", "--task", id, "--wait"]).ends(DONE);
     }
-    let said = desk.run(&["task", "task-"]).ends(USAGE);
+    let said = desk.run(&["task", "show", "task-"]).ends(USAGE);
     assert!(said.err.contains("task-one") && said.err.contains("task-two"), "{}", said.err);
-    assert!(desk.run(&["task", "task-o"]).ends(DONE).out.contains("task-one"));
+    assert!(desk.run(&["task", "show", "task-o"]).ends(DONE).out.contains("task-one"));
 }
 
 #[test]
 fn a_task_is_cancelled_by_its_id() {
     let desk = Desk::with_daemon();
     let id = desk.run(&["delegate", "sleep 60"]).ends(DONE).out.trim().to_owned();
-    desk.run(&["cancel", &id[..3]]).ends(FAILED);
+    desk.run(&["task", "cancel", &id[..3]]).ends(FAILED);
     // The beginning of an id stands for it.
-    desk.run(&["cancel", &id[..8], "--reason", "enough"]).ends(DONE);
-    let said = desk.run(&["task", &id, "--wait"]).ends(FAILED);
+    desk.run(&["task", "cancel", &id[..8], "--reason", "enough"]).ends(DONE);
+    let said = desk.run(&["task", "show", &id, "--wait"]).ends(FAILED);
     assert!(said.err.contains("cancelled"), "{}", said.err);
-    assert!(desk.run(&["task", &id]).ends(DONE).out.contains("enough"));
-    let said = desk.run(&["cancel", "never-was"]).ends(FAILED);
+    assert!(desk.run(&["task", "show", &id]).ends(DONE).out.contains("enough"));
+    let said = desk.run(&["task", "cancel", "never-was"]).ends(FAILED);
     assert!(said.err.contains("no such task") && said.err.contains("try:"), "{}", said.err);
 }
 
@@ -138,7 +138,7 @@ fn a_person_at_a_terminal_answers_and_no_one_else() {
         .unwrap()
         .to_owned();
 
-    let list = desk.run(&["approvals"]).ends(DONE).out;
+    let list = desk.run(&["approval", "list"]).ends(DONE).out;
     let (fact, words) = (list.find("a person looks first").unwrap(), list.find("| printf").unwrap());
     assert!(fact < words, "facts come first:\n{list}");
     let needs = desk.run(&[]).ends(DONE).out;
@@ -152,9 +152,9 @@ fn a_person_at_a_terminal_answers_and_no_one_else() {
     assert_eq!(waiting.wait().unwrap().code(), Some(5));
 
     desk.run(&["delegate", "true", "--as", "agent:b"]).ends(DONE);
-    let next = desk.run(&["approvals", "--json"]).json()[0]["id"].to_string();
+    let next = desk.run(&["approval", "list", "--json"]).json()[0]["id"].to_string();
     desk.type_in(&format!("deny {next} --reason 'not today'")).ends(DONE);
-    assert!(desk.run(&["approvals"]).ends(DONE).err.contains("nothing waits"));
+    assert!(desk.run(&["approval", "list"]).ends(DONE).err.contains("nothing waits"));
     let said = desk.type_in(&format!("approve {next}")).ends(FAILED);
     assert!(said.out.contains("was answered"), "{}", said.out);
 }
@@ -212,8 +212,8 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_end_it() {
     assert_eq!(waiting.wait().unwrap().code(), Some(130));
     let mut said = String::new();
     waiting.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    let id = said.split("provost cancel ").nth(1).unwrap().trim();
-    assert_eq!(desk.run(&["task", id, "--json"]).ends(DONE).json()["state"], "running");
+    let id = said.split("provost task cancel ").nth(1).unwrap().trim();
+    assert_eq!(desk.run(&["task", "show", id, "--json"]).ends(DONE).json()["state"], "running");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn the_form_of_devit_stays_and_a_second_one_hands_its_address_over() {
 fn a_daemon_of_another_version_than_expected_is_refused() {
     let desk = Desk::with_daemon();
     let with = |version: &str| -> Said {
-        desk.command(&["tasks"]).env("DEVIT_EXPECTED_DAEMON_VERSION", version).output().unwrap().into()
+        desk.command(&["task", "list"]).env("DEVIT_EXPECTED_DAEMON_VERSION", version).output().unwrap().into()
     };
     with("devitd/0.1.0").ends(DONE);
     let said = with("devitd/9.9.9").ends(REFUSED);

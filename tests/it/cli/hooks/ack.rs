@@ -159,7 +159,7 @@ fn a_person_acknowledges_at_the_terminal_and_a_script_of_theirs_does_not() {
     let task = hooked.task(json!({}));
     hooked.notify(&task, "completed", json!({ "summary": "x" }));
     hooked.wait_for("ready");
-    let refused = hooked.world.command(&["notify", &task, "--status", "ack"]).output().unwrap();
+    let refused = hooked.world.command(&["task", "report", &task, "--status", "ack"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(4), "without a terminal it is anybody: {refused:?}");
     let line = format!("{} notify {task} --status ack", crate::support::provost().display());
     let mut person = std::process::Command::new("script");

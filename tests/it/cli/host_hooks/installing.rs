@@ -10,7 +10,7 @@ use super::{CODE, HOSTS, command_of, finish, recorded, start, world};
 use crate::support::World;
 
 fn hooks(world: &World, args: &[&str]) -> (i32, String) {
-    let done = world.command(&[&["hooks"][..], args].concat()).output().unwrap();
+    let done = world.command(&[&["hook"][..], args].concat()).output().unwrap();
     let said = [done.stdout, done.stderr].concat();
     (done.status.code().unwrap(), String::from_utf8(said).unwrap())
 }
@@ -259,7 +259,7 @@ fn a_hook_finds_the_program_where_it_went_and_says_when_it_is_gone() {
     fs::create_dir(&folder).unwrap();
     let program = folder.join("provost");
     fs::copy(crate::support::provost(), &program).unwrap();
-    let like = world.command(&["hooks", "install", "claude"]);
+    let like = world.command(&["hook", "install", "claude"]);
     let mut install = std::process::Command::new(&program);
     install.args(like.get_args()).current_dir(world.repo()).env_clear();
     install.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -64,15 +64,15 @@ fn what_a_session_has_after_a_clear_is_given_back_when_it_is_left() {
 fn what_the_adapter_writes_the_hooks_say_and_the_shell_does_is_one_agent() {
     let world = world("claude");
     let _daemon = world.start();
-    let mut adapter = world.command(&["adapt", "claude"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut adapter = world.command(&["adapter", "run", "claude"]).stderr(Stdio::null()).spawn().unwrap();
     let section = || std::fs::read_to_string(world.repo().join("CLAUDE.md")).unwrap_or_default();
     eventually("the section", || section().contains("You are `claude-code-1` here, unless"));
-    assert!(section().contains("`provost claim FILE`"), "{}", section());
+    assert!(section().contains("`provost claim acquire FILE`"), "{}", section());
     let begun = world.call("claude", "SessionStart", &recorded(&world, "claude/session_start"));
     assert!(String::from_utf8_lossy(&begun.stdout).contains("you are claude-code-1."), "{begun:?}");
     assert_eq!(locks_as(&world, &[("CLAUDE_CODE_SESSION_ID", SESSION)]), "claude-code-1");
     // As the section tells it, and nobody is kept from what is their own.
-    let mut claim = world.command(&["claim", "src/auth.ts"]);
+    let mut claim = world.command(&["claim", "acquire", "src/auth.ts"]);
     assert!(claim.env("CLAUDE_CODE_SESSION_ID", SESSION).output().unwrap().status.success());
     world.goes_on("claude", &recorded(&world, "claude/edit"));
     let server = Server::that_locks(&world, Some(SESSION), &json!({}));
@@ -80,7 +80,7 @@ fn what_the_adapter_writes_the_hooks_say_and_the_shell_does_is_one_agent() {
     // A second session at the same time is somebody else, and may claim as it stands there, too.
     let second = "5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002";
     assert_eq!(locks_as(&world, &[("CLAUDE_CODE_SESSION_ID", second)]), "claude-2b64a1f3c002");
-    let mut claim = world.command(&["claim", "src/other.ts"]);
+    let mut claim = world.command(&["claim", "acquire", "src/other.ts"]);
     assert!(claim.env("CLAUDE_CODE_SESSION_ID", second).output().unwrap().status.success());
     adapter.kill().unwrap();
     adapter.wait().unwrap();
@@ -269,7 +269,7 @@ fn where_codex_never_asks_the_wait_is_short_and_the_answer_says_so() {
 
 /// Questions that wait in the queue.
 fn waiting(world: &World) -> usize {
-    let output = world.command(&["approvals", "--json"]).output().unwrap();
+    let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap().len()
 }
 
@@ -337,15 +337,17 @@ fn what_a_killed_mcp_server_has_taken_is_given_back_and_what_others_have_is_not(
     let agent = "claude-2b64a1f3c001";
     // The same agent has more, which it has taken itself.
     world.done(agent, &["lock", "src/other.ts:f"]);
-    world.done(agent, &["claim", "src/other.ts"]);
-    world.done(agent, &["intend", "more", "--file", "src/other.ts"]);
+    world.done(agent, &["claim", "acquire", "src/other.ts"]);
+    world.done(agent, &["intent", "declare", "more", "--file", "src/other.ts"]);
     server.child.kill().unwrap();
-    let intents = || world.done(agent, &["intents", "--mine"]).as_array().map_or(9, Vec::len);
+    let intents = || world.done(agent, &["intent", "list", "--mine"]).as_array().map_or(9, Vec::len);
     eventually("locks and intents are given back", || {
         super::locked(&world) == ["src/other.ts:f"] && intents() == 1
     });
     // The claim, too: somebody else may have the file now, and not the other one.
-    let claim = |path: &str| world.command(&["claim", path, "--as", "bob"]).output().unwrap().status.code();
+    let claim = |path: &str| {
+        world.command(&["claim", "acquire", path, "--as", "bob"]).output().unwrap().status.code()
+    };
     eventually("the claim is given back", || claim("src/auth.ts") == Some(0));
     assert_eq!(claim("src/other.ts"), Some(5));
 }
@@ -375,7 +377,7 @@ fn what_others_have_written_is_marked_in_what_hosts_give_to_a_model() {
 fn of_sessions_that_begin_together_one_goes_by_the_adapters_name() {
     let world = world("claude");
     let _daemon = world.start();
-    let mut adapter = world.command(&["adapt", "claude"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut adapter = world.command(&["adapter", "run", "claude"]).stderr(Stdio::null()).spawn().unwrap();
     let section = || std::fs::read_to_string(world.repo().join("CLAUDE.md")).unwrap_or_default();
     eventually("the section", || section().contains("You are `claude-code-1` here, unless"));
     for round in 0..8 {
@@ -402,7 +404,7 @@ fn of_sessions_that_begin_together_one_goes_by_the_adapters_name() {
 fn a_server_that_is_there_before_the_hooks_goes_by_the_adapters_name() {
     let world = world("claude");
     let _daemon = world.start();
-    let mut adapter = world.command(&["adapt", "claude"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut adapter = world.command(&["adapter", "run", "claude"]).stderr(Stdio::null()).spawn().unwrap();
     let section = || std::fs::read_to_string(world.repo().join("CLAUDE.md")).unwrap_or_default();
     eventually("the section", || section().contains("You are `claude-code-1` here, unless"));
     // Claude Code tells it the session, and not its own process.

@@ -51,7 +51,7 @@ fn a_write_that_is_not_understood_is_refused_and_holds_nobody_up() {
         let said = &said["hookSpecificOutput"];
         assert_eq!(said["permissionDecision"], "deny", "{said}");
         let why = said["permissionDecisionReason"].as_str().unwrap();
-        assert!(why.contains("Not written") && why.contains("provost hooks remove claude"), "{why}");
+        assert!(why.contains("Not written") && why.contains("provost hook remove claude"), "{why}");
     }
     // Of anything else it makes nothing.
     for event in ["SessionStart", "SessionEnd", "PermissionRequest"] {

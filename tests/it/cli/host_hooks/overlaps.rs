@@ -55,7 +55,7 @@ fn of_a_file_that_somebody_has_nobody_else_locks_a_symbol_and_who_waits_gets_it(
     let mut waiting = world.command(&["lock", "src/auth.ts:login", "--wait", "5m", "--as", OTHER]);
     let mut waiting = waiting.stdout(std::process::Stdio::null()).spawn().unwrap();
     crate::support::eventually("its place in the queue", || {
-        world.done("x", &["locks"])["waiting"].as_array().is_some_and(|it| it.len() == 1)
+        world.done("x", &["lock", "list"])["waiting"].as_array().is_some_and(|it| it.len() == 1)
     });
     world.done(CLAUDE, &["unlock", "src/auth.ts"]);
     assert!(waiting.wait().unwrap().success());
@@ -69,7 +69,7 @@ fn a_claim_and_a_lock_of_two_agents_keep_only_the_later_one_out() {
     let announced = json!({ "id": OTHER, "tool": "other" });
     assert_eq!(Http::agent_protocol(&world).post("/agents/announce", &announced).status, 201);
     world.done(CLAUDE, &["lock", "src/auth.ts:login"]);
-    world.done(OTHER, &["claim", "src/auth.ts"]);
+    world.done(OTHER, &["claim", "acquire", "src/auth.ts"]);
     world.goes_on("claude", &told(&world, "edit"));
     world.is_refused("claude", &told(&world, "edit_beside"));
     world.goes_on("claude", &others(told(&world, "edit_beside")));

@@ -104,7 +104,7 @@ fn a_wide_write_near_an_intent_says_so() {
     let world = world("claude");
     world.write("docs/a.md", "a\n");
     let _daemon = world.start();
-    world.done("codex-1", &["intend", "new tokens", "--file", "src/auth.ts"]);
+    world.done("codex-1", &["intent", "declare", "new tokens", "--file", "src/auth.ts"]);
     let said = |command: &str| {
         let output = world.call("claude", "PreToolUse", &told(&world, command));
         assert_eq!(output.status.code(), Some(0), "{output:?}");

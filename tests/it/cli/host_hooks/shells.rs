@@ -344,7 +344,10 @@ fn scripts_of_the_repository_are_looked_into() {
 fn an_allowed_edit_near_another_agents_intent_says_so() {
     let world = world("claude");
     let _daemon = world.start();
-    world.done("codex-1", &["intend", "new \"tokens\"", "--file", "src/auth.ts", "--symbol", "login"]);
+    world.done(
+        "codex-1",
+        &["intent", "declare", "new \"tokens\"", "--file", "src/auth.ts", "--symbol", "login"],
+    );
     let said = |told: &Value| {
         let output = world.call("claude", "PreToolUse", told);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -364,7 +367,7 @@ fn an_allowed_edit_near_another_agents_intent_says_so() {
     // Its own intents are no news.
     let mut own = recorded(&world, "claude/edit");
     own["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c00a");
-    world.done("claude-2b64a1f3c00a", &["intend", "mine", "--file", "docs/a.md"]);
+    world.done("claude-2b64a1f3c00a", &["intent", "declare", "mine", "--file", "docs/a.md"]);
     assert!(said(&own)["additionalContext"].as_str().is_some_and(|it| !it.contains("mine")));
 }
 
@@ -373,7 +376,7 @@ fn guard_answers_for_the_symbol_that_it_is_asked_about() {
     let world = world("claude");
     let _daemon = world.start();
     world.done("ada", &["lock", "src/auth.ts:login"]);
-    world.done("ada", &["intend", "new tokens", "--file", "src/auth.ts", "--symbol", "logout"]);
+    world.done("ada", &["intent", "declare", "new tokens", "--file", "src/auth.ts", "--symbol", "logout"]);
     let guard = |asked: &str| {
         let done = world.command(&["guard", asked, "--agent", "bob", "--json"]).output().unwrap();
         (done.status.code().unwrap(), serde_json::from_slice::<Value>(&done.stdout).unwrap())

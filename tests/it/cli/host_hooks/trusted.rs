@@ -23,7 +23,7 @@ fn digest_of(event: &str, group: &Value) -> String {
 }
 
 fn status(world: &World) -> String {
-    let done = world.command(&["hooks", "status"]).output().unwrap();
+    let done = world.command(&["hook", "status"]).output().unwrap();
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).unwrap()
 }
@@ -79,7 +79,7 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
     assert!(world.install_hooks("codex", &["--agent", "pair"]).status.success());
     let said = status(&world);
     assert!(said.contains("codex: untrusted") && said.contains("have changed since"), "{said}");
-    let alone = world.command(&["hooks", "status", "codex"]).output().unwrap();
+    let alone = world.command(&["hook", "status", "codex"]).output().unwrap();
     let alone = String::from_utf8(alone.stdout).unwrap();
     assert!(
         alone.contains("codex: untrusted") && !alone.contains("claude") && !alone.contains("pre-commit"),
@@ -96,7 +96,7 @@ fn codex_is_told_not_to_ask_about_our_tools_beside_the_servers_own_entry() {
     let said = || std::fs::read_to_string(&path).unwrap();
     let install = || assert!(world.install_hooks("codex", &[]).status.success());
     let remove = || {
-        let done = world.command(&["hooks", "remove", "codex"]).output().unwrap();
+        let done = world.command(&["hook", "remove", "codex"]).output().unwrap();
         assert!(done.status.success(), "{done:?}");
     };
     let server = "# mine\nmodel = \"any\"\n\n[mcp_servers.provost] # ours\ncommand = \"/usr/bin/provost\"\nargs = [\"mcp\"]\n\n[a]\nb = 1\n";

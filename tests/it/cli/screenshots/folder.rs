@@ -28,7 +28,7 @@ fn pictures_go_beneath_the_workspace_or_the_state_folder_only() {
     let inside = |dir: &str| format!("{ON}output_dir = \"{dir}\"\n");
     let asked = |dir: &str| {
         bare.configure(&inside(dir));
-        assert!(bare.command(&["reload"]).status().unwrap().success());
+        assert!(bare.command(&["daemon", "reload"]).status().unwrap().success());
         ask(&client)
     };
     for outside in ["/tmp/elsewhere", "../elsewhere", "a/../../elsewhere", "/etc"] {
@@ -68,7 +68,7 @@ fn no_picture_takes_anothers_place_and_old_ones_go() {
 
     // Every name of the next moments is taken; on a busy machine the moment may have passed.
     world.configure(&format!("{ON}keep = 10000\n"));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let occupied = || {
         let now = chrono::Utc::now();
         for ms in 0..2_000 {

@@ -120,7 +120,7 @@ fn a_program_that_hangs_is_ended_with_all_that_it_started() {
     let answer = ask(&client);
     let task = answer["task_id"].as_str().unwrap();
     let pid = child().unwrap();
-    assert!(world.command(&["cancel", task]).status().unwrap().success());
+    assert!(world.command(&["task", "cancel", task]).status().unwrap().success());
     eventually("the end of all its processes", || !is_alive(&pid));
     assert_eq!(client.result_of(task)["status"], "cancelled");
     eventually("nothing is left over", || {

@@ -29,7 +29,7 @@ fn a_repositorys_file_counts_only_while_it_is_what_was_allowed() {
     assert_eq!((&new.status, new.path.as_str()), (&Status::New, pin::PROVOST));
     let before = window(&machine);
     assert_eq!(before.config, Config::default());
-    assert!(notes(&before)[0].contains("provost allow .provost/provost.toml"));
+    assert!(notes(&before)[0].contains("provost config allow .provost/provost.toml"));
 
     pin::allow(&root, &state, pin::PROVOST, new.digest).unwrap();
     assert_eq!(only(pending(&root, &state).unwrap()).status, Status::Allowed);

@@ -153,7 +153,7 @@ fn a_repositorys_workflows_count_only_as_they_were_allowed() {
     let files = pending(&root, &state).unwrap();
     assert_eq!(files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), [path]);
     assert!(now().config.workflows.is_empty());
-    assert!(notes(&now())[0].contains(&format!("provost allow {path}")));
+    assert!(notes(&now())[0].contains(&format!("provost config allow {path}")));
     pin::allow(&root, &state, path, files[0].digest).unwrap();
     assert_eq!((now().config.workflows.len(), now().config.workflows[0].file.as_str()), (1, path));
     machine.write(&format!("repo/{path}"), &GOOD.replace("{input}", "something else"));

@@ -247,14 +247,14 @@ fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
         let output = crate::support::terminal::at_the_terminal(&world, line);
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let (code, said) = by_person("worker off first-ai --json");
+    let (code, said) = by_person("worker pause first-ai --json");
     assert_eq!(code, Some(0), "{said}");
     let told: Value = serde_json::from_str(said.trim()).unwrap();
     assert_eq!(told, json!({ "worker": "first-ai", "from": "on", "to": "off" }));
     // Neither from another door, nor in the name of the person, nor as an agent.
     let refused = socket.error("fleet.command", &json!({ "agentId": "first-ai", "command": "start" }));
     assert!(refused.contains("a person has it begin again"), "{refused}");
-    for args in [["worker", "on", "first-ai"], ["worker", "off", "second-ai"]] {
+    for args in [["worker", "resume", "first-ai"], ["worker", "pause", "second-ai"]] {
         let output = world.command(&args).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -266,11 +266,11 @@ fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
     // What an agent holds back, a person may have begin again, too.
     command(&mut socket, "second-ai", "pause");
     for name in ["first-ai", "second-ai"] {
-        let (code, said) = by_person(&format!("worker on {name}"));
+        let (code, said) = by_person(&format!("worker resume {name}"));
         assert!(code == Some(0) && said.contains(&format!("{name} is on; it was ")), "{said}");
         assert_eq!(status_of(&mut socket, "agents.list", name), "available");
     }
-    let (code, said) = by_person("worker on nobody-ai");
+    let (code, said) = by_person("worker resume nobody-ai");
     assert!(code != Some(0) && said.contains("not in the configuration"), "{said}");
 }
 
@@ -282,9 +282,9 @@ fn what_a_person_holds_back_stays_so_over_restarts() {
         let output = crate::support::terminal::at_the_terminal(&world, line);
         assert!(output.status.success(), "{line}: {output:?}");
     };
-    by_person("worker off first-ai");
-    by_person("worker off second-ai");
-    by_person("worker on second-ai");
+    by_person("worker pause first-ai");
+    by_person("worker pause second-ai");
+    by_person("worker resume second-ai");
     daemon.kill();
     daemon = world.start();
     let mut editor = socket(&world);
@@ -300,6 +300,6 @@ fn what_a_person_holds_back_stays_so_over_restarts() {
     let mut editor = socket(&world);
     assert_eq!(status_of(&mut editor, "agents.list", "first-ai"), "offline");
     assert_eq!(status_of(&mut editor, "agents.list", "second-ai"), "available");
-    by_person("worker on first-ai");
+    by_person("worker resume first-ai");
     assert_eq!(status_of(&mut editor, "agents.list", "first-ai"), "available");
 }

@@ -271,7 +271,7 @@ fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
     let mut before = Socket::open(door);
     assert!(before.is_alive());
     assert!(world.command(&["key", "add", "editor"]).status().unwrap().success());
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let refused = || {
         let (_, head) = Socket::with_head(door, handshake(door.port).as_bytes());
         head.starts_with("HTTP/1.1 403 ")

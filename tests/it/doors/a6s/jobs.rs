@@ -134,7 +134,7 @@ fn a_background_task_is_listed_with_its_output_and_told_to_all() {
     let output = output.as_str().unwrap();
     assert!(output.contains("one\ntwo red\n") && output.contains("aside"), "{output:?}");
     assert_eq!(socket.error("background.output", &json!({ "taskId": "task_x" })), "Unknown task: task_x");
-    let tasks = world.command(&["tasks", "--json"]).output().unwrap();
+    let tasks = world.command(&["task", "list", "--json"]).output().unwrap();
     let id = format!("job_{}", task.trim_start_matches("task_"));
     assert!(String::from_utf8_lossy(&tasks.stdout).contains(&id), "it is a task on every other door, too");
 }

@@ -197,7 +197,7 @@ fn one_that_waits_for_somebodys_word_says_so() {
     let mut socket = desk.socket();
     let why = socket.error("code.explain", &question());
     assert!(why.starts_with("Still running as task_"), "{why}");
-    assert!(why.contains("waits for approval 1, see `provost approvals`"), "{why}");
+    assert!(why.contains("waits for approval 1, see `provost approval list`"), "{why}");
     let asked = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
     let decision = json!({ "status": "granted", "note": "looked at" });
     approver.say_to("APPROVAL_DECISION", asked["msg_id"].as_str().unwrap(), "orchestrator", decision);

@@ -45,7 +45,7 @@ fn how_steps_stand(whole: &Value) -> Vec<&str> {
 
 /// How often agents and commands have run.
 fn runs(world: &World) -> usize {
-    let tasks = world.command(&["tasks", "--json", "--limit", "100"]).output().unwrap();
+    let tasks = world.command(&["task", "list", "--json", "--limit", "100"]).output().unwrap();
     let tasks: Value = serde_json::from_slice(&tasks.stdout).unwrap();
     tasks["finished"].as_array().unwrap().len()
 }
@@ -95,7 +95,7 @@ fn steps_at_once_have_copies_of_their_own_and_nobody_chooses_between_two_version
     let whole = done(&mut socket, "dev:apart", &json!({ "first": "a.txt", "second": "b.txt" }));
     assert_eq!(whole["status"], "success", "{whole}");
     assert_eq!((artifact(&whole, "a.txt"), artifact(&whole, "b.txt")), ("one\n", "two\n"));
-    let output = world.command(&["tasks", "--json"]).output().unwrap();
+    let output = world.command(&["task", "list", "--json"]).output().unwrap();
     assert!(output.status.success());
     let whole = done(&mut socket, "dev:apart", &json!({ "first": "a.txt", "second": "a.txt" }));
     assert_eq!(whole["error"], "two steps have changed the same file in different ways: a.txt (one and two)");
@@ -147,7 +147,7 @@ fn a_maker_goes_on_until_all_who_check_approve() {
     assert_eq!(artifact(&whole, "a.txt"), "x\nx\nx\n");
     // Three times made, three times counted, and looked at twice.
     assert_eq!(runs(&world), 8);
-    let goals = world.command(&["tasks", "--json", "--limit", "100"]).output().unwrap();
+    let goals = world.command(&["task", "list", "--json", "--limit", "100"]).output().unwrap();
     let goals = String::from_utf8_lossy(&goals.stdout).into_owned();
     assert!(goals.contains("count: only one") && goals.contains("look: more of it"), "{goals}");
     let whole = done(&mut socket, "dev:checked", &json!({ "lines": 9, "yes": yes }));

@@ -76,7 +76,7 @@ fn what_was_changed_is_tidied_up_and_checked_where_it_is() {
         "{checks}"
     );
     assert!(!world.repo().join("list.txt").exists());
-    let tasks = world.command(&["tasks", "--json"]).output().unwrap();
+    let tasks = world.command(&["task", "list", "--json"]).output().unwrap();
     let tasks = String::from_utf8_lossy(&tasks.stdout).into_owned();
     let job = whole["executionId"].as_str().unwrap().replace("exec_", "job_");
     assert!(tasks.contains(&format!("{job}.5")), "each command is a task like any other: {tasks}");
@@ -330,7 +330,7 @@ fn who_approves_a_command_sees_which_it_is() {
     let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
     let command = &question["payload"]["details"]["errand"]["command"];
     assert_eq!(*command, json!(["sh", "-c", "echo > made.txt"]), "{question}");
-    let waiting: Value = serde_json::from_str(&words(&["approvals", "--json"])).unwrap();
+    let waiting: Value = serde_json::from_str(&words(&["approval", "list", "--json"])).unwrap();
     let id = waiting.as_array().map_or(&waiting, |all| &all[0])["id"].to_string();
     // It is shown before it is refused: nobody is at a terminal here.
     let shown = words(&["approve", &id]);
@@ -355,7 +355,7 @@ fn an_execution_that_a_restart_has_cut_off_leaves_nothing_to_be_approved() {
     socket.stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let execution = begin(&mut socket, "coder-ai");
     let open = || {
-        let open = world.command(&["approvals", "--json"]).output().unwrap();
+        let open = world.command(&["approval", "list", "--json"]).output().unwrap();
         String::from_utf8(open.stdout).unwrap()
     };
     let waits = format!("{}.2", execution.replace("exec_", "job_"));

@@ -255,7 +255,7 @@ fn what_a_models_program_says_went_wrong_is_what_its_asker_hears() {
         let config = desk.world.config_dir().join("provost.toml");
         let text = std::fs::read_to_string(&config).unwrap().replace("\"lines\"]", &format!("\"{mode}\"]"));
         std::fs::write(&config, text).unwrap();
-        assert!(desk.world.command(&["reload"]).output().unwrap().status.success());
+        assert!(desk.world.command(&["daemon", "reload"]).output().unwrap().status.success());
         let mut socket = socket(&desk);
         let failed = begin(&mut socket, "agents.invoke", "DO complain Invalid API key");
         let whole = over(&mut socket, &failed);
@@ -293,7 +293,7 @@ fn what_a_run_has_used_is_kept_and_shown_in_text_on_doors_and_in_the_journal() {
     let config = desk.world.config_dir().join("provost.toml");
     let text = std::fs::read_to_string(&config).unwrap().replace("\"lines\"]", "\"claude\"]");
     std::fs::write(&config, text).unwrap();
-    assert!(desk.world.command(&["reload"]).output().unwrap().status.success());
+    assert!(desk.world.command(&["daemon", "reload"]).output().unwrap().status.success());
     let mut socket = socket(&desk);
     let ran = begin(&mut socket, "agents.invoke", "DO say something");
     let whole = over(&mut socket, &ran);
@@ -314,12 +314,12 @@ fn what_a_run_has_used_is_kept_and_shown_in_text_on_doors_and_in_the_journal() {
     });
     assert_eq!(status["usage"], sum, "{status}");
     let task = ran.replace("exec_", "job_");
-    let shown = desk.world.command(&["task", &task]).output().unwrap();
+    let shown = desk.world.command(&["task", "show", &task]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     let line =
         "11 tokens in, 7 of the cache, 3 into the cache, 22 out, 0.2500 USD by a-model-2, as its worker says";
     assert!(shown.contains(line), "{shown}");
-    let own = desk.world.command(&["task", &task, "--json"]).output().unwrap();
+    let own = desk.world.command(&["task", "show", &task, "--json"]).output().unwrap();
     let own: Value = serde_json::from_slice(&own.stdout).unwrap();
     assert_eq!((&own["usage"]["tokens_cache_read"], &own["model_used"]), (&json!(7), &json!("a-model-2")));
     let (_, log) = desk.ask("ed", "GET /events?after=0&limit=1000", &Value::Null);

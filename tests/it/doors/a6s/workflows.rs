@@ -138,7 +138,7 @@ fn steps_work_one_after_another_in_one_copy_and_hear_of_each_other() {
     assert_eq!(status(&mut socket, &execution), whole, "what is told is what is answered");
     assert_eq!(socket.result("execution.status", &json!({ "executionId": execution })), whole);
     // Each step is a task on every other door, and its output is a job's.
-    let tasks = world.command(&["tasks", "--json"]).output().unwrap();
+    let tasks = world.command(&["task", "list", "--json"]).output().unwrap();
     let tasks: Value = serde_json::from_slice(&tasks.stdout).unwrap();
     let goals: Vec<&str> =
         tasks["finished"].as_array().unwrap().iter().map(|it| it["goal"].as_str().unwrap()).collect();
@@ -277,7 +277,7 @@ fn a_workflow_that_is_cancelled_ends_with_its_steps() {
     );
     assert_eq!(phases(&seen).last().unwrap(), "generate failed");
     assert_eq!(steps(&whole).iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["failed", "pending"]);
-    let tasks = world.command(&["tasks", "--json", "--filter", "active"]).output().unwrap();
+    let tasks = world.command(&["task", "list", "--json", "--filter", "active"]).output().unwrap();
     let tasks: Value = serde_json::from_slice(&tasks.stdout).unwrap();
     assert_eq!(tasks["active"], json!([]), "nothing of it goes on");
     // The copy is free again, and so is the agent.
@@ -346,20 +346,20 @@ fn the_command_line_shows_workflows_and_what_is_wrong_with_one() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, out, err) = said(&["workflows"]);
+    let (code, out, err) = said(&["workflow", "list"]);
     assert_eq!(code, 1, "one of them cannot be used");
     assert!(
         out.contains("dev:fix_and_review") && out.contains("built in") && !out.contains("dev:bad"),
         "{out}"
     );
     assert!(err.contains("dev:bad cannot be used: ") && err.contains("provost.toml: line "), "{err}");
-    let (code, out, _) = said(&["workflows", "list", "--domain", "ops"]);
+    let (code, out, _) = said(&["workflow", "list", "--domain", "ops"]);
     assert_eq!((code, out.lines().count()), (0, 1), "{out}");
-    let (code, out, _) = said(&["workflows", "show", "dev:test_until_green"]);
+    let (code, out, _) = said(&["workflow", "show", "dev:test_until_green"]);
     assert!(code == 0 && out.contains("until: /bin/sh") && out.contains("at most 5 rounds"), "{out}");
     assert!(out.contains("| {check}"), "{out}");
-    let (code, _, err) = said(&["workflows", "show", "dev:bad"]);
+    let (code, _, err) = said(&["workflow", "show", "dev:bad"]);
     assert!(code != 0 && err.contains("`prompt` is missing"), "{err}");
-    let (code, _, err) = said(&["workflows", "show", "dev:fix_and_revue"]);
-    assert!(code != 0 && err.contains("provost workflows show dev:fix_and_review"), "{err}");
+    let (code, _, err) = said(&["workflow", "show", "dev:fix_and_revue"]);
+    assert!(code != 0 && err.contains("provost workflow show dev:fix_and_review"), "{err}");
 }

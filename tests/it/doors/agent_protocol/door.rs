@@ -248,8 +248,8 @@ fn only_a_person_names_the_lead() {
     assert_eq!(http.post("/lead", &json!({ "agent_id": "nobody" })).status, 404);
     let answer = http.post("/lead", &json!({ "agent_id": "b" }));
     let says = answer.json()["error"].as_str().unwrap().to_owned();
-    assert!(answer.status == 403 && says.contains("provost lead b"), "{answer:?}");
-    let by_program = world.command(&["lead", "b"]).output().unwrap();
+    assert!(answer.status == 403 && says.contains("provost crew appoint b"), "{answer:?}");
+    let by_program = world.command(&["crew", "appoint", "b"]).output().unwrap();
     assert!(!by_program.status.success(), "there is no terminal: {by_program:?}");
     assert!(String::from_utf8_lossy(&by_program.stderr).contains("only a person"), "{by_program:?}");
     assert_eq!(http.get("/status").json()["agents"]["lead"], "a");

@@ -50,7 +50,8 @@ fn who_gives_back_what_it_does_not_have_is_no_agent() {
     assert_eq!(http.post("/resources/release", &release).json(), json!({ "released": false }));
     assert_eq!(http.delete("/agents/ghost-b").status, 200);
     assert_ne!(world.ask("ghost-c", &["unlock", "src/a.ts:a"]).0, 0);
-    let known = || String::from_utf8(world.command(&["agents", "--json"]).output().unwrap().stdout).unwrap();
+    let known =
+        || String::from_utf8(world.command(&["agent", "list", "--json"]).output().unwrap().stdout).unwrap();
     assert!(!known().contains("ghost"), "{}", known());
     // Whoever has had something is somebody.
     http.announce("b");

@@ -127,7 +127,7 @@ fn what_a_repository_brings_does_not_say_what_is_imported() {
     world.write(".agent-protocol/config.json", r#"{ "version": "0.1", "import": "auto" }"#);
     world.write(".provost/provost.toml", "[agent_protocol]\nimport = \"auto\"\n");
     for file in [".agent-protocol/config.json", ".provost/provost.toml"] {
-        let allowed = world.command(&["allow", file, "--yes"]).output().unwrap();
+        let allowed = world.command(&["config", "allow", file, "--yes"]).output().unwrap();
         assert!(allowed.status.success(), "{allowed:?}");
     }
     let _daemon = world.start();
@@ -173,7 +173,8 @@ fn the_published_servers_settings_count_once_they_are_allowed() {
         lead
     };
     assert_eq!(lead(&world), "first", "nobody has allowed it");
-    let allowed = world.command(&["allow", ".agent-protocol/config.json", "--yes"]).output().unwrap();
+    let allowed =
+        world.command(&["config", "allow", ".agent-protocol/config.json", "--yes"]).output().unwrap();
     assert!(allowed.status.success(), "{allowed:?}");
     assert_eq!(lead(&world), "boss");
     world.write(".agent-protocol/config.json", &settings.to_string().replace("boss", "evil"));

@@ -342,7 +342,7 @@ fn git_paws_configuration_counts_once_it_is_allowed() {
     };
     let (before, notes) = told(&world);
     assert!(before == 1 && notes.contains("it has not been allowed"), "{before} {notes}");
-    run(&world, &["allow", ".git-paw/config.toml", "--yes"]);
+    run(&world, &["config", "allow", ".git-paw/config.toml", "--yes"]);
     let daemon = world.start();
     let broker = Http::broker(&world);
     for name in ["feat-cc", "feat-dd"] {

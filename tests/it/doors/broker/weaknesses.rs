@@ -228,7 +228,12 @@ fn w19_both_of_this_machines_addresses_answer_under_its_names() {
         let text = format!("[broker]\nenabled = true\nbind = \"{bind}\"\n");
         fs::write(world.repo().join(".git-paw/config.toml"), text).unwrap();
         assert!(
-            world.command(&["allow", ".git-paw/config.toml", "--yes"]).output().unwrap().status.success()
+            world
+                .command(&["config", "allow", ".git-paw/config.toml", "--yes"])
+                .output()
+                .unwrap()
+                .status
+                .success()
         );
         let _daemon = world.start();
         let shown = world.command(&["status", "--json"]).output().unwrap();

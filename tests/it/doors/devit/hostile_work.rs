@@ -197,7 +197,7 @@ fn a_person_is_shown_the_whole_request_that_the_answer_is_bound_to() {
         "context": { "instructions": "push to \u{1b}[2Jproduction\u{202e}" }, "model": "other", "surprise": "rm -rf",
     });
     client.delegate("poller:x", "tidy up", more).1.ack();
-    let said = world.command(&["approvals"]).output().unwrap();
+    let said = world.command(&["approval", "list"]).output().unwrap();
     let shown = String::from_utf8(said.stdout).unwrap();
     for words in ["tidy up", "production", "other", "rm -rf"] {
         assert!(shown.contains(words), "{words} is not shown:\n{shown}");

@@ -286,7 +286,7 @@ fn a_terminal_below_a_registered_agent_is_not_a_persons() {
     let client = world.client(&daemon, "orch:a");
     let (task, reply) = client.delegate("shell", "echo somebody said yes", json!({}));
     reply.ack();
-    let list = world.command(&["approvals", "--json"]).output().unwrap();
+    let list = world.command(&["approval", "list", "--json"]).output().unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
     let typed = || {
         let line = format!("{} approve {}", crate::support::provost().display(), list[0]["id"]);

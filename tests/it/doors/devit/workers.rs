@@ -163,8 +163,11 @@ fn devits_own_configuration_is_used_once_it_is_allowed() {
     let core = "[workspace]\nsandbox_root = \".\"\n[workers.local]\ntype = \"cli\"\nbinary = \"/bin/echo\"\nargs = [\"said\", \"{goal}\"]\nparse_mode = \"text\"\ntimeout = 60\n";
     std::fs::write(world.repo().join("devit.core.toml"), core).unwrap();
     let allow = |yes: bool| {
-        let args: &[&str] =
-            if yes { &["allow", "devit.core.toml", "--yes"] } else { &["allow", "devit.core.toml"] };
+        let args: &[&str] = if yes {
+            &["config", "allow", "devit.core.toml", "--yes"]
+        } else {
+            &["config", "allow", "devit.core.toml"]
+        };
         world.command(args).output().unwrap()
     };
     {
@@ -230,7 +233,7 @@ fn two_tasks_in_one_directory_run_side_by_side_and_both_are_told() {
         });
         assert_eq!(shown()["shared_directory_with"], json!([other]));
         assert_eq!(shown()["notifications"][0]["metadata"]["shared_directory_with"], json!([other]));
-        let told = world.command(&["task", task]).output().unwrap();
+        let told = world.command(&["task", "show", task]).output().unwrap();
         let told = String::from_utf8_lossy(&told.stdout).into_owned();
         assert!(told.contains("ran beside") && told.contains(other.as_str()), "{told}");
     }
@@ -276,7 +279,7 @@ fn a_worker_that_is_configured_otherwise_after_the_approval_does_not_run() {
     let approver = world.approver(&daemon);
     let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
     world.configure(&entry("echo something else > f # {goal}"));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let id = question["msg_id"].as_str().unwrap();
     approver.say_to("APPROVAL_DECISION", id, "orchestrator", json!({ "status": "granted" })).message();
     assert_eq!(client.result_of(&task)["status"], "failed");

@@ -244,7 +244,7 @@ fn no_worker_is_granted_a_door_as_a_port_or_as_a_host() {
         worker("by-port", &format!("network = \"ports\"\nports = [{port}]")),
         worker("by-host", &format!("network = \"hosts\"\nhosts = [\"door.example:{port}=127.0.0.1\"]")),
     ));
-    assert!(world.command(&["reload"]).status().unwrap().success());
+    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     let client = world.client(&daemon, "orch");
     for name in ["by-port", "by-host"] {
         let (task, reply) = client.delegate(name, "true", json!({}));

@@ -96,7 +96,7 @@ fn a_usual_port_that_is_taken_is_replaced_and_that_is_said_once() {
     let other = Http::broker(&world).port;
     assert!(said(&up).contains("port 9119 is taken by"), "{}", said(&up));
     assert!(said(&up).contains(&format!("listening at port {other} instead")), "{}", said(&up));
-    for later in [&["up"][..], &["status"], &["reload"], &["doctor"]] {
+    for later in [&["up"][..], &["status"], &["daemon", "reload"], &["doctor"]] {
         let later = command(&world, &world.repo(), later).output().unwrap();
         assert!(!said(&later).contains("instead"), "{}", said(&later));
     }
@@ -164,7 +164,7 @@ fn a_port_that_agent_protocol_or_git_paw_has_written_down_is_the_doors_once_it_i
         let settings = serde_json::json!({ "version": "0.1", "port": wanted[0] });
         world.put(&repo.join(".agent-protocol/config.json"), &settings.to_string());
         for file in [".git-paw/config.toml", ".agent-protocol/config.json"] {
-            assert!(command(&world, &repo, &["allow", file, "--yes"]).status().unwrap().success());
+            assert!(command(&world, &repo, &["config", "allow", file, "--yes"]).status().unwrap().success());
         }
         let up = command(&world, &repo, &["up"]).output().unwrap();
         (up.status.success(), wanted, said(&up))

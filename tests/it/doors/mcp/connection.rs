@@ -54,7 +54,7 @@ fn a_call_that_is_given_up_leaves_no_answer_to_the_next_one() {
     let asked = json!({ "name": "lock_acquire", "arguments": { "symbol": "a.py", "wait_s": 45 } });
     let waiting = host.begin("tools/call", asked);
     eventually("it waits", || {
-        let said = world.command(&["locks", "--json"]).output().unwrap();
+        let said = world.command(&["lock", "list", "--json"]).output().unwrap();
         String::from_utf8_lossy(&said.stdout).contains("\"one\"")
     });
     host.send(
@@ -65,7 +65,7 @@ fn a_call_that_is_given_up_leaves_no_answer_to_the_next_one() {
         assert_eq!(locks["locks"][0]["holder"], "holder");
     }
     eventually("its wait has ended", || {
-        let said = world.command(&["locks", "--json"]).output().unwrap();
+        let said = world.command(&["lock", "list", "--json"]).output().unwrap();
         !String::from_utf8_lossy(&said.stdout).contains("\"one\"")
     });
 }

@@ -265,7 +265,7 @@ fn hosts_over_http_that_vanish_while_they_wait_leave_no_connection_behind() {
     let mut first = Host::new_era(&world, "first");
     first.does("delegate", json!({ "goal": "sleep 600", "worker": "shell", "task_id": "long" }));
     eventually("the run", || {
-        let said = world.command(&["tasks", "--json"]).output().unwrap();
+        let said = world.command(&["task", "list", "--json"]).output().unwrap();
         String::from_utf8_lossy(&said.stdout).contains("running")
     });
     let cursor = first.does("task_wait", json!({ "task_id": "long" }))["cursor"].clone();
@@ -355,7 +355,7 @@ fn two_hosts_with_one_identity_are_one_agent_and_both_are_told() {
     one.does("delegate", asked.clone());
     assert_eq!(two.does("delegate", asked)["task_id"], "t1", "the same id is the same task");
     eventually("the run", || {
-        let said = world.command(&["tasks", "--json"]).output().unwrap();
+        let said = world.command(&["task", "list", "--json"]).output().unwrap();
         String::from_utf8_lossy(&said.stdout).contains("running")
     });
     let waits = |host: &mut Host| {

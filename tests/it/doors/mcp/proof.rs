@@ -153,7 +153,7 @@ fn a_subscription_over_http_ends_with_the_token_that_it_was_made_with() {
     assert!(new.contains("\"error\"") && new.contains("token"), "{new}");
     // What was taken in the session is given back as with any other end.
     eventually("ada's lock to be given back", || {
-        let locks = apart(&world.command(&["locks", "--json"])).stdout;
+        let locks = apart(&world.command(&["lock", "list", "--json"])).stdout;
         !String::from_utf8_lossy(&locks).contains("\"ada\"")
     });
 }

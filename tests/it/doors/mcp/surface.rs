@@ -300,7 +300,7 @@ fn the_holder_of_a_lock_is_told_once_that_an_agent_waits_for_it() {
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": waiting } }),
     );
     let waits = |world: &World| {
-        let said = world.command(&["locks", "--json"]).output().unwrap();
+        let said = world.command(&["lock", "list", "--json"]).output().unwrap();
         String::from_utf8_lossy(&said.stdout).contains("\"other\"")
     };
     eventually("it waits no longer", || !waits(&world));

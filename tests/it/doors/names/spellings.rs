@@ -55,7 +55,7 @@ fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
                 tried.iter().filter(|it| it.1).map(|it| format!("{}: {} as {name:?}", door.name(), it.0)),
             );
         }
-        let (fine, text) = said(&world, &["intend", "--as", name, "--file", "README.md", "x"]);
+        let (fine, text) = said(&world, &["intent", "declare", "--as", name, "--file", "README.md", "x"]);
         if fine || !text.contains("U+") {
             open.push(format!("own: {name:?}: {text}"));
         }
@@ -73,7 +73,7 @@ fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
     }
     // What is read as a name of the daemon's or of people is theirs.
     for name in ["pr0vost", "0rchestrator", "h0st", "Pr0v0st", "hurnan", "user:me"] {
-        assert!(!said(&world, &["intend", "--as", name, "--file", "README.md", "x"]).0, "{name}");
+        assert!(!said(&world, &["intent", "declare", "--as", name, "--file", "README.md", "x"]).0, "{name}");
     }
     // Names of other scripts are names.
     for name in [
@@ -86,7 +86,7 @@ fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
         "\u{645}\u{62d}\u{645}\u{62f}",
         "\u{0391}\u{03b8}\u{03b7}\u{03bd}\u{03ac}",
     ] {
-        ok(&world, &["intend", "--as", name, "--file", "README.md", "x"]);
+        ok(&world, &["intent", "declare", "--as", name, "--file", "README.md", "x"]);
     }
 }
 
@@ -103,7 +103,7 @@ fn one_name_has_one_spelling_for_as_long_as_it_is_somebodys() {
     let (fine, text) = said(&world, &["token", "mint", "Agent-B"]);
     assert!(!fine && text.contains("agent-b"), "{text}");
     let as_b = |name: &str| {
-        let mut command = world.command(&["intend", "--as", name, "--file", "README.md", "x"]);
+        let mut command = world.command(&["intent", "declare", "--as", name, "--file", "README.md", "x"]);
         command.env("PROVOST_TOKEN", &token).status().unwrap().success()
     };
     assert!(as_b("agent-b") && as_b("Agent-B"), "a token is for all spellings of its name");
@@ -115,15 +115,15 @@ fn one_name_has_one_spelling_for_as_long_as_it_is_somebodys() {
     assert!(!fine && text.contains("`boss` has a key"), "{text}");
     let freed = crate::support::apart(&world.command(&["token", "revoke", "--of", "AGENT-B"]));
     assert!(freed.status.success(), "{freed:?}");
-    assert!(said(&world, &["intend", "--as", "agent-b", "--file", "README.md", "x"]).0);
+    assert!(said(&world, &["intent", "declare", "--as", "agent-b", "--file", "README.md", "x"]).0);
 }
 
 #[test]
 fn of_two_spellings_that_differ_by_case_alone_the_one_in_use_is_had_at_every_door() {
     let (world, daemon) = open_world();
-    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "x"]);
+    ok(&world, &["intent", "declare", "--as", "feat-used", "--file", "README.md", "x"]);
     let other = "Feat-Used";
-    let (fine, text) = said(&world, &["intend", "--as", other, "--file", "README.md", "x"]);
+    let (fine, text) = said(&world, &["intent", "declare", "--as", other, "--file", "README.md", "x"]);
     assert!(!fine && text.contains("feat-used is in use here"), "{text}");
     let mut told = Vec::new();
     let Reply::Message(it) = world.client(&daemon, other).say("REGISTER", json!({ "caps": [], "pid": 1 }))
@@ -163,8 +163,8 @@ fn of_two_spellings_that_differ_by_case_alone_the_one_in_use_is_had_at_every_doo
         assert!(text.contains("feat-used is in use here"), "{door}: {text}");
     }
     // The spelling in use is had.
-    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "y"]);
-    let agents = ok(&world, &["agents", "--json"]);
+    ok(&world, &["intent", "declare", "--as", "feat-used", "--file", "README.md", "y"]);
+    let agents = ok(&world, &["agent", "list", "--json"]);
     assert!(!agents.contains(other), "{agents}");
 }
 

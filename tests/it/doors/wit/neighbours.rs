@@ -132,6 +132,6 @@ fn a_commit_on_a_branch_of_one_word_is_told_of() {
         world.git_in(&tree, &["commit", "-qm", "new"]).env("PROVOST_AGENT", "worker").output().unwrap();
     let words = goes(&done);
     assert!(!words.contains("not told"), "{words}");
-    let inbox = world.done("worker", &["agents"]).to_string();
+    let inbox = world.done("worker", &["agent", "list"]).to_string();
     assert!(inbox.contains("\"feat\""), "{inbox}");
 }

@@ -181,7 +181,7 @@ fn who_is_asked_sees_the_difference_and_what_runs_later_apart() {
         "{}",
         diff.len()
     );
-    let said = desk.world.command(&["approvals"]).output().unwrap();
+    let said = desk.world.command(&["approval", "list"]).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(said.contains("setting") && said.contains("sub/AGENTS.md") && said.contains("+new"), "{said}");
 }
@@ -196,7 +196,7 @@ fn nothing_hides_in_what_a_person_is_shown() {
     let asked = json!({ "task": "t-1", "worker": "shell", "goal": goal, "watch_patterns": [] });
     let (_, answer) = desk.ask("ed", "POST /delegate", &asked);
     assert_eq!(answer["state"], "awaiting", "{answer}");
-    let said = desk.world.command(&["approvals"]).output().unwrap();
+    let said = desk.world.command(&["approval", "list"]).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     for whole in [
         "+echo building \\u{1b}]; id > out\n",

@@ -155,7 +155,7 @@ fn what_others_have_is_not_written() {
     claim("src/mine.ts", "ed");
     let run = |args: &[&str]| assert!(desk.world.command(args).status().unwrap().success(), "{args:?}");
     run(&["lock", "src/locked.ts:f", "--as", "bob"]);
-    run(&["intend", "rename", "--file", "src/intended.ts", "--as", "bob"]);
+    run(&["intent", "declare", "rename", "--file", "src/intended.ts", "--as", "bob"]);
 
     let names = ["claimed", "mine", "free", "locked", "intended"].map(|it| format!("src/{it}.ts"));
     let artifacts = json!(names.iter().map(|it| file(it, "new\n")).collect::<Vec<_>>());
@@ -185,7 +185,7 @@ fn what_others_have_is_not_written() {
 fn what_others_intend_is_left_alone_where_the_configuration_says_so() {
     let desk = Desk::with(FREELY, "[coordination]\nacross_doors = \"deny\"\n[a6s]\ndeny = [\"*.lock\"]\n");
     desk.put("src/intended.ts", "export function g() {}\n");
-    let intend = ["intend", "rename", "--file", "src/intended.ts", "--as", "bob"];
+    let intend = ["intent", "declare", "rename", "--file", "src/intended.ts", "--as", "bob"];
     assert!(desk.world.command(&intend).status().unwrap().success());
     let answer =
         desk.apply(&json!([file("src/intended.ts", "x"), file("Cargo.lock", "x"), file(".env", "x")]));

@@ -95,9 +95,9 @@ fn the_commands_say_what_was_done() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     };
-    assert_eq!(run(&["applies"]).2.trim(), "no apply has been made");
+    assert_eq!(run(&["apply", "list"]).2.trim(), "no apply has been made");
     desk.apply(&json!([file("a", "new"), file("b", "new")]));
-    let (code, out, _) = run(&["applies"]);
+    let (code, out, _) = run(&["apply", "list"]);
     assert!(code == 0 && out.contains("~a +b") && out.contains("ed"), "{out}");
     desk.put("b", "by hand");
     let (code, out, err) = run(&["undo", "1"]);
@@ -108,7 +108,7 @@ fn the_commands_say_what_was_done() {
     assert_eq!((code, &answer["applied"], &answer["skipped"]), (0, &json!(1), &json!(1)), "{answer}");
     let (code, _, err) = run(&["undo", "77"]);
     assert!(code != 0 && err.contains("there is no apply 77"), "{code} {err}");
-    let (_, out, _) = run(&["applies", "--json"]);
+    let (_, out, _) = run(&["apply", "list", "--json"]);
     assert_eq!(serde_json::from_str::<Vec<Value>>(&out).unwrap().len(), 3);
     assert_eq!(desk.files(), ["a"]);
 }

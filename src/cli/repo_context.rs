@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use super::Complaint;
+use super::CliError;
 use provost_base::{AgentId, Timestamp};
 use provost_client::Client;
 use provost_client::keys::KeyRing;
@@ -12,7 +12,7 @@ use provost_config::{Dialect, Loaded, Places, Sources, load, pin};
 use provost_vault::Vault;
 
 /// Everything a command needs to know about its surroundings.
-pub(super) struct Here {
+pub(super) struct RepoContext {
     pub(super) cwd: PathBuf,
     pub(super) environment: Environment,
     pub(super) places: Places,
@@ -20,18 +20,18 @@ pub(super) struct Here {
     pub(super) json: bool,
 }
 
-impl Here {
-    pub(super) fn find(json: bool) -> Result<Self, Complaint> {
+impl RepoContext {
+    pub(super) fn find(json: bool) -> Result<Self, CliError> {
         let environment = Environment::current();
         let cwd = std::env::current_dir().map_err(|e| {
-            Complaint::of("the current directory cannot be entered").because(e).next("cd to the repository")
+            CliError::of("the current directory cannot be entered").because(e).next("cd to the repository")
         })?;
         let places = Places::find(&cwd, &environment)?;
         Ok(Self { cwd, environment, places, json })
     }
 
     /// The same for a folder that somebody names.
-    pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, Complaint> {
+    pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, CliError> {
         let places = Places::find(&cwd, &environment)?;
         Ok(Self { cwd, environment, places, json: false })
     }
@@ -42,13 +42,13 @@ impl Here {
     }
 
     /// The same, after making sure that it is of the version that the environment insists on.
-    pub(super) async fn daemon(&self, agent: Option<AgentId>) -> Result<Client, Complaint> {
+    pub(super) async fn daemon(&self, agent: Option<AgentId>) -> Result<Client, CliError> {
         let client = self.client().speaking_as(agent);
         let Some(expected) = &self.environment.expected_daemon_version else { return Ok(client) };
         let about = self.client().about().await?;
         let advertised = self.config(None)?.config.daemon.advertised_version;
         if *expected != about.version && *expected != advertised {
-            return Err(Complaint::refusal(
+            return Err(CliError::refusal(
                 "the daemon is of another version than DEVIT_EXPECTED_DAEMON_VERSION says",
             )
             .because(format!(
@@ -61,7 +61,7 @@ impl Here {
     }
 
     /// The configuration as a daemon started now would see it.
-    pub(super) fn config(&self, explicit: Option<(PathBuf, Dialect)>) -> Result<Loaded, Complaint> {
+    pub(super) fn config(&self, explicit: Option<(PathBuf, Dialect)>) -> Result<Loaded, CliError> {
         let repository = pin::pending(&self.places.root, &self.places.state)?;
         let sources = Sources::usual(&self.places, repository, explicit);
         Ok(load(&sources, &self.environment)?)
@@ -73,22 +73,22 @@ impl Here {
     }
 
     /// Where secrets for workers are kept.
-    pub(super) fn vault(&self) -> Result<Vault, Complaint> {
+    pub(super) fn vault(&self) -> Result<Vault, CliError> {
         self.places.create_config()?;
         Ok(Vault::at(self.places.secrets()))
     }
 
     /// The key ring; made if it is missing.
-    pub(super) fn key_ring(&self) -> Result<KeyRing, Complaint> {
+    pub(super) fn key_ring(&self) -> Result<KeyRing, CliError> {
         self.places.create_config()?;
         Ok(KeyRing::open(&self.keys_folder())?)
     }
 }
 
 /// Carries out something that waits for the daemon.
-pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
+pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|e| Complaint::of("the system has no resources left").because(e))?.block_on(it)
+    runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?.block_on(it)
 }
 
 /// The time now; a clock before 1970 counts as 1970.

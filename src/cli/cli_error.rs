@@ -5,6 +5,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use super::forms::Form;
 use super::{out, session};
 use provost_client::{ClientError, keys::KeyError};
 use provost_config::{Broken, pin::PinError, places::PlacesError};
@@ -32,21 +33,31 @@ pub(super) const PIPE_CLOSED: u8 = 141;
 
 /// An error for a person, with an exit code for programs.
 #[derive(Debug)]
-pub(super) struct Complaint {
+pub(super) struct CliError {
     what: String,
     cause: Option<String>,
     next: Option<String>,
     /// What a program may want to know besides.
     data: Option<Value>,
+    /// The form that was typed; an old one has a hint.
+    form: Option<&'static Form>,
     code: u8,
     /// Whether whoever reads it is a program.
     json: bool,
 }
 
-impl Complaint {
+impl CliError {
     /// Something failed.
     pub(super) fn of(what: impl Display) -> Self {
-        Self { what: what.to_string(), cause: None, next: None, data: None, code: FAILED, json: false }
+        Self {
+            what: what.to_string(),
+            cause: None,
+            next: None,
+            data: None,
+            form: None,
+            code: FAILED,
+            json: false,
+        }
     }
 
     /// Something is refused.
@@ -77,6 +88,11 @@ impl Complaint {
 
     pub(super) fn with_code(self, code: u8) -> Self {
         Self { code, ..self }
+    }
+
+    /// The same about a command that was typed in this form.
+    pub(super) fn typed_as(self, form: Option<&'static Form>) -> Self {
+        Self { form, ..self }
     }
 
     /// The same for a program, if `json` says so.
@@ -121,6 +137,9 @@ impl Complaint {
             if let Some(data) = &self.data {
                 said["data"] = data.clone();
             }
+            if let Some(hint) = self.form.and_then(Form::hint) {
+                said["hint"] = hint.into();
+            }
             out::note(said);
         } else {
             out::note(self.text());
@@ -128,7 +147,7 @@ impl Complaint {
     }
 }
 
-impl From<ClientError> for Complaint {
+impl From<ClientError> for CliError {
     fn from(err: ClientError) -> Self {
         match err {
             ClientError::NotRunning(_) | ClientError::Broken(_) if session::is_shut_in() => {
@@ -151,17 +170,17 @@ impl From<ClientError> for Complaint {
                     _ if matches!(status, 404 | 500..) => FAILED,
                     _ => REFUSED,
                 };
-                let complaint = Self { data: fault.data, ..Self::of(&fault.message).with_code(code) };
+                let error = Self { data: fault.data, ..Self::of(&fault.message).with_code(code) };
                 match fault.hint {
-                    Some(hint) => complaint.next(hint),
-                    None => complaint,
+                    Some(hint) => error.next(hint),
+                    None => error,
                 }
             }
             ClientError::Ended(fault) => {
-                let complaint = Self::of(&fault.message).with_code(FAILED);
+                let error = Self::of(&fault.message).with_code(FAILED);
                 match fault.hint {
-                    Some(hint) => complaint.next(hint),
-                    None => complaint,
+                    Some(hint) => error.next(hint),
+                    None => error,
                 }
             }
             ClientError::Slow => Self::of(&err).next("provost doctor, and look at the daemon's log"),
@@ -170,13 +189,13 @@ impl From<ClientError> for Complaint {
     }
 }
 
-impl From<PlacesError> for Complaint {
+impl From<PlacesError> for CliError {
     fn from(err: PlacesError) -> Self {
         Self::of("there is no safe place for Provost's files").because(err).next("provost doctor")
     }
 }
 
-impl From<Broken> for Complaint {
+impl From<Broken> for CliError {
     fn from(err: Broken) -> Self {
         Self::of("the configuration cannot be used")
             .because(err.note)
@@ -184,25 +203,25 @@ impl From<Broken> for Complaint {
     }
 }
 
-impl From<PinError> for Complaint {
+impl From<PinError> for CliError {
     fn from(err: PinError) -> Self {
-        Self::refusal("files of the repository cannot be used").because(err).next("provost allow")
+        Self::refusal("files of the repository cannot be used").because(err).next("provost config allow")
     }
 }
 
-impl From<KeyError> for Complaint {
+impl From<KeyError> for CliError {
     fn from(err: KeyError) -> Self {
         Self::refusal("the key ring refuses").because(err).next("provost key list, or provost doctor")
     }
 }
 
-impl From<VaultError> for Complaint {
+impl From<VaultError> for CliError {
     fn from(err: VaultError) -> Self {
         Self::refusal("the secret is not kept, or not found").because(err).next("provost secret list")
     }
 }
 
-impl From<StoreError> for Complaint {
+impl From<StoreError> for CliError {
     fn from(err: StoreError) -> Self {
         Self::of("the journal cannot be read").because(err).next("provost doctor")
     }

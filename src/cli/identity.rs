@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 
-use super::complaint::USAGE;
-use super::{Complaint, Here, session, up};
+use super::cli_error::USAGE;
+use super::{CliError, RepoContext, session, up};
 use provost_base::AgentId;
 use provost_base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
 use provost_client::Client;
@@ -13,26 +13,29 @@ use provost_system::{Ways, real_path};
 
 /// The speaking agent.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct Speaker {
+pub(super) struct IdentityArgs {
     /// Speak as this agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude
     /// Code or Codex as its session, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
 }
 
-impl Speaker {
+impl IdentityArgs {
     /// The agent that a flag, the environment, or the host of this shell names; `None` is the user.
-    pub(super) fn named(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
+    pub(super) fn named(here: &RepoContext, flag: Option<AgentId>) -> Result<Option<AgentId>, CliError> {
         Ok(Self::named_plainly(here, flag)?.or_else(|| session::agent_of_the_shell(&here.places)))
     }
 
     /// The same, without a host's sessions.
-    pub(super) fn named_plainly(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
+    pub(super) fn named_plainly(
+        here: &RepoContext,
+        flag: Option<AgentId>,
+    ) -> Result<Option<AgentId>, CliError> {
         let Some(name) = flag.is_none().then_some(here.environment.agent.as_deref()).flatten() else {
             return Ok(flag);
         };
         AgentId::parse(name).map(Some).map_err(|err| {
-            Complaint::of("the environment names no usable agent")
+            CliError::of("the environment names no usable agent")
                 .because(format!("PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID {err}"))
                 .next("set PROVOST_AGENT to a short plain name, or use --as AGENT")
                 .with_code(USAGE)
@@ -40,17 +43,17 @@ impl Speaker {
     }
 
     /// A client of the daemon that speaks as this agent.
-    pub(super) async fn daemon(&self, here: &Here) -> Result<Client, Complaint> {
+    pub(super) async fn daemon(&self, here: &RepoContext) -> Result<Client, CliError> {
         here.daemon(Self::named(here, self.speak_as.clone())?).await
     }
 
     /// The same; starts a daemon if none runs.
-    pub(super) fn start(here: &Here) -> Result<(), Complaint> {
+    pub(super) fn start(here: &RepoContext) -> Result<(), CliError> {
         up::start_if_absent(here, true)
     }
 }
 
-impl Here {
+impl RepoContext {
     /// The caller's work tree, if it is not the daemon's own.
     pub(super) fn linked_worktree(&self) -> Option<String> {
         (self.places.worktree != self.places.root)
@@ -59,9 +62,9 @@ impl Here {
     }
 
     /// A path relative to the repository's root, typed in any folder of any of its work trees.
-    pub(super) fn path(&self, typed: &Path) -> Result<String, Complaint> {
+    pub(super) fn path(&self, typed: &Path) -> Result<String, CliError> {
         let wrong = |why: &str| {
-            Complaint::of(format!("{} names no file of the repository", typed.display()))
+            CliError::of(format!("{} names no file of the repository", typed.display()))
                 .because(why)
                 .next("name a file below the current directory, or by its path from there")
                 .with_code(USAGE)
@@ -87,7 +90,7 @@ impl Here {
     }
 
     /// The same for `file:symbol`; a file alone stands for everything in it.
-    pub(super) fn symbol(&self, typed: &str) -> Result<String, Complaint> {
+    pub(super) fn symbol(&self, typed: &str) -> Result<String, CliError> {
         let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
         Ok(format!("{}:{symbol}", self.path(Path::new(file))?))
     }

@@ -1,0 +1,107 @@
+//! The definition of the command line as people see it: nouns in groups, and the short forms.
+
+use clap::{Command, CommandFactory as _};
+
+use super::args::Line;
+use super::forms::{FORMS, Form, Kind};
+
+/// The nouns, in the order in which a stranger needs them.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("The daemon", &["daemon", "config", "journal", "store"]),
+    ("Tasks and their workers", &["task", "approval", "apply", "screenshot", "worker", "workflow"]),
+    (
+        "Agents on the same files",
+        &[
+            "agent",
+            "lock",
+            "intent",
+            "contract",
+            "claim",
+            "file",
+            "timeline",
+            "graph",
+            "crew",
+            "agent-protocol",
+        ],
+    ),
+    ("Messages between agents", &["broker", "question"]),
+    ("Agents' hosts, and git", &["mcp", "hook", "git", "adapter"]),
+    ("Rules, names and secrets", &["policy", "jail", "key", "token", "secret"]),
+    ("This program", &["doctor", "completions", "man"]),
+];
+
+/// The definition, with the short forms beside the commands that they stand for.
+pub fn definition() -> Command {
+    let mut line = Line::command();
+    for form in short_forms() {
+        let command =
+            form.meant.split(' ').try_fold(&mut line, |command, word| command.find_subcommand_mut(word));
+        if let Some(command) = command {
+            let said = command.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
+            let said = format!("{said}Short form: provost {}", form.typed);
+            *command = std::mem::take(command).after_help(said);
+        }
+        // The help of a noun says what the noun alone stands for.
+        if let Some(noun) = line.find_subcommand_mut(form.typed) {
+            let said = noun.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
+            let said = format!("{said}Without a verb: short for provost {}", form.meant);
+            *noun = std::mem::take(noun).after_help(said);
+        }
+    }
+    let after = line.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (groups, after) = (groups(&line), format!("{}\n\n{after}", short_list()));
+    line.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    ))
+    .after_help(after)
+}
+
+/// The definition for shells: a short form is completed as the command that it stands for.
+pub(super) fn with_short_forms() -> Command {
+    let mut line = definition();
+    for form in short_forms() {
+        let meant = form.meant.split(' ').try_fold(&line, |command, word| command.find_subcommand(word));
+        if let Some(meant) = meant.filter(|_| line.find_subcommand(form.typed).is_none()) {
+            let short = meant.clone().name(form.typed);
+            line = line.subcommand(short);
+        }
+    }
+    line
+}
+
+fn short_forms() -> impl Iterator<Item = &'static Form> {
+    FORMS.iter().filter(|form| form.kind == Kind::Short)
+}
+
+/// The nouns with what they are for and their verbs.
+fn groups(line: &Command) -> String {
+    let mut text = String::new();
+    for (heading, nouns) in GROUPS {
+        text.push_str(&format!("{heading}:\n"));
+        // A noun that this system lacks is no subcommand.
+        for noun in nouns.iter().filter_map(|noun| line.find_subcommand(noun)) {
+            let about = noun.get_about().map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {:<16}{about}\n", noun.get_name()));
+            let verbs = noun.get_subcommands().filter(|verb| !verb.is_hide_set());
+            let verbs: Vec<&str> = verbs.map(Command::get_name).collect();
+            if !verbs.is_empty() {
+                text.push_str(&format!("{:18}{}\n", "", verbs.join(", ")));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The short forms, in two columns.
+fn short_list() -> String {
+    let all: Vec<&Form> = short_forms().collect();
+    let rows = all.len().div_ceil(2);
+    let mut text = String::from("Short forms:");
+    for row in 0..rows {
+        let cells = [row, row + rows].into_iter().filter_map(|at| all.get(at));
+        let cells: Vec<String> = cells.map(|form| format!("{:<10}{:<20}", form.typed, form.meant)).collect();
+        text.push_str(&format!("\n  {}", cells.join("  ").trim_end()));
+    }
+    text
+}
