@@ -20,34 +20,17 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Failure, Handoff, Mail, Outbox, Report, TaskState, Verdict, Watched};
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
-pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
-pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
-pub use coordinate::{
-    AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
-    ContractsFollowed, DeclareIntent, Declared, FollowContracts, FollowLocks, FreshSpans, HasLeft,
-    IntendedFile, IntentUpdated, IntentsRefreshed, Known, Leave, LeaveQueue, LockReleased, Locked,
-    LocksFollowed, LocksReaped, NameAgent, ProposeContract, QueueLeft, ReapLocks, RefreshIntents,
-    ReleaseLock, Rival, SymbolFacts, UpdateIntent, Warning, WithdrawContract,
-};
-pub use crew::{
-    AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ChangedFile, ClaimFile,
-    CrewBeaten, CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew,
-    LeadAppointed, LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken,
-    NotesTaken, OfferTransfer, ReleaseFile, SeeFiles, SeenFile, SettledFile, TakeNote, TakeNotes,
-    TransferAnswered, TransferOffered,
-};
-pub use job::{
-    CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, KeepResult, MoveJob,
-    NoteFeedback, OpenJob, ResultKept,
-};
-pub use permission::{AskPermission, PermissionWithdrawn, Permitted, WithdrawPermission};
-pub use post::{
-    AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
-};
-pub use record::{Record, Recorded};
-pub use switch::{SwitchWorker, WorkerSwitched};
+pub use apply::*;
+pub use capture::*;
+pub use coordinate::*;
+pub use crew::*;
+pub use job::*;
+pub use permission::*;
+pub use post::*;
+pub use record::*;
+pub use switch::*;
 pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
-pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
+pub use token::*;
 
 /// Make an agent known, with its version and capabilities. DevIt REGISTER.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

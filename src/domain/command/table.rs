@@ -6,34 +6,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AckTask, Acked, AcquireLock, AddressAgent, AgentAddressed, AgentNamed, AnswerApproval, AnswerContract,
-    AnswerTransfer, Answered, AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, AppointLead, AskPermission,
-    AssignmentMade, AssignmentMoved, BeatCrew, BeginCapture, BeginLog, BeginRun, Begun, CancelJob,
-    CancelTask, Cancelled, CaptureBegun, CaptureEnded, Captured, ClaimFile, CollectMail, Collected,
-    ContractAnswered, ContractProposed, ContractWithdrawn, ContractsFollowed, CrewBeaten, CrewJoined,
-    CrewLeft, DeclareIntent, Declared, Delegate, Delegated, EffectSettled, EndApply, EndCapture, EndJob,
-    EndRun, Ended, FeedbackNoted, FileClaimed, FileLocked, FileReleased, FilesNoted, FilesSeen,
-    FollowContracts, FollowLocks, HasLeft, IntentUpdated, IntentsRefreshed, JobCancelled, JobEnded, JobMoved,
-    JobOpened, JoinCrew, KeepResult, LeadAppointed, Leave, LeaveCrew, LeaveQueue, LockFile, LockReleased,
-    Locked, LocksFollowed, LocksReaped, LogBegun, MakeAssignment, MemberMoved, MintToken, MoveAssignment,
-    MoveJob, MoveMember, NameAgent, NoteFeedback, NoteFiles, NoteTaken, NotesTaken, OfferTransfer, OpenJob,
-    PermissionWithdrawn, Permitted, ProposeContract, Publish, Published, QueueLeft, ReapLocks, Record,
-    Recorded, RefreshIntents, Register, Registered, ReleaseFile, ReleaseLock, ReportTask, Reported,
-    Republish, Republished, ResultKept, RevokeTokens, SeeFiles, SettleEffect, SettleMail, Settled,
-    SwitchWorker, TakeNote, TakeNotes, TakeScreenshot, TellApplied, TokenMinted, TokensRevoked,
-    TransferAnswered, TransferOffered, UpdateIntent, WithdrawContract, WithdrawPermission, WorkerSwitched,
-};
+use super::*;
 use crate::judged::{HasTurn, Judged, Turn};
 use crate::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
 
-/// A typed request that policy has no say over. [`provost_engine::Engine::submit`] takes any and answers with its reply.
+/// A typed request that policy has no say over. `Engine::submit` takes any and answers with its reply.
 pub trait Verb: Into<Command> {
     /// What a caller gets when the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
-/// A typed request that policy has a say over. [`provost_engine::Engine::submit_judged`] takes any and answers with an
+/// A typed request that policy has a say over. `Engine::submit_judged` takes any and answers with an
 /// [`Answer`], since it may be denied, or wait for approval.
 pub trait JudgedVerb: Into<Command> {
     /// What a caller gets when the verb was carried out.

@@ -4,4 +4,5 @@ mod docs;
 mod endpoints;
 mod layers;
 mod named_commands;
+mod recipes;
 mod tidy;
