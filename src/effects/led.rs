@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use super::prepare::jail_refused;
 use provost_base::limits::LINKS_FOLLOWED_MAX;
 use provost_domain::Failure;
-use provost_jail::{Missing, Place};
+use provost_jail::{Missing, ResolvedPath};
 
 /// Paths from the workspace.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ impl Led {
     /// A [`Failure`] where the task would work in what a link leads to.
     pub(super) fn by(
         links: impl Iterator<Item = PathBuf>,
-        root: &Place,
-        directory: &Place,
+        root: &ResolvedPath,
+        directory: &ResolvedPath,
     ) -> Result<Self, Failure> {
         let led = Self::of(links, root.path());
         let is_worked_in = |end: &Path| directory.path().starts_with(root.path().join(end));

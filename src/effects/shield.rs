@@ -17,7 +17,9 @@ use provost_base::RepoPath;
 use provost_base::later::{self, GitHooks};
 use provost_base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use provost_domain::{Failure, Tier};
-use provost_jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use provost_jail::{
+    Draft, Git, Guard, Missing, Profile, Repositories, RepositoryParts, ResolvedPath, is_repository_name,
+};
 use provost_workspace::integrity_scan::Ground;
 
 /// Guards for the jail, and the workspace as it was.
@@ -57,7 +59,7 @@ pub(super) enum Trying {
 pub(super) fn shield(
     profile: &Profile,
     tier: Tier,
-    (root, directory): (&Place, &Place),
+    (root, directory): (&ResolvedPath, &ResolvedPath),
     trying: Trying,
 ) -> Result<Shield, Failure> {
     let home = home();
@@ -129,8 +131,8 @@ pub(super) fn shield(
 /// repositories, and what holds them.
 fn guard_repositories(
     before: &Before,
-    root: &Place,
-    directory: &Place,
+    root: &ResolvedPath,
+    directory: &ResolvedPath,
     seeker: &mut Seeker<'_>,
 ) -> Result<(BTreeSet<PathBuf>, Vec<Guard>), Failure> {
     let mut guards = Vec::new();
@@ -163,8 +165,8 @@ fn guard_repositories(
 /// Has held what repositories around a task's directory name in it.
 fn guard_what_others_name(
     around: &Surroundings,
-    root: &Place,
-    directory: &Place,
+    root: &ResolvedPath,
+    directory: &ResolvedPath,
     seeker: &mut Seeker<'_>,
 ) -> Result<Vec<Guard>, Failure> {
     let mut guards = Vec::new();
@@ -181,8 +183,8 @@ fn guard_what_others_name(
 /// Has those places held where submodules belong: the workspace's own ones, and those of the repositories in it.
 fn guard_submodules(
     known: &BTreeSet<PathBuf>,
-    root: &Place,
-    directory: &Place,
+    root: &ResolvedPath,
+    directory: &ResolvedPath,
     guards: &mut Vec<Guard>,
 ) -> Result<(), Failure> {
     let own = root.path().ancestors().find(|at| has_repository(at));
@@ -206,7 +208,7 @@ fn guard_submodules(
 }
 
 /// What matters of the workspace around a task's directory.
-fn around(root: &Place, directory: &Place) -> Result<Surroundings, Failure> {
+fn around(root: &ResolvedPath, directory: &ResolvedPath) -> Result<Surroundings, Failure> {
     if directory == root {
         return Ok(Surroundings::default());
     }
@@ -219,7 +221,12 @@ fn around(root: &Place, directory: &Place) -> Result<Surroundings, Failure> {
 }
 
 /// Where links among settings lead, from the task's directory and from around it.
-fn led(before: &Before, around: &Surroundings, root: &Place, directory: &Place) -> Result<Led, Failure> {
+fn led(
+    before: &Before,
+    around: &Surroundings,
+    root: &ResolvedPath,
+    directory: &ResolvedPath,
+) -> Result<Led, Failure> {
     let links = before.links().chain(around.links.iter().map(Vec::as_slice));
     // What is not text cannot be held by a mount, and is reported when it is turned.
     let links = links.filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
@@ -227,7 +234,7 @@ fn led(before: &Before, around: &Surroundings, root: &Place, directory: &Place) 
 }
 
 /// Local sockets in what a worker sees of the workspace.
-fn sockets(before: &Before, around: &Surroundings, root: &Place) -> Result<Vec<PathBuf>, Failure> {
+fn sockets(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Result<Vec<PathBuf>, Failure> {
     let mut sockets = Vec::new();
     for socket in before.sockets().chain(around.sockets.iter().map(Vec::as_slice)) {
         let socket = std::str::from_utf8(socket).map_err(|_| {
@@ -259,8 +266,8 @@ fn hooks_of(own: Option<&Path>, named: &Named) -> GitHooks {
 /// What of these paths lies in the directory, as guards, and what matters of the others, from the workspace.
 fn guards_of(
     named: &Named,
-    root: &Place,
-    directory: &Place,
+    root: &ResolvedPath,
+    directory: &ResolvedPath,
 ) -> Result<(Vec<Guard>, BTreeSet<Vec<u8>>), Failure> {
     let (mut guards, mut protected) = (Vec::new(), BTreeSet::new());
     for (path, missing) in named {
@@ -283,10 +290,10 @@ fn guards_of(
 
 /// Whether a directory, or one that it lies in up to the workspace, is a repository's own. Its name
 /// or its content tells.
-fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
+fn is_in_a_repository(root: &ResolvedPath, directory: &ResolvedPath) -> bool {
     let own = directory.path().ancestors().take_while(|at| *at != root.path());
     own.into_iter().any(|at| {
-        let mut parts = Parts::default();
+        let mut parts = RepositoryParts::default();
         for name in ["HEAD", "objects", "refs", "commondir"] {
             if std::fs::symlink_metadata(at.join(name)).is_ok() {
                 parts.add(name.as_bytes());

@@ -16,7 +16,7 @@ use super::handoff::put_out_of_force;
 use provost_base::TaskId;
 use provost_domain::Handoff;
 use provost_domain::artifact::shelf;
-use provost_jail::{Place, Repositories, find_place};
+use provost_jail::{Repositories, ResolvedPath, find_place};
 use provost_system as system;
 use provost_workspace::integrity_scan::{Entry, Ground, Survey};
 
@@ -27,8 +27,8 @@ const LOOKS: &str = "looks";
 #[derive(Serialize, Deserialize)]
 struct Then {
     task: TaskId,
-    root: Place,
-    directory: Place,
+    root: ResolvedPath,
+    directory: ResolvedPath,
     repositories: Repositories,
     /// Folders that could not be looked into: they stay shut. Those that a worker has shut are opened.
     closed: Vec<(Vec<u8>, Entry)>,
@@ -108,7 +108,7 @@ impl Then {
         const WHY: &str = "the daemon ended while it ran, so there is nothing to compare with";
         let Self { task, root, directory, repositories, closed } = self;
         // A device can have another number after a start of the machine.
-        let again = |place: Place| find_place(place.path()).unwrap_or(place);
+        let again = |place: ResolvedPath| find_place(place.path()).unwrap_or(place);
         let root = again(root);
         let ground = Ground { directory: again(directory), ..Ground::of_nothing(&root) };
         let before = Survey { entries: closed.into_iter().collect(), ..Survey::default() };

@@ -77,7 +77,7 @@ impl Watchers {
 
     /// Begins to watch what a task's asker wanted watched; `None` when that is nothing. What is there when this
     /// returns counts as having been there.
-    pub(super) async fn begin(&self, task: &Task, place: jail::Place) -> Option<Watching> {
+    pub(super) async fn begin(&self, task: &Task, place: jail::ResolvedPath) -> Option<Watching> {
         if task.order.watch_patterns.is_empty() {
             return None;
         }
@@ -89,7 +89,7 @@ impl Watchers {
         Some(Watching { over, done })
     }
 
-    async fn session(&self, task: &Task, place: jail::Place) -> Result<Session, String> {
+    async fn session(&self, task: &Task, place: jail::ResolvedPath) -> Result<Session, String> {
         let full = |_| format!("not watched: {WATCHED_TASKS_MAX} tasks were watched already");
         let slot = self.slots.clone().try_acquire_owned().map_err(full)?;
         let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;

@@ -16,7 +16,7 @@ use super::guards::{Git, Guard, MASKED, Missing};
 use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
-use super::root::{Place, Program};
+use super::root::{Program, ResolvedPath};
 use provost_base::later::{self, GitHooks};
 use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
@@ -92,11 +92,11 @@ pub struct Draft {
     /// All variables that it sees; it inherits none.
     pub environment: Environment,
     /// Where it starts: one of `writable`, or a directory beneath one.
-    pub cwd: Place,
+    pub cwd: ResolvedPath,
     /// Directories that it may change. At least one.
-    pub writable: Vec<Place>,
+    pub writable: Vec<ResolvedPath>,
     /// Directories and files that it may read besides the system's.
-    pub read_only: Vec<Place>,
+    pub read_only: Vec<ResolvedPath>,
     /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
     pub guards: Vec<Guard>,
     /// What it may do with the repositories at the top of `writable`.
@@ -126,7 +126,7 @@ pub struct Draft {
 
 impl Draft {
     /// A worker that starts in `workspace` and may change it: tier `ns`, no network, usual limits.
-    pub fn new(program: Program, environment: Environment, workspace: Place) -> Self {
+    pub fn new(program: Program, environment: Environment, workspace: ResolvedPath) -> Self {
         Self {
             program,
             args: Vec::new(),
@@ -150,14 +150,14 @@ impl Draft {
     }
 
     /// Lets the worker read a toolchain, without the credentials that may lie at its top.
-    pub fn toolchain(&mut self, place: Place) {
+    pub fn toolchain(&mut self, place: ResolvedPath) {
         self.hidden.extend(CREDENTIALS.iter().map(|name| place.path().join(name)));
         self.read_only.push(place);
     }
 
     /// Lets the worker read the workspace around the directory that it may change, without the folders in which
     /// daemons meet their clients.
-    pub fn surroundings(&mut self, workspace: Place) {
+    pub fn surroundings(&mut self, workspace: ResolvedPath) {
         self.hidden.extend(MASKED.iter().map(|name| workspace.path().join(name)));
         self.read_only.push(workspace);
     }
@@ -179,7 +179,7 @@ impl Draft {
             return Err(PlanRefused::Entrance);
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
-        let places = self.writable.iter().chain(&self.read_only).map(Place::path);
+        let places = self.writable.iter().chain(&self.read_only).map(ResolvedPath::path);
         let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
         if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
             return Err(PlanRefused::Spelling(odd.to_path_buf()));
@@ -267,7 +267,7 @@ impl Draft {
         let settings = later::stood_in_for(self.hooks).map(|path| (path, Missing::Directory));
         let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
-        for root in self.writable.iter().map(Place::path) {
+        for root in self.writable.iter().map(ResolvedPath::path) {
             guards.extend(usual.iter().map(|(path, missing)| (root.join(path), *missing)));
             guards.extend(
                 self.guards
@@ -372,9 +372,9 @@ pub struct Plan {
     pub(super) program: Program,
     pub(super) args: Vec<String>,
     pub(super) environment: Environment,
-    pub(super) cwd: Place,
-    pub(super) writable: Vec<Place>,
-    pub(super) read_only: Vec<Place>,
+    pub(super) cwd: ResolvedPath,
+    pub(super) writable: Vec<ResolvedPath>,
+    pub(super) read_only: Vec<ResolvedPath>,
     pub(super) guards: Vec<(PathBuf, Missing)>,
     #[serde(default)]
     pub(super) git: Git,
@@ -436,7 +436,7 @@ impl Plan {
     }
 
     /// The directories that the worker may change.
-    pub fn writable(&self) -> &[Place] {
+    pub fn writable(&self) -> &[ResolvedPath] {
         &self.writable
     }
 
@@ -486,8 +486,8 @@ impl Plan {
         let mut list = |topic, paths: Vec<&Path>| {
             lines.extend(paths.iter().map(|path| (topic, path.display().to_string())));
         };
-        list(Topic::Write, self.writable.iter().map(Place::path).collect());
-        list(Topic::Read, self.read_only.iter().map(Place::path).collect());
+        list(Topic::Write, self.writable.iter().map(ResolvedPath::path).collect());
+        list(Topic::Read, self.read_only.iter().map(ResolvedPath::path).collect());
         match self.tier {
             Tier::Ns => {
                 list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());

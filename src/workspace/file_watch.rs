@@ -17,7 +17,7 @@ use provost_base::limits::{
     SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX, WATCH_DIRS_MAX, WATCH_FILES_MAX, WATCH_LISTED_MAX,
 };
 use provost_domain::{FileChange, Watched, WatchedFile};
-use provost_jail::{PLACEHOLDER_MTIME, Place};
+use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath};
 
 /// Folders of git and of daemons; what changes in them is no work.
 const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
@@ -26,7 +26,7 @@ const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".ag
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The working directory of the task.
-    pub place: Place,
+    pub place: ResolvedPath,
     /// The files to report, from that directory.
     pub patterns: WatchPatterns,
 }

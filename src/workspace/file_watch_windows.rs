@@ -6,12 +6,12 @@ use std::time::Duration;
 use provost_base::WatchPatterns;
 use provost_base::limits::WATCH_LISTED_MAX;
 use provost_domain::{Watched, WatchedFile};
-use provost_jail::Place;
+use provost_jail::ResolvedPath;
 
 /// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    pub place: Place,
+    pub place: ResolvedPath,
     pub patterns: WatchPatterns,
 }
 

@@ -9,7 +9,7 @@ use super::{Asked, Instead};
 use crate::Provost;
 use provost_base::RepoPath;
 use provost_base::later::{self, Row, RunsOutside};
-use provost_jail::Parts;
+use provost_jail::RepositoryParts;
 use provost_workspace::artifact_path::{self, plain};
 use provost_workspace::change_plan::{Order, Want};
 
@@ -133,7 +133,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 /// Folders that git takes for repositories once all of these files are there.
 fn repositories(root: &Path, paths: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
-    let mut folders: BTreeMap<&str, Parts> = BTreeMap::new();
+    let mut folders: BTreeMap<&str, RepositoryParts> = BTreeMap::new();
     for path in paths {
         let path = path.as_str();
         for (end, _) in path.match_indices('/') {
@@ -141,7 +141,7 @@ fn repositories(root: &Path, paths: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
             folders.entry(&path[..end]).or_default().add(name.as_bytes());
         }
     }
-    let is_one = |(folder, mut parts): (&str, Parts)| {
+    let is_one = |(folder, mut parts): (&str, RepositoryParts)| {
         for name in ["HEAD", "objects", "refs", "commondir"] {
             if std::fs::symlink_metadata(root.join(folder).join(name)).is_ok() {
                 parts.add(name.as_bytes());

@@ -1,12 +1,12 @@
 //! What a plan refuses before anything is started, and how it reads.
 
 use proptest::prelude::*;
-use provost::jail::{EnvironmentRefused, Place, PlanRefused, Topic};
+use provost::jail::{EnvironmentRefused, PlanRefused, ResolvedPath, Topic};
 
 use crate::support::jails::*;
 
 /// A place as it would be found, at any path.
-fn place(path: &str) -> Place {
+fn place(path: &str) -> ResolvedPath {
     serde_json::from_value(serde_json::json!({ "path": path, "dev": 1, "ino": 2 })).unwrap()
 }
 

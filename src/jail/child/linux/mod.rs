@@ -11,8 +11,8 @@
 mod confined;
 mod counts;
 mod daemon;
+mod failure_pipe;
 mod family;
-mod fault;
 mod groups;
 mod growth;
 mod home;

@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 100;
 
 /// How a path appears in the jail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Look {
+pub(super) enum MountView {
     /// As it is; a mount of its own so that it cannot be renamed away with what is protected below it.
     Pinned,
     /// Read-only.
@@ -45,7 +45,7 @@ pub(super) enum Look {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Bind {
     pub(super) path: PathBuf,
-    pub(super) look: Look,
+    pub(super) look: MountView,
     pub(super) identity: (u64, u64),
     pub(super) is_dir: bool,
 }
@@ -75,12 +75,12 @@ impl Placeholders {
         };
         for (path, missing) in &plan.guards {
             if let Some(root) = root_of(path) {
-                all.walk(root, path, *missing, Look::ReadOnly).map_err(about(path))?;
+                all.walk(root, path, *missing, MountView::ReadOnly).map_err(about(path))?;
             }
         }
         for path in &plan.masked {
             if let Some(root) = root_of(path) {
-                all.walk(root, path, Missing::Directory, Look::Empty).map_err(about(path))?;
+                all.walk(root, path, Missing::Directory, MountView::Empty).map_err(about(path))?;
             }
         }
         for path in &plan.hidden {
@@ -89,9 +89,9 @@ impl Placeholders {
                 Some(found) if is_marked(&found)? => {
                     let parent = path.parent().unwrap_or(path);
                     let held = all.hold(parent, path, Missing::Directory).map_err(about(path))?;
-                    all.bind(path, Look::Empty, &held);
+                    all.bind(path, MountView::Empty, &held);
                 }
-                Some(found) => all.bind_pinned(path, Look::Empty, found)?,
+                Some(found) => all.bind_pinned(path, MountView::Empty, found)?,
                 None => all.absent.push(path.clone()),
             }
         }
@@ -107,9 +107,9 @@ impl Placeholders {
     /// Last, since what lies in an empty directory needs no cover and has no place for one.
     fn cover_sockets(&mut self, plan: &Plan) -> io::Result<()> {
         for (path, socket) in sockets::in_reach(plan)? {
-            let covered = |bind: &Bind| bind.look == Look::Empty && path.starts_with(&bind.path);
+            let covered = |bind: &Bind| bind.look == MountView::Empty && path.starts_with(&bind.path);
             if !self.binds.iter().any(covered) {
-                self.bind_pinned(&path, Look::Covered, socket)?;
+                self.bind_pinned(&path, MountView::Covered, socket)?;
             }
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Placeholders {
 
     /// Directories that no process inside can change, by device and inode.
     pub(super) fn unchanging(&self) -> BTreeSet<(u64, u64)> {
-        let fixed = self.binds.iter().filter(|bind| bind.is_dir && bind.look != Look::Pinned);
+        let fixed = self.binds.iter().filter(|bind| bind.is_dir && bind.look != MountView::Pinned);
         fixed.map(|bind| bind.identity).collect()
     }
 
@@ -134,7 +134,7 @@ impl Placeholders {
     /// and what comes after is not protected.
     pub(super) fn are_intact(&self) -> bool {
         let known = self.binds.iter().all(|bind| {
-            if bind.look == Look::Covered {
+            if bind.look == MountView::Covered {
                 let is_it = |now: OwnedFd| {
                     rustix::fs::fstat(&now).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
                 };
@@ -150,7 +150,7 @@ impl Placeholders {
 
     /// Goes down from a writable directory to a path, pinning what is on the way. A file on the way is made
     /// read-only as a whole (a linked worktree has a `.git` that is one).
-    fn walk(&mut self, root: &Path, path: &Path, missing: Missing, look: Look) -> io::Result<()> {
+    fn walk(&mut self, root: &Path, path: &Path, missing: Missing, look: MountView) -> io::Result<()> {
         let below = path.strip_prefix(root).map_err(io::Error::other)?;
         let mut at = root.to_path_buf();
         let mut names = below.components().peekable();
@@ -171,15 +171,15 @@ impl Placeholders {
                 Err(kind) => {
                     let placeholder = self.hold(&parent, &at, kind)?;
                     // Empty by itself, and nothing can be protected below it.
-                    self.bind(&at, Look::ReadOnly, &placeholder);
+                    self.bind(&at, MountView::ReadOnly, &placeholder);
                     return Ok(());
                 }
             };
             let on_the_way = !last && is_dir(&found)?;
             let seen = match (on_the_way, last) {
-                (true, _) => Look::Pinned,
+                (true, _) => MountView::Pinned,
                 (false, true) => look,
-                (false, false) => Look::ReadOnly,
+                (false, false) => MountView::ReadOnly,
             };
             self.bind_pinned(&at, seen, found)?;
             if !on_the_way {
@@ -189,7 +189,7 @@ impl Placeholders {
         Ok(())
     }
 
-    fn bind_pinned(&mut self, path: &Path, look: Look, found: OwnedFd) -> io::Result<()> {
+    fn bind_pinned(&mut self, path: &Path, look: MountView, found: OwnedFd) -> io::Result<()> {
         self.bind(path, look, &rustix::fs::fstat(&found)?);
         // The top of a writable directory and the like are met again and again.
         if self.binds.iter().filter(|bind| bind.path == path).count() == 1 {
@@ -198,7 +198,7 @@ impl Placeholders {
         Ok(())
     }
 
-    fn bind(&mut self, path: &Path, look: Look, stat: &Stat) {
+    fn bind(&mut self, path: &Path, look: MountView, stat: &Stat) {
         let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
         self.binds.push(Bind { path: path.into(), look, identity: (stat.st_dev, stat.st_ino), is_dir });
     }

@@ -14,12 +14,12 @@ use crate::control::{REFUSED, SetupError, Step};
 
 /// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
 /// closed by the exec, so that its end without a word is the proof that the worker runs.
-pub(super) struct Fault {
+pub(super) struct FailurePipe {
     read: OwnedFd,
     write: OwnedFd,
 }
 
-impl Fault {
+impl FailurePipe {
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self { read, write })
