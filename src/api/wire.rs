@@ -52,7 +52,7 @@ pub const SESSION_HEADER: &str = "x-provost-session";
 
 /// An error, with what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Fault {
+pub struct ErrorBody {
     /// One word, for programs.
     pub error: String,
     /// One sentence, for people.

@@ -59,11 +59,11 @@ pub enum ClientError {
         /// The status of the HTTP answer.
         status: u16,
         /// The daemon's refusal, with the next step where there is one.
-        fault: wire::Fault,
+        fault: wire::ErrorBody,
     },
     /// The daemon has ended a stream of events, and said why.
     #[error("{}", .0.message)]
-    Ended(wire::Fault),
+    Ended(wire::ErrorBody),
     /// Nothing came in time.
     #[error("the daemon did not answer in time")]
     Slow,
@@ -79,7 +79,7 @@ impl ClientError {
 }
 
 /// What a daemon in this process replies, or the status and the fault that a connection would have brought.
-pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::Fault)>> + Send>>;
+pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::ErrorBody)>> + Send>>;
 
 /// A daemon in this process, and who asks it.
 pub trait Inside: Send + Sync {
@@ -329,7 +329,7 @@ async fn failure(status: StatusCode, body: Incoming) -> ClientError {
         Ok(body) => body,
         Err(why) => return why,
     };
-    let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::Fault {
+    let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::ErrorBody {
         error: "unavailable".into(),
         message: format!("the daemon answered {status}"),
         hint: None,

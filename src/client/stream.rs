@@ -72,7 +72,7 @@ impl EventReader {
             let broken =
                 |why: serde_json::Error| ClientError::Broken(format!("an event makes no sense ({why})"));
             if frame.lines().any(|line| line == "event: error") {
-                let fault: wire::Fault = serde_json::from_str(data).map_err(broken)?;
+                let fault: wire::ErrorBody = serde_json::from_str(data).map_err(broken)?;
                 return Err(ClientError::Ended(fault));
             }
             return serde_json::from_str(data).map(Some).map_err(broken);

@@ -40,7 +40,7 @@ impl Inside {
         who: &Known,
         session: Option<Arc<str>>,
         request: Request,
-    ) -> Result<Reply, (u16, wire::Fault)> {
+    ) -> Result<Reply, (u16, wire::ErrorBody)> {
         let which = request.which();
         // What a session has taken is given back, also where its host has lost its name.
         let answer = match which.row().outlives_proof {

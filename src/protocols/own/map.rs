@@ -26,12 +26,12 @@ const TIMEOUT_DEFAULT_S: u64 = 1800;
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) status: StatusCode,
-    pub(super) body: wire::Fault,
+    pub(super) body: wire::ErrorBody,
 }
 
 impl Fault {
     pub(super) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
-        let body = wire::Fault { error: error.into(), message: message.into(), hint: None, data: None };
+        let body = wire::ErrorBody { error: error.into(), message: message.into(), hint: None, data: None };
         Self { status, body }
     }
 
