@@ -179,7 +179,7 @@ impl Applying {
 }
 
 /// An artifact on its way: what is to be done with a file, or what is said of it instead.
-struct Asked {
+struct ApplyItem {
     /// The path, for people.
     shown: String,
     way: Result<Order, Instead>,
@@ -311,7 +311,7 @@ impl Provost {
     }
 
     /// Reads artifacts as clients send them.
-    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<Asked>, ApplyFault> {
+    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<ApplyItem>, ApplyFault> {
         if artifacts.len() > APPLY_FILES_MAX {
             return Err(ApplyFault::TooMany(artifacts.len()));
         }
@@ -329,13 +329,13 @@ impl Provost {
                     true => Ok(order),
                     false => Err(Instead::Refused("the same call names this file twice".into())),
                 });
-            Asked { shown, way }
+            ApplyItem { shown, way }
         };
         Ok(artifacts.into_iter().map(one).collect())
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
-    async fn keepers(&self, who: &Principal, asked: &[Asked]) -> Result<Vec<Option<Stake>>, Refusal> {
+    async fn keepers(&self, who: &Principal, asked: &[ApplyItem]) -> Result<Vec<Option<Stake>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
         let mut keepers = self.view(InTheWay { who: who.agent().clone(), files }).await?.into_iter();
@@ -359,7 +359,7 @@ impl Provost {
 
     fn compare(
         &self,
-        asked: Asked,
+        asked: ApplyItem,
         keeper: Option<Stake>,
         (store, leaving): (&mut ArtifactStore, &BTreeSet<RepoPath>),
         budget: Budget,
@@ -403,7 +403,7 @@ impl Provost {
     }
 
     /// Leaves what an apply would really do, and counts the rest.
-    fn sort(&self, mut asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
+    fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Stake>>) -> Sorted {
         self.withhold(&mut asked);
         let (mut sorted, mut store) = (Sorted::default(), self.artifact_store());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
@@ -446,7 +446,7 @@ impl Provost {
 }
 
 /// Files that a call removes, without those that another agent's stake protects.
-fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
+fn leaving(asked: &[ApplyItem], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
     orders.filter(|order| order.is_removal()).map(|order| order.path.clone()).collect()

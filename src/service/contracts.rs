@@ -47,7 +47,7 @@ pub struct Staged {
 
 /// What is wrong with what a commit makes of a contract's symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum ContractMismatch {
     /// It has another signature: this one.
     Changed(Box<str>),
     /// It is not there any more.
@@ -66,7 +66,7 @@ pub struct Violation {
     /// The file that breaks it.
     pub file: RepoPath,
     /// What the commit would do to the signature.
-    pub fault: Fault,
+    pub fault: ContractMismatch,
 }
 
 /// The outcome of a check.
@@ -172,7 +172,7 @@ impl Provost {
             for contract in check.on(file) {
                 checked.compared += 1;
                 let (contract, file) = (contract.clone(), file.clone());
-                checked.violations.push(Violation { contract, file, fault: Fault::Deleted });
+                checked.violations.push(Violation { contract, file, fault: ContractMismatch::Deleted });
             }
         }
         if checked.violations.is_empty() && !moves.is_empty() {
@@ -248,8 +248,8 @@ impl Checked {
         self.compared += 1;
         let fault = match &source.content {
             Content::Code(reading) => fault_in(reading, contract),
-            Content::None => Some(Fault::Missing),
-            Content::Unreadable(why) => Some(Fault::Untold(why.clone())),
+            Content::None => Some(ContractMismatch::Missing),
+            Content::Unreadable(why) => Some(ContractMismatch::Untold(why.clone())),
         };
         let kept = fault.is_none();
         let (contract, file) = (contract.clone(), file.clone());
@@ -258,15 +258,15 @@ impl Checked {
     }
 }
 
-fn fault_in(reading: &Reading, contract: &Contract) -> Option<Fault> {
+fn fault_in(reading: &Reading, contract: &Contract) -> Option<ContractMismatch> {
     match reading.contract(contract.at.symbol()) {
         Ok(signature) if signature.canon == contract.canon => None,
-        Ok(signature) => Some(Fault::Changed(signature.text)),
-        Err(NoSignature::Missing | NoSignature::Undeclared) => Some(Fault::Missing),
-        Err(NoSignature::Ambiguous(paths)) => {
-            Some(Fault::Untold(format!("several symbols have this name: {}", paths.join(", ")).into()))
-        }
-        Err(NoSignature::Unparsable) => Some(Fault::Untold("it does not parse there".into())),
+        Ok(signature) => Some(ContractMismatch::Changed(signature.text)),
+        Err(NoSignature::Missing | NoSignature::Undeclared) => Some(ContractMismatch::Missing),
+        Err(NoSignature::Ambiguous(paths)) => Some(ContractMismatch::Untold(
+            format!("several symbols have this name: {}", paths.join(", ")).into(),
+        )),
+        Err(NoSignature::Unparsable) => Some(ContractMismatch::Untold("it does not parse there".into())),
     }
 }
 

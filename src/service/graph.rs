@@ -17,7 +17,7 @@ const READING_WAIT: Duration = Duration::from_millis(250);
 
 /// Along calls, or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CallDirection {
     /// Against them: to the symbols that call it.
     Callers,
     /// Along them: to the symbols that it calls.
@@ -55,7 +55,7 @@ impl Provost {
     ///
     /// # Errors
     /// [`GraphFault`].
-    pub async fn calls(&self, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
+    pub async fn calls(&self, symbol: &str, way: CallDirection) -> Result<Calls, GraphFault> {
         let (index, symbol) = (self.index().clone(), symbol.to_owned());
         // The file is looked at, and read if it has changed.
         let done = tokio::task::spawn_blocking(move || calls(&index, &symbol, way)).await;
@@ -138,7 +138,7 @@ impl Provost {
         symbols: &[Box<str>],
     ) -> Vec<(SymbolPath, SymbolPath)> {
         if symbols.is_empty() {
-            return self.of_whole(source, Way::Callers).await;
+            return self.of_whole(source, CallDirection::Callers).await;
         }
         let Some(reading) = source.reading() else { return Vec::new() };
         let mut found = Vec::new();
@@ -155,12 +155,16 @@ impl Provost {
     }
 
     /// Who calls a whole file from others, or what it calls there, as far as the index knows it.
-    pub(super) async fn of_whole(&self, source: &Source, way: Way) -> Vec<(SymbolPath, SymbolPath)> {
+    pub(super) async fn of_whole(
+        &self,
+        source: &Source,
+        way: CallDirection,
+    ) -> Vec<(SymbolPath, SymbolPath)> {
         let Ok(whole) = SymbolPath::of(source.path.clone(), "") else { return Vec::new() };
         let (index, asked) = (self.index().clone(), whole.clone());
         let ends = tokio::task::spawn_blocking(move || match way {
-            Way::Callers => index.callers(&asked),
-            Way::Callees => index.callees(&asked),
+            CallDirection::Callers => index.callers(&asked),
+            CallDirection::Callees => index.callees(&asked),
         });
         let ends = ends.await.unwrap_or_default().into_iter();
         ends.filter(|it| it.file() != whole.file()).map(|it| (whole.clone(), it)).collect()
@@ -173,13 +177,13 @@ impl Provost {
     }
 }
 
-fn calls(index: &Index, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
+fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, GraphFault> {
     let of = meant(index, symbol)?;
     let mut symbols: Vec<SymbolPath> = Vec::new();
     for one in &of {
         symbols.extend(match way {
-            Way::Callers => index.callers(one),
-            Way::Callees => index.callees(one),
+            CallDirection::Callers => index.callers(one),
+            CallDirection::Callees => index.callees(one),
         });
     }
     if of.len() > 1 {

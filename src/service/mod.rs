@@ -34,12 +34,12 @@ pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, Pas
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
-pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
-pub use graph::{Calls, GraphFault, Way};
+pub use contracts::{Checked, ContractMismatch, ProposeFault, Staged, Violation};
+pub use graph::{CallDirection, Calls, GraphFault};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Guarded, Obstacle};
 pub use history::{AskedBy, Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
-pub use inbox::{InboxPage, News, Seen};
+pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
@@ -75,9 +75,9 @@ pub struct Configured {
 
 /// Everything a door may use. Cheap to clone.
 #[derive(Clone)]
-pub struct Provost(Arc<Parts>);
+pub struct Provost(Arc<ServiceInner>);
 
-struct Parts {
+struct ServiceInner {
     engine: Engine,
     host: Principal,
     base: Base,
@@ -108,7 +108,7 @@ impl Provost {
         let configured = RwLock::new(configured);
         let programs = Programs::default();
         let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
-        Self(Arc::new(Parts {
+        Self(Arc::new(ServiceInner {
             engine,
             host,
             base,

@@ -465,11 +465,11 @@ struct Violated {
 pub(super) fn checked(checked: &service::Checked) -> Verdict {
     let row = |it: &service::Violation| {
         let (fault, actual) = match &it.fault {
-            service::Fault::Changed(signature) => ("changed", signature.to_string()),
+            service::ContractMismatch::Changed(signature) => ("changed", signature.to_string()),
             // wit's own words, by which its clients may go.
-            service::Fault::Missing => ("missing", "(symbol not found in staged content)".into()),
-            service::Fault::Deleted => ("deleted", "(file deleted)".into()),
-            service::Fault::Untold(why) => ("untold", format!("(not known: {why})")),
+            service::ContractMismatch::Missing => ("missing", "(symbol not found in staged content)".into()),
+            service::ContractMismatch::Deleted => ("deleted", "(file deleted)".into()),
+            service::ContractMismatch::Untold(why) => ("untold", format!("(not known: {why})")),
         };
         Violated {
             contract_id: it.contract.id.clone(),

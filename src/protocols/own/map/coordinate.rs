@@ -394,7 +394,7 @@ pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
 }
 
 pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
-    use provost_service::Fault::{Changed, Deleted, Missing, Untold};
+    use provost_service::ContractMismatch::{Changed, Deleted, Missing, Untold};
     let (fault, actual) = match &it.fault {
         Changed(signature) => ("changed", signature.to_string()),
         Missing => ("missing", "(the symbol is gone)".into()),

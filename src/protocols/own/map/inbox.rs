@@ -8,7 +8,7 @@ use provost_base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
 use provost_base::{AgentId, Json};
 use provost_domain::post::Post;
 use provost_domain::{Mail, MailKind, Stake, Task};
-use provost_service::{Letter, News};
+use provost_service::{InboxItem, Letter};
 
 /// A message of the caller's, in our words.
 pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, Fault> {
@@ -54,10 +54,10 @@ pub(in super::super) fn recipient(post: &Post) -> String {
     }
 }
 
-pub(in super::super) fn entry(it: &News) -> wire::InboxEntry {
+pub(in super::super) fn entry(it: &InboxItem) -> wire::InboxEntry {
     match it {
-        News::Letter(letter) => of_letter(letter),
-        News::Mail(mail) => of_mail(mail),
+        InboxItem::Letter(letter) => of_letter(letter),
+        InboxItem::Mail(mail) => of_mail(mail),
     }
 }
 
