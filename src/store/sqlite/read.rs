@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use super::{connect, crew, no_key, posts, rows, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
-use crate::journal::{Checkpoint, Fault, Gap, Key, Walk};
-use crate::marks::{self, Known, Mark};
+use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
+use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
     Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
@@ -196,7 +196,7 @@ pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), Sto
     let mut rows = select.query([from])?;
     while let Some(row) = rows.next()? {
         let event =
-            event(row).map_err(|_| Fault::new(walk.next(), "the row is not in the journal's form"))?;
+            event(row).map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
         walk.step(&event)?;
     }
     Ok(())
@@ -298,7 +298,7 @@ pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), 
 }
 
 /// Refuses a store that ends before its mark, or has another past.
-pub(super) fn reached(db: &Connection, known: &Known, head: Anchor) -> Result<(), StoreError> {
+pub(super) fn reached(db: &Connection, known: &FoundMarks, head: Anchor) -> Result<(), StoreError> {
     let Some(least) = known.least() else { return Ok(()) };
     let numbers = counters(db)?;
     if least.head.seq > head.seq || least.counters.fence > numbers.fence || least.counters.mail > numbers.mail
@@ -407,7 +407,7 @@ impl Reader for SqliteReader {
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         match self.walk(anchor) {
-            Err(StoreError::Tampered { seq, what }) => Ok(Fault { seq, what }.into()),
+            Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
             Err(
                 err @ (StoreError::Sqlite(_)
                 | StoreError::Malformed(_)
