@@ -27,7 +27,7 @@ use provost_domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
 use provost_engine::Listener;
 use provost_jail as jail;
 use provost_workspace::change_hints::{Hints, Queue, Wanted};
-use provost_workspace::file_watch::{Look, Watch, changes, listed};
+use provost_workspace::file_watch::{Watch, WatchedFiles, changes, listed};
 
 /// Between a hint and the look that follows, at first; doubled with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);
@@ -101,8 +101,8 @@ impl Watchers {
             watch: Arc::new(Watch { place, patterns }),
             hints,
             wanted,
-            first: Look::default(),
-            told: Look::default(),
+            first: WatchedFiles::default(),
+            told: WatchedFiles::default(),
             _slot: slot,
         };
         let (first, _) = session.look().await;
@@ -203,8 +203,8 @@ struct Session {
     watch: Arc<Watch>,
     hints: Hints,
     wanted: Option<Wanted>,
-    first: Look,
-    told: Look,
+    first: WatchedFiles,
+    told: WatchedFiles,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// What is there now, and whether something may have changed since that no hint will come of.
-    async fn look(&mut self) -> (Look, bool) {
+    async fn look(&mut self) -> (WatchedFiles, bool) {
         let (watch, mut wanted) = (self.watch.clone(), self.wanted.take());
         let looked = tokio::task::spawn_blocking(move || {
             let look = watch.look();
@@ -257,13 +257,16 @@ impl Session {
             }
             Err(_) => {
                 self.hints.cover_all = false;
-                (Look::failed("a look at the directory failed; the daemon's log has the cause"), false)
+                (
+                    WatchedFiles::failed("a look at the directory failed; the daemon's log has the cause"),
+                    false,
+                )
             }
         }
     }
 
     /// What has become of the files since the task began.
-    fn total(&self, now: &Look) -> Watched {
+    fn total(&self, now: &WatchedFiles) -> Watched {
         let total = changes(&self.first, now);
         let Some(earlier) = &self.earlier else { return total };
         let mut files: BTreeMap<_, WatchedFile> =

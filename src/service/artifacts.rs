@@ -34,7 +34,7 @@ use provost_domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, R
 use provost_workspace::apply_record::Records;
 use provost_workspace::approval_diff::ApprovalDiff;
 use provost_workspace::artifact_path;
-use provost_workspace::change_plan::{self, Check, Order, Plan, Want};
+use provost_workspace::change_plan::{self, Check, FileWrite, Plan, Want};
 use provost_workspace::diff::{self, Budget};
 use provost_workspace::file::{self, Found};
 pub use undo::PastApply;
@@ -182,7 +182,7 @@ impl Applying {
 struct ApplyItem {
     /// The path, for people.
     shown: String,
-    way: Result<Order, Instead>,
+    way: Result<FileWrite, Instead>,
 }
 
 /// Why there is nothing to be done.
@@ -455,7 +455,7 @@ fn leaving(asked: &[ApplyItem], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath>
 /// Artifacts of a call: what is to be done, and what has become of the others.
 #[derive(Default)]
 struct Sorted {
-    orders: Vec<Order>,
+    orders: Vec<FileWrite>,
     applied: Applied,
     shown: ApprovalDiff,
 }
@@ -463,7 +463,7 @@ struct Sorted {
 impl Sorted {
     /// Adds a planned change, as an approver would see it. `kept` is what is written where the
     /// plan does not have that.
-    fn put(&mut self, mut order: Order, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
+    fn put(&mut self, mut order: FileWrite, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         order.sides = plan.sides(found, &order.want);
         self.shown.add(&order.path, found, plan, kept);
         self.orders.push(order);
@@ -473,7 +473,7 @@ impl Sorted {
 const LOG: &str = "a worker's log is no file of the workspace; to keep it, give it another path";
 
 /// What is to be done with one artifact.
-fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, Instead> {
+fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite, Instead> {
     let refuse = |why: &str| Err(Instead::Refused(why.into()));
     let deny = bounds.deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
     let in_our_folder = artifact.path.starts_with(".provost/");
@@ -503,7 +503,7 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, In
         Some(hash) => Check::Base { hash, content: None },
         None => Check::Nothing,
     };
-    Ok(Order {
+    Ok(FileWrite {
         id: artifact.id,
         kind: artifact.kind,
         path,
@@ -531,9 +531,9 @@ fn kept_by(stake: &Stake) -> String {
 }
 
 /// What an approval is for: these contents in these files, and nothing else.
-fn digest_of(orders: &[Order], undoes: Option<ApplyId>) -> Digest {
+fn digest_of(orders: &[FileWrite], undoes: Option<ApplyId>) -> Digest {
     let head = format!("provost apply {}", undoes.map_or(String::new(), |it| format!("undoes {it}")));
-    let parts = orders.iter().map(Order::fields);
+    let parts = orders.iter().map(FileWrite::fields);
     let fields: Vec<Vec<u8>> = std::iter::once(head.into_bytes()).chain(parts.flatten()).collect();
     Digest::of_fields(fields.iter().map(Vec::as_slice))
 }

@@ -40,7 +40,7 @@ impl Found {
 
 /// Looks through a copy.
 pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
-    let mut look = Look {
+    let mut look = Collector {
         base,
         found: Vec::new(),
         seen: std::collections::BTreeSet::new(),
@@ -108,7 +108,7 @@ impl LeftOut {
     }
 }
 
-struct Look<'a> {
+struct Collector<'a> {
     base: &'a Base,
     found: Vec<Found>,
     seen: std::collections::BTreeSet<String>,
@@ -120,7 +120,7 @@ struct Look<'a> {
     more: usize,
 }
 
-impl Look<'_> {
+impl Collector<'_> {
     fn folder(
         &mut self,
         dir: &Dir,

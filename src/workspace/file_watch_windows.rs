@@ -17,7 +17,7 @@ pub struct Watch {
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct WatchedFiles {
     /// Directories, for hints about changes.
     pub directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
@@ -28,15 +28,15 @@ pub struct Look {
 
 impl Watch {
     /// Says that nothing was looked at.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> WatchedFiles {
         let (place, patterns) = (self.place.path().display(), &self.patterns);
         tracing::debug!(%place, ?patterns, "files are not watched on Windows");
-        Look::failed("files are not watched on Windows in this version")
+        WatchedFiles::failed("files are not watched on Windows in this version")
     }
 }
 
 /// What became of files between two looks.
-pub fn changes(before: &Look, after: &Look) -> Watched {
+pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     listed(Vec::new(), 0, incomplete.map(|why| why.as_str().into()))
 }
@@ -48,7 +48,7 @@ pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str
     Watched { files, more: more.saturating_add(left_out), incomplete }
 }
 
-impl Look {
+impl WatchedFiles {
     /// Nothing could be seen.
     pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }

@@ -7,7 +7,7 @@ use provost_base::limits::ARTIFACT_BYTES_MAX;
 use provost_base::{Digest, RepoPath};
 use provost_domain::artifact::place_of;
 use provost_store::Artifacts;
-use provost_workspace::change_plan::{Check, NOT_KEPT, Order, Want};
+use provost_workspace::change_plan::{Check, FileWrite, NOT_KEPT, Want};
 use provost_workspace::file::plain_mode;
 
 /// Why an artifact that an editor has changed or added is not written.
@@ -25,7 +25,7 @@ struct RecordedArtifact {
 
 impl RecordedArtifact {
     /// Whether an order is for exactly what was kept.
-    fn is_meant(&self, order: &Order) -> bool {
+    fn is_meant(&self, order: &FileWrite) -> bool {
         let says = match &order.want {
             Want::Says { bytes, .. } => Digest::of(bytes) == self.says,
             Want::Bytes | Want::Gone { .. } => true,
@@ -77,7 +77,7 @@ impl ArtifactStore {
     ///
     /// # Errors
     /// Why nothing can be written.
-    pub(super) fn complete(&mut self, order: &mut Order) -> Result<(), String> {
+    pub(super) fn complete(&mut self, order: &mut FileWrite) -> Result<(), String> {
         let (path, unknown) = (order.path.clone(), self.unknown);
         let known = self.known(&order.id);
         if !unknown {

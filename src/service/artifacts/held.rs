@@ -11,7 +11,7 @@ use provost_base::RepoPath;
 use provost_base::later::{self, Row, RunsOutside};
 use provost_jail::RepositoryParts;
 use provost_workspace::artifact_path::{self, plain};
-use provost_workspace::change_plan::{Order, Want};
+use provost_workspace::change_plan::{FileWrite, Want};
 
 /// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
 /// they are not known.
@@ -31,7 +31,7 @@ enum FileDecision {
 impl Provost {
     /// Marks the files of an undo that run later; an undo restores them without a setting. If it cannot find
     /// out which do, it marks all files.
-    pub(super) fn mark_what_runs_later(&self, orders: &mut [Order]) {
+    pub(super) fn mark_what_runs_later(&self, orders: &mut [FileWrite]) {
         if orders.is_empty() {
             return;
         }
@@ -82,7 +82,7 @@ impl Provost {
 fn new_settings(asked: &[ApplyItem]) -> Vec<(RepoPath, String)> {
     let orders = asked.iter().filter_map(|it| it.way.as_ref().ok());
     let settings = orders.filter(|it| artifact_path::setting(&it.path).is_some_and(Row::is_read_only));
-    let says = |order: &Order| match &order.want {
+    let says = |order: &FileWrite| match &order.want {
         Want::Says { bytes, .. } => Some((order.path.clone(), String::from_utf8(bytes.to_vec()).ok()?)),
         Want::Bytes | Want::Kept { .. } | Want::Gone { .. } => None,
     };

@@ -8,7 +8,7 @@ use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
 use provost_domain::{Answer, Principal, Seen};
 use provost_workspace::apply_record::{Record, Side, Step};
-use provost_workspace::change_plan::{Check, Order, Want, plan};
+use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
 
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,7 +120,7 @@ impl Provost {
 }
 
 /// What brings back what was there before a step, unless it has changed since.
-pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
+pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> FileWrite {
     let want = match &step.before {
         Some(side) => {
             let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
@@ -132,7 +132,7 @@ pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
         None => Want::Gone { sweep: step.folders.clone() },
     };
     let check = Check::Exactly(step.after.as_ref().map(|it| it.digest));
-    Order {
+    FileWrite {
         id: Box::default(),
         kind: Box::default(),
         path: step.path.clone(),
