@@ -8,7 +8,7 @@ use provost_base::RepoPath;
 use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
 
 /// A question, made ready.
-pub(super) struct Order {
+pub(super) struct PreparedQuestion {
     pub(super) prompt: String,
     pub(super) plan: CodePlan,
 }
@@ -17,7 +17,12 @@ pub(super) struct Order {
 ///
 /// # Errors
 /// What is wrong with the selection, as far as that can be seen before an agent has worked.
-pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -> Result<Order, CodeFault> {
+pub(super) fn of(
+    prompts: &Prompts,
+    whom: &Whom,
+    ask: &CodeAsk,
+    found: &Found,
+) -> Result<PreparedQuestion, CodeFault> {
     let (file, output) = (found.file.as_ref(), whom.output);
     let refactors = ask.question == CodeQuestion::Refactor;
     let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
@@ -55,7 +60,7 @@ pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -
         tests: found.tests.as_ref().map(|tests| tests.path.clone()),
         was: found.was,
     };
-    Ok(Order { prompt, plan })
+    Ok(PreparedQuestion { prompt, plan })
 }
 
 /// The selection as it stands in its file. From the indentation of its first line, an agent can tell how far

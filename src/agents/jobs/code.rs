@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::runner::{JobRunner, Stop, failed};
-use super::runs::{Ran, Run};
+use super::runs::{Ran, RunRequest};
 use crate::code_actions::{CodeAnswer, CodeEdit, lost_tests, no_change};
 use crate::{
     AgentService, Ask, CodePlan, CodeQuestion, PromptFor, Review, as_markdown, code_in, code_of_json,
@@ -54,7 +54,7 @@ impl JobRunner {
         schema: Option<&Value>,
         kept: Option<&mut JobResult>,
     ) -> Result<Ran, Stop> {
-        let run = Run {
+        let run = RunRequest {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
             by_agent: self.order.by_agent,

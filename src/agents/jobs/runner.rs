@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::plan::{Order, Plan};
+use super::plan::{JobRecord, Plan};
 use crate::AgentService;
 use provost_base::limits::JOB_ERROR_BYTES_MAX;
 use provost_domain::command::{EndJob, KeepResult, MoveJob};
@@ -34,7 +34,7 @@ pub(super) struct JobRunner {
     pub(super) service: AgentService,
     /// As it was when this began.
     pub(super) job: Arc<Job>,
-    pub(super) order: Order,
+    pub(super) order: JobRecord,
     /// Runs that were begun.
     pub(super) runs: AtomicUsize,
     /// Whether one of them has come to run.
@@ -49,13 +49,13 @@ pub(super) struct JobRunner {
 
 impl AgentService {
     /// Carries a job out, beside its asker.
-    pub(super) fn run_job(&self, job: Arc<Job>, order: Order) {
+    pub(super) fn run_job(&self, job: Arc<Job>, order: JobRecord) {
         tokio::spawn(JobRunner::new(self.clone(), job, order).carry_out());
     }
 }
 
 impl JobRunner {
-    pub(super) fn new(service: AgentService, job: Arc<Job>, order: Order) -> Self {
+    pub(super) fn new(service: AgentService, job: Arc<Job>, order: JobRecord) -> Self {
         let (runs, is_running, steps) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
         let used = Mutex::default();
         Self { service, job, order, runs, is_running, steps, used, parts: AtomicU64::new(1) }
