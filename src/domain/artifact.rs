@@ -64,7 +64,7 @@ pub struct Harvest {
 
 /// The result of a run, as the store keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredChangeset {
     /// The artifacts of the run, in the order of their paths.
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
@@ -77,7 +77,7 @@ pub struct Kept {
     pub answer: Box<str>,
 }
 
-impl Kept {
+impl StoredChangeset {
     /// The changes that were left out, in one text for people; `None` when there are none.
     pub fn left_out(&self) -> Option<String> {
         (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join("; ")))

@@ -25,9 +25,9 @@ pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
 pub use coordinate::{
     AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
     ContractsFollowed, DeclareIntent, Declared, FollowContracts, FollowLocks, FreshSpans, HasLeft,
-    IntendedFile, IntentUpdated, IntentsRefreshed, Known, Leave, LeaveQueue, LockReleased, Locked,
-    LocksFollowed, LocksReaped, NameAgent, ProposeContract, QueueLeft, ReapLocks, RefreshIntents,
-    ReleaseLock, Rival, SymbolFacts, UpdateIntent, Warning, WithdrawContract,
+    IntendedFile, IntentUpdated, IntentsRefreshed, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed,
+    LocksReaped, NameAgent, ProposeContract, QueueLeft, ReapLocks, RefreshIntents, ReleaseLock, Rival,
+    SymbolFacts, SymbolPresence, UpdateIntent, Warning, WithdrawContract,
 };
 pub use crew::{
     AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ChangedFile, ClaimFile,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
+use super::post::{Footprint, IntendedFile, PathScope, PostChange, Region, Round, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
 use provost_base::limits::WARNINGS_MAX;
 
@@ -372,9 +372,9 @@ pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
 /// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one
 /// at the broker door is one here. A path that leads out of the repository meets no other agent's stake.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
-    match Place::of(text) {
-        Place::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),
-        Place::File(_) | Place::Folder(_) => RepoPath::parse(text.trim()).ok().map(|it| (it, None)),
+    match PathScope::of(text) {
+        PathScope::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),
+        PathScope::File(_) | PathScope::Folder(_) => RepoPath::parse(text.trim()).ok().map(|it| (it, None)),
     }
 }
 

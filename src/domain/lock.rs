@@ -21,8 +21,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    AcquireLock, FollowLocks, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed,
-    LocksReaped, QueueLeft, ReapLocks, ReleaseLock, Rival, Warning,
+    AcquireLock, FollowLocks, HasLeft, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed, LocksReaped,
+    QueueLeft, ReapLocks, ReleaseLock, Rival, SymbolPresence, Warning,
 };
 use super::{
     Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
@@ -375,15 +375,15 @@ impl State {
         }
         found.extend(self.intents.intending(who, file, names).map(Warning::Intended));
         match &verb.seen.known {
-            Known::NoFile => found.push(Warning::NoFile),
-            Known::Missing => found.push(Warning::Unknown),
-            Known::Ambiguous(paths) => {
+            SymbolPresence::NoFile => found.push(Warning::NoFile),
+            SymbolPresence::Missing => found.push(Warning::Unknown),
+            SymbolPresence::Ambiguous(paths) => {
                 let locks = paths.iter().flat_map(|path| self.locks.live_named(file, path)).filter(foreign);
                 found.extend(locks.filter(|it| seen.insert(it.fence)).cloned().map(Warning::Around));
                 found.push(Warning::Ambiguous(paths.clone()));
             }
-            Known::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
-            Known::Unasked | Known::Found => {}
+            SymbolPresence::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
+            SymbolPresence::Unasked | SymbolPresence::Found => {}
         }
         // First, so that no bound of the list cuts it off.
         found.splice(0..0, verb.seen.gaps.iter().cloned().map(Warning::Incomplete));

@@ -57,7 +57,7 @@ use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
-pub use artifact::{Artifact, Gathered, Harvest, Kept};
+pub use artifact::{Artifact, Gathered, Harvest, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;

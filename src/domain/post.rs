@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use change::PostChange;
 pub use desk::{Desk, Question};
 pub use footprint::{Announced, Footprint};
-pub use paths::Place;
+pub use paths::PathScope;
 pub(crate) use paths::{fits, fixed_part};
 pub(crate) use publish::Round;
 pub use roster::{Correspondent, Row};

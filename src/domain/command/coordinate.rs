@@ -56,7 +56,7 @@ pub struct AcquireLock {
 #[serde(default)]
 pub struct SymbolFacts {
     /// Whether the file defines it.
-    pub known: Known,
+    pub known: SymbolPresence,
     /// The other names by which it goes in its file: `Session.renew` for `renew`, and the other way round.
     pub names: Vec<Box<str>>,
     /// Symbols that call it, one step away, in any file.
@@ -70,7 +70,7 @@ pub struct SymbolFacts {
 /// Whether a file defines a symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Known {
+pub enum SymbolPresence {
     /// The daemon did not look, or has nothing to look at: it does not read the file's language.
     #[default]
     Unasked,

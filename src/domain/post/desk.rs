@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::standoff::Key;
-use super::{Correspondent, Footprint, Place, Post, Standoff, roster, slug};
+use super::{Correspondent, Footprint, PathScope, Post, Standoff, roster, slug};
 use crate::Share;
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
@@ -48,11 +48,11 @@ impl Question {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Reach {
     files: BTreeMap<Box<str>, BTreeSet<Slug>>,
-    wide: BTreeMap<Slug, Vec<Place>>,
+    wide: BTreeMap<Slug, Vec<PathScope>>,
 }
 
 impl Reach {
-    fn add(&mut self, slug: &Slug, places: impl Iterator<Item = Place>) {
+    fn add(&mut self, slug: &Slug, places: impl Iterator<Item = PathScope>) {
         for place in places {
             match place.file() {
                 Some(file) => drop(self.files.entry(file.into()).or_default().insert(slug.clone())),
@@ -61,7 +61,7 @@ impl Reach {
         }
     }
 
-    fn remove(&mut self, slug: &Slug, places: impl Iterator<Item = Place>) {
+    fn remove(&mut self, slug: &Slug, places: impl Iterator<Item = PathScope>) {
         self.wide.remove(slug);
         for place in places {
             let Some(file) = place.file() else { continue };
@@ -75,13 +75,14 @@ impl Reach {
     }
 
     /// Everybody who means some file that is meant here, too.
-    pub(super) fn meeting(&self, place: &Place) -> BTreeSet<&Slug> {
+    pub(super) fn meeting(&self, place: &PathScope) -> BTreeSet<&Slug> {
         let wide = self.wide.iter().filter(|(_, places)| places.iter().any(|it| it.meets(place)));
         let mut found: BTreeSet<&Slug> = wide.map(|(slug, _)| slug).collect();
         match place.file() {
             Some(file) => found.extend(self.files.get(file).into_iter().flatten()),
             None => {
-                let meant = self.files.iter().filter(|(file, _)| place.meets(&Place::File((*file).clone())));
+                let meant =
+                    self.files.iter().filter(|(file, _)| place.meets(&PathScope::File((*file).clone())));
                 found.extend(meant.flat_map(|(_, who)| who));
             }
         }
@@ -335,6 +336,6 @@ impl Desk {
     }
 }
 
-fn intended(print: &Footprint) -> impl Iterator<Item = Place> + '_ {
-    print.intent.iter().flat_map(|it| &it.files).map(|it| Place::of(&it.path))
+fn intended(print: &Footprint) -> impl Iterator<Item = PathScope> + '_ {
+    print.intent.iter().flat_map(|it| &it.files).map(|it| PathScope::of(&it.path))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::footprint::{shared, shown};
 use super::publish::Round;
 use super::standoff::Key;
-use super::{Footprint, Owner, Place, Post, PostChange, PostSettings, Standoff, supervisor};
+use super::{Footprint, Owner, PathScope, Post, PostChange, PostSettings, Standoff, supervisor};
 use crate::{Change, Outbox, Refusal, State};
 use provost_base::limits::STANDOFFS_MAX;
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
@@ -66,7 +66,7 @@ impl Round<'_> {
         let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
         let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
         for file in &intent.files {
-            let place = Place::of(&file.path);
+            let place = PathScope::of(&file.path);
             for slug in state.desk.intended.meeting(&place) {
                 let print = state.desk.print(slug).filter(|_| *slug != mine.slug);
                 let Some((print, theirs)) = print.and_then(|it| Some((it, it.live(self.now)?))) else {
@@ -106,9 +106,9 @@ impl Round<'_> {
     }
 
     /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
-    fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
+    fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
-        let mut new: BTreeMap<Key, (Slug, Place, Box<str>)> = BTreeMap::new();
+        let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
         for (place, written) in mine.files() {
             for other in state.desk.changed.meeting(&place) {
                 if *other == mine.slug {
@@ -141,22 +141,22 @@ impl Round<'_> {
     }
 
     /// Whether these two have heard of it, under this name of the file or one that means it, too.
-    fn is_known(&self, key: &Key, place: &Place) -> bool {
+    fn is_known(&self, key: &Key, place: &PathScope) -> bool {
         let (a, b, _) = key;
         // Two files under different names are different files: only what means several is compared.
         let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
         let may_be = |file: &str| place.file().is_none() || is_wide(file);
         let same = |it: &Arc<Standoff>| {
-            it.a == *a && it.b == *b && may_be(&it.file) && Place::of(&it.file).meets(place)
+            it.a == *a && it.b == *b && may_be(&it.file) && PathScope::of(&it.file).meets(place)
         };
         self.state.desk.standoff(key).is_some() || self.state.desk.standoffs_of(a).any(same)
     }
 
     /// Files that are others', by what these announce or by what is written about who owns them.
-    fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, Place)>) -> Result<(), Refusal> {
+    fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, PathScope)>) -> Result<(), Refusal> {
         let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
         let rules = rules(self.state);
-        let files: Vec<(Place, Box<str>)> =
+        let files: Vec<(PathScope, Box<str>)> =
             mine.files().into_iter().map(|(place, written)| (place, written.into())).collect();
         for (place, written) in files {
             if mine.live(self.now).is_some_and(|it| it.on(&place).is_some()) {
@@ -209,7 +209,7 @@ impl Round<'_> {
     fn owners(
         &self,
         mine: &Slug,
-        place: &Place,
+        place: &PathScope,
         rules: &[Rule<'_>],
     ) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
         let state = self.state;
@@ -254,10 +254,10 @@ fn rules(state: &State) -> Vec<Rule<'_>> {
 struct Rule<'a> {
     owner: &'a Owner,
     /// The meaning from the top of the repository: this file, or all below this folder.
-    whole: Place,
-    below: Place,
+    whole: PathScope,
+    below: PathScope,
     /// The meaning in any folder, if the pattern names none.
-    name: Option<Place>,
+    name: Option<PathScope>,
 }
 
 impl<'a> Rule<'a> {
@@ -265,11 +265,11 @@ impl<'a> Rule<'a> {
         let anchored = owner.pattern.trim_start_matches('/');
         let bare = anchored.trim_end_matches('/');
         let anywhere = !bare.contains('/') && anchored.len() == owner.pattern.len();
-        let name = anywhere.then(|| Place::of(bare));
-        Self { owner, whole: Place::of(anchored), below: Place::Folder(bare.into()), name }
+        let name = anywhere.then(|| PathScope::of(bare));
+        Self { owner, whole: PathScope::of(anchored), below: PathScope::Folder(bare.into()), name }
     }
 
-    fn fits(&self, place: &Place) -> bool {
+    fn fits(&self, place: &PathScope) -> bool {
         let Some(file) = place.file() else { return self.whole.meets(place) };
         self.whole.has(file)
             || self.below.has(file)
@@ -317,7 +317,7 @@ impl Round<'_> {
 
     /// Whether both have announced which parts of the file they change, and these are different ones.
     fn keep_apart(&self, case: &Standoff) -> bool {
-        let place = Place::File(case.file.clone());
+        let place = PathScope::File(case.file.clone());
         let parts = |slug: &Slug| {
             let intent = self.state.desk.print(slug).and_then(|it| it.live(self.now));
             let file = intent.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::paths::Place;
+use super::paths::PathScope;
 use super::{IntendedFile, Post, Region, Source, slug};
 use provost_base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
 use provost_base::{PostSeq, Slug, Timestamp};
@@ -50,8 +50,8 @@ pub struct Announced {
 
 impl Announced {
     /// The entry for one file, if the announcement covers it.
-    pub(super) fn on(&self, file: &Place) -> Option<&IntendedFile> {
-        self.files.iter().find(|it| Place::of(&it.path).meets(file))
+    pub(super) fn on(&self, file: &PathScope) -> Option<&IntendedFile> {
+        self.files.iter().find(|it| PathScope::of(&it.path).meets(file))
     }
 }
 
@@ -74,9 +74,9 @@ impl Footprint {
     }
 
     /// Files that it has changed, in their one spelling, with one of those in which they were written.
-    pub(super) fn files(&self) -> BTreeMap<Place, &str> {
+    pub(super) fn files(&self) -> BTreeMap<PathScope, &str> {
         let all = self.left.iter().chain(&self.seen).chain(&self.said);
-        all.map(|it| (Place::of(it), it.trim())).collect()
+        all.map(|it| (PathScope::of(it), it.trim())).collect()
     }
 
     /// The footprint after one of the agent's own posts.
@@ -108,14 +108,14 @@ impl Footprint {
 
     /// Committed files are no longer being changed, and no longer intended.
     fn commit(&mut self, files: &[Box<str>]) {
-        let places: BTreeSet<Place> = files.iter().map(|it| Place::of(it)).collect();
-        self.seen.retain(|it| !places.contains(&Place::of(it)));
+        let places: BTreeSet<PathScope> = files.iter().map(|it| PathScope::of(it)).collect();
+        self.seen.retain(|it| !places.contains(&PathScope::of(it)));
         if let Some(intent) = &mut self.intent {
-            intent.files.retain(|it| !places.contains(&Place::of(&it.path)));
+            intent.files.retain(|it| !places.contains(&PathScope::of(&it.path)));
         }
         self.intent.take_if(|it| it.files.is_empty());
-        let known: BTreeSet<Place> = self.left.iter().map(|it| Place::of(it)).collect();
-        let new = kept(files).into_iter().filter(|it| !known.contains(&Place::of(it)));
+        let known: BTreeSet<PathScope> = self.left.iter().map(|it| PathScope::of(it)).collect();
+        let new = kept(files).into_iter().filter(|it| !known.contains(&PathScope::of(it)));
         self.left.extend(new);
         let excess = self.left.len().saturating_sub(POST_FILES_MAX);
         self.left.drain(..excess);
@@ -159,8 +159,8 @@ impl Bounds {
         if path.len() > PATH_LEN_MAX {
             return false;
         }
-        self.wide += usize::from(Place::of(path).file().is_none());
-        Place::of(path).file().is_some() || self.wide <= POST_WIDE_MAX
+        self.wide += usize::from(PathScope::of(path).file().is_none());
+        PathScope::of(path).file().is_some() || self.wide <= POST_WIDE_MAX
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::desk::SAME_FOR;
 use super::footprint::of;
 use super::{
-    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened,
+    Absent, Audience, Correspondent, Footprint, PathScope, Post, PostChange, Question, Source, shortened,
     slug_of_branch, supervisor,
 };
 use crate::command::{
@@ -222,7 +222,7 @@ impl<'a> Round<'a> {
     pub(super) fn stepped(&mut self, print: Footprint) {
         let files = print.files();
         for case in self.state.desk.standoffs_of(&print.slug) {
-            let place = Place::of(&case.file);
+            let place = PathScope::of(&case.file);
             if !files.keys().any(|it| it.meets(&place)) {
                 self.out.put(Change::Post(PostChange::DropStandoff(case.clone())));
             }
