@@ -53,7 +53,7 @@ use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, socke
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
+    Camera, DesktopOptions, DesktopParts, EffectParts, Hands, HookCommand, HookParts, OpenDoor, WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
 use provost_jail::{OutputBoard, Root};
@@ -383,7 +383,7 @@ fn start_hands(
         keep: agents::keeper(provost),
     };
     let parts =
-        Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
+        EffectParts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
     Ok(Hands::start(parts, effects, owed))
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::camera::Camera;
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::prepare::worker_failed;
 use super::snap::Taken;
 use provost_base::{EffectId, RuleId, TaskId};
@@ -24,7 +24,7 @@ use provost_domain::{Failure, Principal, Refusal};
 
 /// State that all pictures share.
 pub(super) struct Captures {
-    desk: Desk,
+    desk: EngineHandle,
     camera: watch::Receiver<Arc<Camera>>,
     turn: Semaphore,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
@@ -40,7 +40,7 @@ struct Once {
 }
 
 impl Captures {
-    pub(super) fn new(desk: Desk, camera: watch::Receiver<Arc<Camera>>) -> Arc<Self> {
+    pub(super) fn new(desk: EngineHandle, camera: watch::Receiver<Arc<Camera>>) -> Arc<Self> {
         Arc::new(Self { desk, camera, turn: Semaphore::new(1), known: Mutex::default() })
     }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::result::clip;
 use provost_base::{ApprovalId, TaskId, visible};
 use provost_domain::command::{AnswerApproval, Command, Status};
@@ -73,14 +73,14 @@ pub struct DesktopParts {
 }
 
 /// Something that the person is to be told.
-enum News {
+enum DesktopNotice {
     Approval(ApprovalId),
     Task(TaskId, Status, Option<&'static str>),
 }
 
 /// One looker-on.
 pub(super) struct Desktop {
-    desk: Desk,
+    desk: EngineHandle,
     parts: DesktopParts,
     service: Service,
     shown: VecDeque<Instant>,
@@ -124,7 +124,7 @@ impl Service {
 }
 
 impl Desktop {
-    pub(super) fn new(desk: Desk, parts: DesktopParts) -> Self {
+    pub(super) fn new(desk: EngineHandle, parts: DesktopParts) -> Self {
         let (service, shown, open) = (Service::default(), VecDeque::new(), HashMap::new());
         Self { desk, parts, service, shown, open, backlog: (0, 0), sum_up_at: None }
     }
@@ -167,14 +167,14 @@ impl Desktop {
         });
         for parked in waiting {
             if !self.open.contains_key(&parked.id) {
-                self.tell(News::Approval(parked.id)).await;
+                self.tell(DesktopNotice::Approval(parked.id)).await;
             }
         }
     }
 
     async fn hear(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::ApprovalAsked { approval, .. } => self.tell(News::Approval(*approval)).await,
+            EventKind::ApprovalAsked { approval, .. } => self.tell(DesktopNotice::Approval(*approval)).await,
             EventKind::ApprovalAnswered { approval, .. } | EventKind::ApprovalExpired { approval } => {
                 self.close(*approval);
             }
@@ -187,7 +187,7 @@ impl Desktop {
                     TaskNotices::None => false,
                 };
                 if wanted {
-                    self.tell(News::Task(task.clone(), *status, reason)).await;
+                    self.tell(DesktopNotice::Task(task.clone(), *status, reason)).await;
                 }
             }
             _ => {}
@@ -211,7 +211,7 @@ impl Desktop {
     }
 
     /// Shows it at once while there is room in this minute, else counts it for the summary.
-    async fn tell(&mut self, news: News) {
+    async fn tell(&mut self, news: DesktopNotice) {
         let options = *self.parts.options.borrow();
         if !options.enabled {
             return;
@@ -224,8 +224,8 @@ impl Desktop {
             return self.show(news, buttons && options.answer).await;
         }
         match news {
-            News::Approval(_) => self.backlog.0 += 1,
-            News::Task(..) => self.backlog.1 += 1,
+            DesktopNotice::Approval(_) => self.backlog.0 += 1,
+            DesktopNotice::Task(..) => self.backlog.1 += 1,
         }
         let free_at = match self.shown.front() {
             Some(first) if self.shown.len() >= most => *first + MINUTE,
@@ -247,12 +247,12 @@ impl Desktop {
         self.desk.tracker.spawn(async move { drop(put_up(notice).await) });
     }
 
-    async fn show(&mut self, news: News, buttons: bool) {
+    async fn show(&mut self, news: DesktopNotice, buttons: bool) {
         match news {
-            News::Task(task, status, reason) => {
+            DesktopNotice::Task(task, status, reason) => {
                 self.desk.tracker.spawn(task_ended(self.desk.clone(), task, status, reason));
             }
-            News::Approval(approval) => {
+            DesktopNotice::Approval(approval) => {
                 let Ok(Some(parked)) = self.desk.engine.view(WaitingOne(approval)).await else { return };
                 let close = CancellationToken::new();
                 self.open.insert(approval, close.clone());
@@ -271,7 +271,7 @@ impl Desktop {
 
 /// One approval on the desktop.
 struct Question {
-    desk: Desk,
+    desk: EngineHandle,
     person: Principal,
     parked: Arc<Parked>,
     buttons: bool,
@@ -363,7 +363,7 @@ async fn put_up(notice: Notification) -> Option<NotificationHandle> {
     }
 }
 
-async fn task_ended(desk: Desk, task: TaskId, status: Status, reason: Option<&'static str>) {
+async fn task_ended(desk: EngineHandle, task: TaskId, status: Status, reason: Option<&'static str>) {
     let id = task.clone();
     let found = desk.engine.read(move |reader| reader.task(&id)).await.ok().flatten();
     let worker = found.as_ref().map_or("a worker", |it| it.order.worker.as_str());

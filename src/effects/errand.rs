@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::heavy::no_copy;
 use super::lent::{Lent, Shared};
-use super::prepare::{Place, jail_refused, worker_failed};
+use super::prepare::{RunEnvironment, jail_refused, worker_failed};
 use super::result::Output;
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
@@ -56,7 +56,7 @@ pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
 impl Private {
     /// Makes the copy that a task works in, if it does; that of its job is there from the job's second run on.
     pub(super) fn of(
-        place: &Place,
+        place: &RunEnvironment,
         task: &Task,
         profile: &Profile,
         directory: &Resolved,
@@ -120,7 +120,12 @@ impl Private {
     }
 
     /// Tells the worker what its run is a part of.
-    pub(super) fn tell(&mut self, draft: &mut Draft, task: &Task, place: &Place) -> Result<(), Failure> {
+    pub(super) fn tell(
+        &mut self,
+        draft: &mut Draft,
+        task: &Task,
+        place: &RunEnvironment,
+    ) -> Result<(), Failure> {
         let Some(errand) = &task.order.errand else { return Ok(()) };
         let words = [
             ("PROVOST_METHOD", &errand.method),

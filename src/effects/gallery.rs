@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 use super::camera::Gallery;
-use super::desk::now;
+use super::engine_handle::now;
 use super::prepare::worker_failed;
 use provost_base::limits::PICTURE_BYTES_MAX;
 use provost_base::{Digest, RepoPath, Timestamp};

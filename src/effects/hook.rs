@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::ack::{Endpoint, sweep};
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::keeper;
 use provost_base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
 use provost_base::{EffectId, Json, TaskId, Timestamp};
@@ -45,14 +45,14 @@ pub struct HookCommand {
 }
 
 /// The message for a hook: variables, and the whole of it as the content of a file.
-pub type Told = (Vec<(&'static str, String)>, String);
+pub type HookMessage = (Vec<(&'static str, String)>, String);
 
 /// The parts of the daemon that hooks need.
 pub struct HookParts {
     /// The command, as the configuration has it now.
     pub command: watch::Receiver<Option<Arc<HookCommand>>>,
     /// The door's words for a notice.
-    pub words: Box<dyn Fn(&Notice) -> Told + Send + Sync>,
+    pub words: Box<dyn Fn(&Notice) -> HookMessage + Send + Sync>,
     /// Folder for the private folders of notifications; ours alone, emptied at start.
     pub folder: PathBuf,
     /// The directory in which hooks begin: the workspace.
@@ -93,7 +93,7 @@ const TAKEN_OVER: [&str; 25] = [
 ];
 
 /// A hook that is owed, from our point of view.
-struct Known {
+struct PendingHook {
     effect: EffectId,
     task: TaskId,
     acked: CancellationToken,
@@ -102,10 +102,10 @@ struct Known {
 
 /// State that all hooks share.
 pub(super) struct Hooks {
-    desk: Desk,
+    desk: EngineHandle,
     parts: HookParts,
-    queue: mpsc::UnboundedSender<Arc<Known>>,
-    known: Mutex<HashMap<TaskId, Vec<Arc<Known>>>>,
+    queue: mpsc::UnboundedSender<Arc<PendingHook>>,
+    known: Mutex<HashMap<TaskId, Vec<Arc<PendingHook>>>>,
 }
 
 /// How a run came to its end.
@@ -119,7 +119,7 @@ enum End {
 }
 
 impl Hooks {
-    pub(super) fn new(desk: Desk, parts: HookParts) -> Arc<Self> {
+    pub(super) fn new(desk: EngineHandle, parts: HookParts) -> Arc<Self> {
         let (queue, owed) = mpsc::unbounded_channel();
         let free = Arc::new(Semaphore::new(parts.concurrent.max(1)));
         let hooks = Arc::new(Self { desk, parts, queue, known: Mutex::default() });
@@ -138,7 +138,7 @@ impl Hooks {
     /// A run is owed.
     pub(super) fn run(&self, effect: EffectId, task: TaskId) {
         let (acked, over) = (CancellationToken::new(), CancellationToken::new());
-        let known = Arc::new(Known { effect, task: task.clone(), acked, over });
+        let known = Arc::new(PendingHook { effect, task: task.clone(), acked, over });
         self.known().entry(task).or_default().push(known.clone());
         // The receiver goes only when the daemon stops; then it stays owed.
         let _stopping = self.queue.send(known);
@@ -162,7 +162,11 @@ impl Hooks {
     }
 
     /// Begins hooks in the order in which they became owed, as places become free.
-    async fn hand_out(self: Arc<Self>, mut owed: mpsc::UnboundedReceiver<Arc<Known>>, free: Arc<Semaphore>) {
+    async fn hand_out(
+        self: Arc<Self>,
+        mut owed: mpsc::UnboundedReceiver<Arc<PendingHook>>,
+        free: Arc<Semaphore>,
+    ) {
         loop {
             let place = tokio::select! {
                 biased;
@@ -181,7 +185,7 @@ impl Hooks {
         }
     }
 
-    async fn carry_out(self: Arc<Self>, hook: Arc<Known>, _place: OwnedSemaphorePermit) {
+    async fn carry_out(self: Arc<Self>, hook: Arc<PendingHook>, _place: OwnedSemaphorePermit) {
         let found = self.desk.look_at(OwedHook(hook.effect)).await;
         // The core cannot say whether it is owed while the daemon stops: then it stays so.
         if let Ok(Some(notice)) = found {
@@ -201,7 +205,7 @@ impl Hooks {
         self.forget(&hook);
     }
 
-    async fn run_once(self: &Arc<Self>, hook: &Known, notice: Arc<Notice>) -> End {
+    async fn run_once(self: &Arc<Self>, hook: &PendingHook, notice: Arc<Notice>) -> End {
         let Some(command) = self.parts.command.borrow().clone() else {
             return End::NotStarted("is not in the configuration any more".into());
         };
@@ -288,7 +292,7 @@ impl Hooks {
     }
 
     /// A hook needs nothing more of us.
-    fn forget(&self, hook: &Arc<Known>) {
+    fn forget(&self, hook: &Arc<PendingHook>) {
         let mut known = self.known();
         if let Some(hooks) = known.get_mut(&hook.task) {
             hooks.retain(|it| !Arc::ptr_eq(it, hook));
@@ -299,7 +303,7 @@ impl Hooks {
         hook.over.cancel();
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Vec<Arc<Known>>>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Vec<Arc<PendingHook>>>> {
         // Inserting and removing leave it valid at every moment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast::error::RecvError;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::prepare::jail_refused;
 use provost_base::JobId;
 use provost_domain::view::OneJob;
@@ -35,13 +35,13 @@ pub(super) type Lent = tokio::sync::OwnedMutexGuard<Option<Shared>>;
 
 /// The copies of all jobs that are not over.
 pub(super) struct Copies {
-    desk: Desk,
+    desk: EngineHandle,
     known: Mutex<HashMap<JobId, Slot>>,
 }
 
 impl Copies {
     /// Called within a runtime.
-    pub(super) fn start(desk: Desk) -> Arc<Self> {
+    pub(super) fn start(desk: EngineHandle) -> Arc<Self> {
         let copies = Arc::new(Self { desk, known: Mutex::default() });
         // Before anything is lent, so that no end is missed.
         let events = copies.desk.engine.subscribe_beside_posts();

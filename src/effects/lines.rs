@@ -19,7 +19,7 @@ const GO_ON: [&str; 16] = [
 
 /// One word of a command line, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// What of it is known: all of it, or its end.
     pub(super) text: String,
     /// Whether something before that is not known.
@@ -32,7 +32,7 @@ pub(super) struct Command {
     /// Variables that are set for it or before it.
     pub(super) variables: Vec<(String, String)>,
     /// Its name and its arguments.
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<ShellWord>,
 }
 
 /// The values of variables, as far as they are known.
@@ -231,10 +231,10 @@ fn assigned(word: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, value))
 }
 
-fn known_of(text: &str) -> Word {
+fn known_of(text: &str) -> ShellWord {
     match text.rsplit_once(UNKNOWN) {
-        Some((_, end)) => Word { text: end.to_owned(), is_end: true },
-        None => Word { text: text.to_owned(), is_end: false },
+        Some((_, end)) => ShellWord { text: end.to_owned(), is_end: true },
+        None => ShellWord { text: text.to_owned(), is_end: false },
     }
 }
 

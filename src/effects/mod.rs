@@ -15,10 +15,10 @@ mod budget;
 mod camera;
 mod capture;
 mod compact;
-mod desk;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
 mod door;
+mod engine_handle;
 mod errand;
 #[cfg(target_os = "linux")]
 mod gallery;
@@ -61,12 +61,12 @@ pub use camera::{Backend, Camera, Gallery};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
 pub use errand::Keep;
-pub use hook::{HookCommand, HookParts, Told};
+pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;
 pub use named::runs_outside;
 pub use network::not_ours;
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
-pub use result::{End, Outcome, Output, Run, Spoken, outcome};
-pub use router::{Hands, Parts};
+pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
+pub use router::{EffectParts, Hands};
 pub use shell::shell_profile;
 pub use worker::{Profiles, WorkerParts};

@@ -32,7 +32,7 @@ const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
 /// The places and stores that runs use.
-pub(super) struct Place {
+pub(super) struct RunEnvironment {
     /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
@@ -90,7 +90,7 @@ impl Prepared {
 /// # Errors
 /// A [`Failure`] to be reported as the task's end.
 pub(super) fn prepare(
-    place: &Place,
+    place: &RunEnvironment,
     task: &Task,
     profile: &Arc<Profile>,
     tier: Tier,
@@ -106,7 +106,7 @@ pub(super) fn prepare(
 
 /// The same, with these arguments instead of those that the profile makes.
 pub(super) fn prepare_words(
-    place: &Place,
+    place: &RunEnvironment,
     task: &Task,
     profile: &Arc<Profile>,
     (tier, lent): (Tier, Option<Lent>),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use provost_domain::command::ReapLocks;
 use provost_domain::view::BoundLocks;
 use provost_domain::{Lock, ProcessMark};
@@ -14,7 +14,7 @@ use provost_system::process_began;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Looks at the processes until the daemon stops.
-pub(super) async fn look_on(desk: Desk) {
+pub(super) async fn look_on(desk: EngineHandle) {
     loop {
         tokio::select! {
             () = desk.shutdown.cancelled() => return,

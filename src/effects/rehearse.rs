@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::handoff::{Before, Compared};
-use super::prepare::{Place, Prepared, prepare_words};
+use super::prepare::{Prepared, RunEnvironment, prepare_words};
 use super::reason::sentence;
 use super::shield::Trying;
 use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
@@ -94,7 +94,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let trying = if asked.words.is_some() { Trying::InEarnest } else { Trying::ToShow };
     let Rehearsal { root, grounds, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = Place { root, grounds, copies, vault, doors: None, program: None, trying };
+    let place = RunEnvironment { root, grounds, copies, vault, doors: None, program: None, trying };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }

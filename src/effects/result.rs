@@ -31,7 +31,7 @@ const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct TaskRun<'a> {
     /// The task, as it was when the run began.
     pub task: &'a Task,
     /// The profile of the worker that ran.
@@ -59,7 +59,7 @@ pub enum End {
     Code(i32),
     /// This signal ended the process.
     Signal(i32),
-    /// It took longer than [`Run::limit`].
+    /// It took longer than [`TaskRun::limit`].
     TimedOut,
     /// All its processes together had more memory than allowed.
     OverMemory,
@@ -129,7 +129,7 @@ pub(super) struct Reading {
 }
 
 /// Reads the result off a run that is over.
-pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
+pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     let spoken = spoken(run.profile, output);
     let output = spoken.as_ref().map_or(output, |(output, _)| output);
     let (stdout, stderr) = (plain_text(&output.stdout), plain_text(&output.stderr));
@@ -218,7 +218,7 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Harvest) -> Outcome {
 }
 
 /// A process that ended well: what its output says depends on how the worker is read.
-fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
+fn read(run: &TaskRun<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
     let mut reading = match (run.profile.parse, parsed) {
         (ParseMode::Text, _) => text(run, stdout, stderr),
         (ParseMode::Json, Some(value)) => structured(value, stderr),
@@ -254,7 +254,7 @@ fn spoken(profile: &Profile, output: &Output) -> Option<(Output, Transcript)> {
 }
 
 /// It ended well, and says that it has not done what it was to do.
-fn gave_up(run: &Run<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
+fn gave_up(run: &TaskRun<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
     let summary = format!("Worker '{}' failed: {why}", run.profile.program.display());
     let failure = Failure::WorkerFailed { why: why.into() };
     Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) }
@@ -267,7 +267,7 @@ fn complaint(value: &Value) -> Option<String> {
     (failed && text("type") == "result").then(|| why_in_words(text("result"), value))
 }
 
-fn text(run: &Run<'_>, stdout: &str, stderr: &str) -> Reading {
+fn text(run: &TaskRun<'_>, stdout: &str, stderr: &str) -> Reading {
     let summary = match stdout.trim() {
         "" => format!("Worker {} completed without output", run.profile.id),
         said => clip(said, TEXT_SUMMARY_MAX).to_owned(),
@@ -287,7 +287,7 @@ fn structured(value: &Value, stderr: &str) -> Reading {
     Reading { summary, details, failure: None, verbatim: true }
 }
 
-fn failed(run: &Run<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
+fn failed(run: &TaskRun<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
     let mut why = reason(run, end);
     // Some models' programs say on their standard output what went wrong, and nothing on the other one.
     let is_model =
@@ -407,7 +407,7 @@ fn details(details: Map<String, Value>) -> Option<Json> {
 }
 
 /// DevIt 1.10: all keys are always there. The last ones are ours.
-fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
+fn metadata(run: &TaskRun<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
     let order = &run.task.order;
     let queued = run.task.created_at;
     json!({

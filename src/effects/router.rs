@@ -6,8 +6,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::camera::Camera;
 use super::capture::Captures;
-use super::desk::Desk;
 use super::desktop::{Desktop, DesktopParts};
+use super::engine_handle::EngineHandle;
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
 use provost_base::EffectId;
@@ -15,7 +15,7 @@ use provost_domain::{Effect, Owed, Principal};
 use provost_engine::Engine;
 
 /// The parts of the daemon that effects need.
-pub struct Parts {
+pub struct EffectParts {
     /// The engine, to which results go as commands.
     pub engine: Engine,
     /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
@@ -32,12 +32,12 @@ pub struct Parts {
 
 /// Carries out effects until the daemon stops.
 pub struct Hands {
-    desk: Desk,
+    desk: EngineHandle,
 }
 
 /// One hand for each kind of effect.
 struct Router {
-    desk: Desk,
+    desk: EngineHandle,
     workers: Arc<Workers>,
     hooks: Arc<Hooks>,
     captures: Arc<Captures>,
@@ -46,11 +46,11 @@ struct Router {
 impl Hands {
     /// Takes up what is owed from before, then carries out what comes. Called within a runtime.
     pub fn start(
-        parts: Parts,
+        parts: EffectParts,
         effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
         owed: Vec<Owed>,
     ) -> Self {
-        let desk = Desk::new(parts.engine, parts.host);
+        let desk = EngineHandle::new(parts.engine, parts.host);
         let router = Router {
             desk: desk.clone(),
             workers: Workers::new(desk.clone(), parts.workers),

@@ -12,10 +12,10 @@ use super::lent::Lent;
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts};
+use super::result::{End, Outcome, Output, TaskRun, in_part, outcome, with_artifacts};
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
-use super::worker::{Order, Workers};
+use super::worker::{RunControl, Workers};
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
@@ -34,7 +34,7 @@ pub(super) struct Once {
     pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,
     pub(super) task: TaskId,
-    pub(super) order: Arc<Order>,
+    pub(super) order: Arc<RunControl>,
 }
 
 /// The places that a run holds while it runs.
@@ -487,7 +487,7 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
 
 fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Outcome {
     let prepared = over.prepared.as_ref();
-    let run = Run {
+    let run = TaskRun {
         task,
         profile,
         tier: prepared.map(|it| it.tier),

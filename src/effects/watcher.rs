@@ -18,8 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::prepare::Place;
+use super::engine_handle::EngineHandle;
+use super::prepare::RunEnvironment;
 use provost_base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
 use provost_base::{EffectId, TaskId, WatchPatterns};
 use provost_domain::command::NoteFiles;
@@ -38,8 +38,8 @@ const REST_PER_LOOK: u32 = 20;
 
 /// Everything that is watched.
 pub(super) struct Watchers {
-    desk: Desk,
-    place: Arc<Place>,
+    desk: EngineHandle,
+    place: Arc<RunEnvironment>,
     slots: Arc<Semaphore>,
     hints: Queue,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
@@ -65,7 +65,7 @@ fn without(why: &str) -> Watched {
 
 impl Watchers {
     /// Called within a runtime.
-    pub(super) fn start(desk: Desk, place: Arc<Place>) -> Arc<Self> {
+    pub(super) fn start(desk: EngineHandle, place: Arc<RunEnvironment>) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
         let watchers =
             Arc::new(Self { desk, place, slots, hints: Queue::default(), known: Mutex::default() });
@@ -196,7 +196,7 @@ impl Watchers {
 
 /// One watch from its first look to its last.
 struct Session {
-    desk: Desk,
+    desk: EngineHandle,
     task: TaskId,
     /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,

@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
 use super::door::OpenDoor;
+use super::engine_handle::EngineHandle;
 use super::errand::Keep;
 use super::lent::Copies;
-use super::prepare::Place;
+use super::prepare::RunEnvironment;
 use super::run::{Once, lost};
 use super::shield::Trying;
 use super::unseen::{self, Unseen};
@@ -61,16 +61,16 @@ pub struct WorkerParts {
 
 /// State that all runs share.
 pub(super) struct Workers {
-    pub(super) desk: Desk,
+    pub(super) desk: EngineHandle,
     pub(super) profiles: Profiles,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<RunEnvironment>,
     pub(super) supervisor: Supervisor,
     pub(super) outputs: OutputBoard,
     pub(super) free: Semaphore,
     pub(super) watchers: Arc<Watchers>,
     pub(super) copies: Arc<Copies>,
     pub(super) keep: Keep,
-    known: Mutex<HashMap<TaskId, Arc<Order>>>,
+    known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
     unseen: Mutex<HashMap<TaskId, Unseen>>,
     /// How many of one agent's tasks may run, and the places for them.
@@ -79,16 +79,17 @@ pub(super) struct Workers {
 
 /// The switch of one task's run.
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct RunControl {
     pub(super) stop: CancellationToken,
     pub(super) reason: OnceLock<Box<str>>,
     over: CancellationToken,
 }
 
 impl Workers {
-    pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
+    pub(super) fn new(desk: EngineHandle, parts: WorkerParts) -> Arc<Self> {
         let WorkerParts { root, grounds, copies, vault, doors, program, .. } = parts;
-        let place = Place { root, grounds, copies, vault, doors, program, trying: Trying::InEarnest };
+        let place =
+            RunEnvironment { root, grounds, copies, vault, doors, program, trying: Trying::InEarnest };
         let place = Arc::new(place);
         Arc::new(Self {
             watchers: Watchers::start(desk.clone(), place.clone()),
@@ -130,7 +131,7 @@ impl Workers {
             self.desk.tracker.spawn(lost(self.clone(), id, task));
             return;
         }
-        let order = Arc::new(Order::default());
+        let order = Arc::new(RunControl::default());
         self.known().insert(task.clone(), order.clone());
         let once = Once { workers: self.clone(), effect: id, task, order };
         self.desk.tracker.spawn(once.carry_out());
@@ -142,7 +143,7 @@ impl Workers {
         self.desk.tracker.spawn(self.clone().end(id, order, reason));
     }
 
-    async fn end(self: Arc<Self>, id: EffectId, order: Option<Arc<Order>>, reason: Box<str>) {
+    async fn end(self: Arc<Self>, id: EffectId, order: Option<Arc<RunControl>>, reason: Box<str>) {
         if let Some(order) = order {
             // The first reason counts.
             let _later = order.reason.set(reason);
@@ -153,7 +154,7 @@ impl Workers {
     }
 
     /// A run needs nothing more of us.
-    pub(super) fn done(&self, task: &TaskId, order: &Arc<Order>) {
+    pub(super) fn done(&self, task: &TaskId, order: &Arc<RunControl>) {
         let mut known = self.known();
         if known.get(task).is_some_and(|it| Arc::ptr_eq(it, order)) {
             known.remove(task);
@@ -179,7 +180,7 @@ impl Workers {
         self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<Order>>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<RunControl>>> {
         // Inserting and removing leave it valid at every moment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,8 +15,8 @@ use provost::domain::{
     Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
 };
 use provost::effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookParts, Keep, Parts, TaskNotices, Told, WorkerParts,
-    shell_profile,
+    Camera, DesktopOptions, DesktopParts, EffectParts, Hands, HookMessage, HookParts, Keep, TaskNotices,
+    WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
@@ -120,14 +120,14 @@ impl World {
         };
         let hooks = HookParts {
             command: tokio::sync::watch::channel(None).1,
-            words: Box::new(|_| Told::default()),
+            words: Box::new(|_| HookMessage::default()),
             folder: self.path("hooks"),
             root: self.path("repo"),
             executable: provost(),
             concurrent: 1,
         };
         let camera = self.no_camera();
-        let parts = Parts {
+        let parts = EffectParts {
             engine: self.engine.clone(),
             host: host(),
             workers,

@@ -24,7 +24,7 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The way of every effect back to the core. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct EngineHandle {
     /// The engine, to which results go as commands.
     pub(super) engine: Engine,
     /// The principal of the daemon itself, which reports results.
@@ -35,7 +35,7 @@ pub(super) struct Desk {
     pub(super) tracker: TaskTracker,
 }
 
-impl Desk {
+impl EngineHandle {
     pub(super) fn new(engine: Engine, host: Principal) -> Self {
         Self { engine, host, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
     }
