@@ -24,7 +24,7 @@ pub struct Size {
 
 /// The answer to a request for a symbol by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum LookupResult {
     /// These symbols, by their full paths.
     Found(Vec<SymbolPath>),
     /// The graph does not have this file.
@@ -159,20 +159,20 @@ impl Graph {
     }
 
     /// The symbols of a file that a request means.
-    pub fn asked(&self, of: &SymbolPath) -> Asked {
+    pub fn asked(&self, of: &SymbolPath) -> LookupResult {
         if of.file().as_str() == UNKNOWN {
-            return Asked::Found(vec![of.clone()]);
+            return LookupResult::Found(vec![of.clone()]);
         }
-        let Some((_, file)) = self.file(of.file()) else { return Asked::NoSuchFile };
+        let Some((_, file)) = self.file(of.file()) else { return LookupResult::NoSuchFile };
         if of.symbol().is_empty() {
-            return Asked::Found(vec![of.clone()]);
+            return LookupResult::Found(vec![of.clone()]);
         }
         let found: Vec<SymbolPath> =
             file.outline.called(of.symbol()).into_iter().filter_map(|node| name(file, node)).collect();
         if found.is_empty() {
-            Asked::NoSuchSymbol(self.alike(file, of.symbol()))
+            LookupResult::NoSuchSymbol(self.alike(file, of.symbol()))
         } else {
-            Asked::Found(found)
+            LookupResult::Found(found)
         }
     }
 

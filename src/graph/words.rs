@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A word, as a number in its file's [`Words`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Word(u32);
+pub(super) struct NameId(u32);
 
 /// Words one behind the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub(super) fn get(&self, word: Word) -> &str {
+    pub(super) fn get(&self, word: NameId) -> &str {
         let at = word.0 as usize;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.text[start..self.ends[at] as usize]
@@ -39,15 +39,15 @@ impl Words {
 pub(super) struct Writer {
     text: String,
     ends: Vec<u32>,
-    known: BTreeMap<Box<str>, Word>,
+    known: BTreeMap<Box<str>, NameId>,
 }
 
 impl Writer {
-    pub(super) fn word(&mut self, text: &str) -> Word {
+    pub(super) fn word(&mut self, text: &str) -> NameId {
         if let Some(word) = self.known.get(text) {
             return *word;
         }
-        let word = Word(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
+        let word = NameId(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
         self.text.push_str(text);
         // A file's words are shorter than the file, and that is far below 4 GiB.
         self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));

@@ -28,7 +28,7 @@ use keeper::Keeper;
 use known::{Found, Known, Put};
 use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::{Asked, Graph, Size};
+use provost_graph::{Graph, LookupResult, Size};
 use provost_syntax::{Cache, Reading};
 use seen::Files;
 pub use seen::{Moved, Sight, Way};
@@ -179,7 +179,7 @@ impl Index {
     }
 
     /// The symbols of a file that a request means.
-    pub fn asked(&self, of: &SymbolPath) -> Asked {
+    pub fn asked(&self, of: &SymbolPath) -> LookupResult {
         self.ask(|graph| graph.asked(of))
     }
 

@@ -12,7 +12,7 @@ use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
 use provost_base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
-use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
+use provost_graph::{Document, ImportedEdge, Occurrence, ScipIndex, Unit, read_scip};
 use provost_syntax::{Patience, Reading, language_of};
 
 /// The name of the file at the root.
@@ -130,7 +130,7 @@ impl Believed<'_> {
     }
 
     /// Calls of what is defined somewhere.
-    fn calls(&self, definitions: &Definitions<'_>) -> Vec<Told> {
+    fn calls(&self, definitions: &Definitions<'_>) -> Vec<ImportedEdge> {
         let mut calls: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };

@@ -8,7 +8,7 @@ use super::Provost;
 use super::code::{Base, Source};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::Asked;
+use provost_graph::LookupResult;
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
 
@@ -207,9 +207,9 @@ fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphFault> {
         SymbolPath::parse(symbol).map_err(|err| GraphFault::Malformed(format!("{symbol}: {err}")))?;
     index.touch(symbol.file());
     match index.asked(&symbol) {
-        Asked::Found(found) => Ok(found),
-        Asked::NoSuchFile => Err(GraphFault::NoSuchFile(symbol)),
-        Asked::NoSuchSymbol(alike) => Err(GraphFault::NoSuchSymbol(alike)),
+        LookupResult::Found(found) => Ok(found),
+        LookupResult::NoSuchFile => Err(GraphFault::NoSuchFile(symbol)),
+        LookupResult::NoSuchSymbol(alike) => Err(GraphFault::NoSuchSymbol(alike)),
     }
 }
 
