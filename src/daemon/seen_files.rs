@@ -16,7 +16,7 @@ use provost_config::AgentProtocolSettings;
 use provost_domain::command::{SeeFiles, SeenFile};
 use provost_domain::view::WholeCrew;
 use provost_domain::{Content, Hold, Principal, Refusal, Seen};
-use provost_index::{Sight, Way};
+use provost_index::{ChangeKind, Sight};
 use provost_service::Provost;
 
 /// How long a file has to be left alone, and how long it is waited for at most.
@@ -69,7 +69,7 @@ impl Daemon {
 /// Until the daemon stops: tells of files that have come, changed or gone.
 async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: CancellationToken) {
     let mut sights = provost.index().sights();
-    let mut waiting: BTreeMap<RepoPath, Way> = BTreeMap::new();
+    let mut waiting: BTreeMap<RepoPath, ChangeKind> = BTreeMap::new();
     loop {
         let first = tokio::select! {
             () = stop.cancelled() => return,
@@ -92,21 +92,21 @@ async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: Cancell
 }
 
 /// Several things that became of a file in a short while are one.
-fn add(waiting: &mut BTreeMap<RepoPath, Way>, sight: &Sight) {
+fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &Sight) {
     let before = waiting.get(&sight.path).copied();
     let way = match (before, sight.way) {
-        (Some(Way::Created), Way::Deleted) => {
+        (Some(ChangeKind::Created), ChangeKind::Deleted) => {
             waiting.remove(&sight.path);
             return;
         }
-        (Some(Way::Created), _) => Way::Created,
-        (Some(Way::Deleted), Way::Created) => Way::Changed,
+        (Some(ChangeKind::Created), _) => ChangeKind::Created,
+        (Some(ChangeKind::Deleted), ChangeKind::Created) => ChangeKind::Changed,
         (_, way) => way,
     };
     waiting.insert(sight.path.clone(), way);
 }
 
-async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, Way>) {
+async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, ChangeKind>) {
     let Ok(crew) = provost.view(WholeCrew).await else { return };
     let held = crew.claims.iter().filter(|it| it.held != Hold::Free);
     let held: BTreeSet<&str> = held.map(|it| it.file.as_str()).collect();
@@ -132,15 +132,15 @@ async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTre
 /// A file, what became of it, and what it says now.
 type Became = (RepoPath, Seen, Option<Content>);
 
-fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
+fn became(path: &RepoPath, way: ChangeKind, after: Option<Content>) -> Option<Became> {
     let (how, after) = match way {
         // Still there: it is ignored from now on, which is nothing that became of it.
-        Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
-        Way::Deleted => (Seen::Deleted, None),
+        ChangeKind::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
+        ChangeKind::Deleted => (Seen::Deleted, None),
         // The file is gone again by now; the next look reports that.
         _ if after == Some(Content::Missing) => return None,
-        Way::Created => (Seen::Created, after),
-        Way::Changed => (Seen::Changed, after),
+        ChangeKind::Created => (Seen::Created, after),
+        ChangeKind::Changed => (Seen::Changed, after),
     };
     Some((path.clone(), how, after))
 }

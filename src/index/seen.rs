@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use super::Index;
-use super::known::{bounds, is_directly_in};
+use super::indexed_files::{bounds, is_directly_in};
 use super::read::Stamp;
 use provost_base::RepoPath;
 use provost_base::limits::SEEN_FILES_MAX;
 
 /// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum ChangeKind {
     /// It was not there before.
     Created,
     /// It was written, or replaced by another file.
@@ -29,7 +29,7 @@ pub struct Sight {
     /// The file, relative to the root.
     pub path: RepoPath,
     /// The kind of change.
-    pub way: Way,
+    pub way: ChangeKind,
 }
 
 /// A file that was renamed.
@@ -102,15 +102,15 @@ impl Files {
                 && let Some(stamp) = self.there.remove(&path)
             {
                 self.gone.push((path.clone(), stamp));
-                sights.push(Sight { path, way: Way::Deleted });
+                sights.push(Sight { path, way: ChangeKind::Deleted });
             }
         }
         for (path, stamp) in found {
             let way = match self.there.get(&path) {
                 Some(before) if *before == stamp => continue,
-                Some(_) => Way::Changed,
+                Some(_) => ChangeKind::Changed,
                 None if self.there.len() >= SEEN_FILES_MAX => continue,
-                None => Way::Created,
+                None => ChangeKind::Created,
             };
             self.there.insert(path.clone(), stamp);
             self.come.push((path.clone(), stamp));

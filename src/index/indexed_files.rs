@@ -14,7 +14,7 @@ use provost_syntax::{Patience, Reading, language_of};
 
 /// The files that the index has.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct IndexedFiles {
     files: BTreeMap<RepoPath, Version>,
     /// Folders that are looked at.
     pub(super) folders: BTreeSet<RepoPath>,
@@ -36,7 +36,7 @@ struct Version {
     reading: Weak<Reading>,
 }
 
-impl Known {
+impl IndexedFiles {
     /// A number for a thread that begins to read. A thread with a higher number sees what is at least as new.
     pub(super) fn ticket(&mut self) -> u64 {
         self.tickets += 1;
@@ -104,7 +104,7 @@ impl Index {
         if !is_of_interest(path.as_str()) {
             return false;
         }
-        let ticket = self.known(Known::ticket);
+        let ticket = self.known(IndexedFiles::ticket);
         let found = stamp(&self.0.root, path).ok().flatten();
         let Some(found) = found else { return self.put(path, ticket, None, None) == Put::Changed };
         if self.known(|known| known.is_current(path, found)) {
@@ -120,7 +120,7 @@ impl Index {
 
     /// Reads a file; whether that changes anything.
     pub(super) fn read(&self, path: &RepoPath) -> bool {
-        let ticket = self.known(Known::ticket);
+        let ticket = self.known(IndexedFiles::ticket);
         if is_settings(path.as_str()) {
             return self.read_settings(path, ticket);
         }
@@ -128,7 +128,7 @@ impl Index {
             Put::Changed => true,
             Put::Same => false,
             // Another thread has found it gone meanwhile. Should the file be back, the system tells of that.
-            Put::TooLate => self.read_source(path, self.known(Known::ticket)) == Put::Changed,
+            Put::TooLate => self.read_source(path, self.known(IndexedFiles::ticket)) == Put::Changed,
         }
     }
 
@@ -156,7 +156,7 @@ impl Index {
 
     /// A file is of no interest any more.
     pub(super) fn forget(&self, path: &RepoPath) {
-        let ticket = self.known(Known::ticket);
+        let ticket = self.known(IndexedFiles::ticket);
         self.put(path, ticket, None, None);
     }
 
