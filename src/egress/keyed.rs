@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
 use super::token::Token;
-use super::{Caller, TIME_MAX, Way};
+use super::{Caller, RunProxy, TIME_MAX};
 use provost_base::{Host, Secret};
 use provost_vault::{ByProxy, Credential, Upstream};
 
@@ -117,7 +117,7 @@ pub(super) async fn serve(caller: Caller, keyed: Arc<Keyed>) {
     http::serve(stream, move |request| answer(way.clone(), keyed.clone(), request)).await;
 }
 
-async fn answer(way: Arc<Way>, keyed: Arc<Keyed>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(way: Arc<RunProxy>, keyed: Arc<Keyed>, request: Request<Incoming>) -> Response<Body> {
     if !keyed.knows(&request) {
         return says(StatusCode::UNAUTHORIZED, "this address takes the token of its own run only");
     }

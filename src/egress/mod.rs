@@ -144,7 +144,7 @@ impl Outlets {
 
     /// Answers at the jail's listeners from now on. Called within a runtime.
     pub fn open(self, listeners: Vec<StdListener>) -> Open {
-        let way = Arc::new(Way {
+        let way = Arc::new(RunProxy {
             dialer: self.dialer,
             places: Arc::new(Semaphore::new(EGRESS_CONNECTIONS_MAX)),
             stop: CancellationToken::new(),
@@ -187,7 +187,7 @@ fn proxy_environment(token: &Token, port: u16) -> Vec<(Box<str>, String)> {
 
 /// The way out of one run, open. Closed when dropped.
 pub struct Open {
-    way: Arc<Way>,
+    way: Arc<RunProxy>,
 }
 
 impl Open {
@@ -207,7 +207,7 @@ impl Drop for Open {
 }
 
 /// The parts that all connections of a run share.
-struct Way {
+struct RunProxy {
     dialer: Arc<Dialer>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
@@ -218,10 +218,10 @@ struct Way {
 struct Caller {
     stream: TcpStream,
     place: Arc<OwnedSemaphorePermit>,
-    way: Arc<Way>,
+    way: Arc<RunProxy>,
 }
 
-impl Way {
+impl RunProxy {
     /// Does something for a connection until it is done or the run is over.
     fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
@@ -232,7 +232,7 @@ impl Way {
     }
 }
 
-async fn serve(way: Arc<Way>, listener: StdListener, role: Role) {
+async fn serve(way: Arc<RunProxy>, listener: StdListener, role: Role) {
     let ready = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
     let listener = match ready {
         Ok(listener) => listener,
