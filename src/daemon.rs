@@ -65,7 +65,7 @@ use provost_protocols::wit::Wit;
 use provost_service::Provost;
 use provost_system::{self as system, Signal, Signals};
 use provost_transport::accept::{AllDoors, Capacity, accept_loop};
-use provost_transport::listen::{Place, bind};
+use provost_transport::listen::{SocketFolder, bind};
 use provost_vault::Vault;
 use ready::Ready;
 pub use rehearse::rehearse;
@@ -227,9 +227,9 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
-    daemon.open(Arc::new(own), &daemon.start.places.own_socket(), Place::Ours)?;
+    daemon.open(Arc::new(own), &daemon.start.places.own_socket(), SocketFolder::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
-    daemon.open_devit(&devit_at, Place::Ours)?;
+    daemon.open_devit(&devit_at, SocketFolder::Ours)?;
     daemon.open_extra(&config)?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.doors.spawn(follow::renamed_files(
@@ -393,7 +393,7 @@ impl Daemon {
     }
 
     /// Listens at an address and serves a door there until the daemon stops.
-    fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
+    fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: SocketFolder) -> Result<()> {
         let named = ["devit", "own"];
         let ours = self.shared().0.doors.iter().filter(|it| named.contains(&&*it.door)).count();
         if ours >= ADDRESSES_MAX {
@@ -412,7 +412,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn open_devit(&mut self, at: &Path, place: Place) -> Result<()> {
+    fn open_devit(&mut self, at: &Path, place: SocketFolder) -> Result<()> {
         let door: Arc<dyn FrontDoor> = Arc::new(self.devit.clone());
         self.open(door, at, place)
     }
@@ -430,7 +430,7 @@ impl Daemon {
     /// Opens the addresses that the configuration or `devitd` names besides the default one.
     fn open_extra(&mut self, config: &Config) -> Result<()> {
         if let Some(socket) = config.devit.socket.clone()
-            && let Err(err) = self.open_devit(&socket, Place::Given)
+            && let Err(err) = self.open_devit(&socket, SocketFolder::Given)
         {
             // Two repositories may name the same address; the second one still has its own.
             tracing::warn!("devit.socket: {err:#}");
@@ -444,7 +444,7 @@ impl Daemon {
     /// agents with keys of their own have them there too.
     fn open_devit_with(&mut self, at: &Path, secret: Option<Secret>) -> Result<()> {
         let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
-            return self.open_devit(at, Place::Given);
+            return self.open_devit(at, SocketFolder::Given);
         };
         if let Some(why) = provost_config::env::weak_secret(&secret) {
             bail!("the secret for {} is not accepted: {why}", at.display());
@@ -452,7 +452,7 @@ impl Daemon {
         let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
         ring.set_shared(secret)?;
         let door = self.devit.with_keys(ring.clone());
-        self.open(Arc::new(door), at, Place::Given)?;
+        self.open(Arc::new(door), at, SocketFolder::Given)?;
         self.keys.push(ring);
         Ok(())
     }

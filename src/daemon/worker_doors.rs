@@ -18,7 +18,7 @@ use provost_protocols::FrontDoor as _;
 use provost_protocols::devit::{Devit, Way, WorkerDoor};
 use provost_transport::Stream;
 use provost_transport::accept::{accept_loop, serve_one};
-use provost_transport::listen::{Place, bind};
+use provost_transport::listen::{SocketFolder, bind};
 
 /// How long what was sent before a run ended may take to be read. Its senders are gone by then.
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
     // Short, since some look at it by its full path; a name that is in use is an error like any other.
     let name = uuid::Uuid::new_v4().simple().to_string();
     let path: PathBuf = folder.join(format!("{}.sock", &name[..12]));
-    let bound = bind(&path, Place::Ours).map_err(io::Error::other)?;
+    let bound = bind(&path, SocketFolder::Ours).map_err(io::Error::other)?;
     let stop = CancellationToken::new();
     let (serving, until) = (door.door(), stop.clone());
     let served = tokio::spawn(async move {

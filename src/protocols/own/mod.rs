@@ -53,7 +53,7 @@ use provost_domain::{Door, Principal, Proof, Refusal, Scope, Token};
 use provost_service::{Base, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
-use provost_transport::http::{Kept, converse};
+use provost_transport::http::{BusyBody, converse};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -159,7 +159,7 @@ impl Own {
             // A peer that is being answered is not closed to make room for others; one that asks nothing is.
             let busy = open.busy();
             let answer = serve::answer(self.clone(), Arc::clone(&peer), open.clone(), request);
-            async move { Ok::<_, Infallible>(answer.await.map(|body| Kept::new(body, busy))) }
+            async move { Ok::<_, Infallible>(answer.await.map(|body| BusyBody::new(body, busy))) }
         });
         converse("own", stream, HEAD_TIME_MAX, &guard, service).await;
     }
