@@ -12,7 +12,7 @@ use super::here::wait_for;
 use super::{Complaint, Here, out};
 use provost_base::limits::SECRET_VALUE_BYTES_MAX;
 use provost_base::{RepoPath, Secret};
-use provost_client::keys::{self, Told};
+use provost_client::keys::{self, ReloadOutcome};
 use provost_system::HiddenTyping;
 use provost_vault::{ByProxy, Delivery, Upstream};
 
@@ -160,8 +160,8 @@ fn changed(here: &Here, what: &str, name: &str, details: Value) -> Result<u8, Co
         });
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {
-        Told::Daemon | Told::Nobody => Ok(DONE),
-        Told::Failed(err) => {
+        ReloadOutcome::Daemon | ReloadOutcome::Nobody => Ok(DONE),
+        ReloadOutcome::Failed(err) => {
             Err(Complaint::of("the files are changed, but the running daemon does not know")
                 .because(err)
                 .next("provost reload"))

@@ -7,7 +7,7 @@ use hyper::Method;
 use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 
-use super::{Client, ClientError, Way, failure, is_ours};
+use super::{Client, ClientError, DaemonRoute, failure, is_ours};
 use provost_api::wire;
 use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_COMMENT_EVERY_S};
 
@@ -26,7 +26,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub async fn event_stream(&self, after: u64) -> Result<EventReader, ClientError> {
-        let Way::Socket(socket) = &self.way else {
+        let DaemonRoute::Socket(socket) = &self.way else {
             return Err(ClientError::Broken("events are streamed over a connection alone".into()));
         };
         let target = format!("{}?after={after}", wire::EVENT_STREAM);

@@ -15,7 +15,7 @@ struct Recognised {
     api: Inside,
 }
 
-impl client::Inside for Recognised {
+impl client::InProcess for Recognised {
     fn ask(&self, session: Option<Arc<str>>, request: Request) -> Replying {
         let (who, api) = (self.who.clone(), self.api.clone());
         Box::pin(async move { api.ask(&who, session, request).await })

@@ -19,9 +19,9 @@ pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// Connections without a question on them.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<Vec<(Sender, Instant)>>);
+pub(super) struct IdleConnections(Mutex<Vec<(Sender, Instant)>>);
 
-impl Kept {
+impl IdleConnections {
     /// The one that was used last, if it can be used again.
     pub(super) async fn take(&self) -> Option<Sender> {
         loop {
