@@ -60,7 +60,7 @@ use provost_jail::{OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::FrontDoor;
 use provost_protocols::devit::Devit;
-use provost_protocols::own::{Order, Ordered, Own};
+use provost_protocols::own::{DaemonCommand, Ordered, Own};
 use provost_protocols::wit::Wit;
 use provost_service::Provost;
 use provost_system::{self as system, Signal, Signals};
@@ -254,7 +254,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
                 }
             },
             order = inbox.recv() => match order {
-                Some((Order::Stop, reply)) => { reply_to = Some(reply); break }
+                Some((DaemonCommand::Stop, reply)) => { reply_to = Some(reply); break }
                 Some(order) => daemon.obey(order).await,
                 None => break,
             },
@@ -482,8 +482,8 @@ impl Daemon {
 
     async fn obey(&mut self, (order, reply): Ordered) {
         let outcome = match order {
-            Order::Reload => self.reload().await,
-            Order::Listen(path, secret) => {
+            DaemonCommand::Reload => self.reload().await,
+            DaemonCommand::Listen(path, secret) => {
                 let opened = if path.is_absolute() {
                     self.open_devit_with(&path, secret)
                 } else {
@@ -492,7 +492,7 @@ impl Daemon {
                 opened.map(|()| format!("the DevIt door is open at {}", path.display()))
             }
             // The main loop takes this one itself.
-            Order::Stop => Ok("stopping".to_owned()),
+            DaemonCommand::Stop => Ok("stopping".to_owned()),
         };
         // The asker may have gone.
         let _ = reply.send(outcome.map_err(|err| format!("{err:#}")));

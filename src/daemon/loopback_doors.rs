@@ -19,7 +19,7 @@ use provost_protocols::a6s::{A6s, Manners};
 use provost_protocols::agent_protocol::{AgentProtocol, Shown};
 use provost_protocols::broker::Broker;
 use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
-use provost_protocols::own::Inside;
+use provost_protocols::own::InProcessApi;
 use provost_system::{Listener, listener_at};
 use provost_transport::accept::{Listening as _, accept_loop};
 use provost_transport::loopback::{Loopback, bind};
@@ -52,7 +52,7 @@ struct Wanted {
 struct With<'a> {
     config: &'a Config,
     /// The daemon's own API.
-    api: &'a Inside,
+    api: &'a InProcessApi,
 }
 
 /// A protocol that this daemon can answer at a door over TCP.
@@ -113,7 +113,7 @@ impl Daemon {
     ///
     /// # Errors
     /// A sentence, where a port is taken and nothing says that another will do.
-    pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: Inside) -> Result<()> {
+    pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: InProcessApi) -> Result<()> {
         let before = Ports::of(&self.start.places);
         let mut ports = Ports::ours(&self.start.places);
         let with = With { config: &loaded.config, api: &api };

@@ -15,7 +15,7 @@ use provost_domain::{Task, Tier};
 use provost_effects::{OpenDoor, WorkersDoor};
 use provost_jail::{ENTRANCE, Entrance};
 use provost_protocols::FrontDoor as _;
-use provost_protocols::devit::{Devit, Way, WorkerDoor};
+use provost_protocols::devit::{Devit, DoorTransport, WorkerDoor};
 use provost_transport::Stream;
 use provost_transport::accept::{accept_loop, serve_one};
 use provost_transport::listen::{SocketFolder, bind};
@@ -36,13 +36,13 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
     let folder = folder.canonicalize()?;
     let like = like.clone();
     Ok(Arc::new(move |task: &Task, tier| {
-        let way = if inherit || tier != Tier::Ns { Way::Inherited } else { Way::Mounted };
+        let way = if inherit || tier != Tier::Ns { DoorTransport::Inherited } else { DoorTransport::Mounted };
         let (worker, id) = (task.order.worker.clone(), task.id().clone());
         let door = like.for_run(worker, id, way, role::host()).map_err(io::Error::other)?;
         let environment = environment(task, way, &door);
         let opened = match way {
-            Way::Mounted => mounted(door, &folder)?,
-            Way::Inherited => inherited(door)?,
+            DoorTransport::Mounted => mounted(door, &folder)?,
+            DoorTransport::Inherited => inherited(door)?,
         };
         Ok(WorkersDoor { environment, ..opened })
     }))
@@ -78,14 +78,14 @@ fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
 }
 
 /// What DevIt's clients look for, with a secret that is good at this door and nowhere else.
-fn environment(task: &Task, way: Way, door: &WorkerDoor) -> Vec<(&'static str, String)> {
+fn environment(task: &Task, way: DoorTransport, door: &WorkerDoor) -> Vec<(&'static str, String)> {
     let secret = String::from_utf8_lossy(door.secret().expose()).into_owned();
     let mut environment = vec![
         ("DEVIT_IDENT", task.order.worker.to_string()),
         ("DEVIT_SECRET", secret),
         ("DEVIT_NO_AUTO_START", "1".into()),
     ];
-    if way == Way::Mounted {
+    if way == DoorTransport::Mounted {
         for name in ["PROVOST_WORKER_SOCKET", "DEVIT_SOCK", "DEVIT_DAEMON_SOCKET"] {
             environment.push((name, ENTRANCE.into()));
         }

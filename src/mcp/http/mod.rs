@@ -31,7 +31,7 @@ use provost_base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
 use provost_base::{AgentId, Digest};
 use provost_client::Client;
 use provost_domain::{Door, Principal};
-use provost_protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, closing, foreign, whole};
 use provost_transport::http::Untaken;
 use sessions::Sessions;
 
@@ -95,8 +95,8 @@ impl<S: ServerHandler> McpHttp<S> {
         Self { clients, called: Arc::new(|_| None), sessions, service }
     }
 
-    async fn respond(&self, asked: Asked) -> Result<Answer, Fault> {
-        let Asked { mut head, body, caller } = asked;
+    async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, Fault> {
+        let AdmittedRequest { mut head, body, caller } = asked;
         let path = head.uri.path();
         if path == "/approvals" || path.starts_with("/approvals/") {
             let reader = caller.agent().map_or(page::READER, AgentId::as_str).to_owned();
@@ -225,7 +225,7 @@ impl<S: ServerHandler> LoopbackDoor for McpHttp<S> {
         MCP_BODY_BYTES_MAX
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
         self.respond(asked).await.unwrap_or_else(Fault::into_answer)
     }
 

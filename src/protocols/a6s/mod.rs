@@ -30,10 +30,10 @@ use hyper::{Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
+use super::loopback::{AdmittedRequest, Answer, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
 use attendance::Attendance;
 use call::Call;
-pub use envelope::Fault;
+pub use envelope::A6sError;
 use events::Hub;
 use provost_agents::{AgentService, CodeQuestion, ScanFor};
 use provost_auth::Rejected;
@@ -65,7 +65,7 @@ const EDITOR: &str = "editor";
 
 /// The door that serves editors. Clones share everything.
 #[derive(Clone)]
-pub struct A6s(Arc<Parts>);
+pub struct A6s(Arc<A6sInner>);
 
 /// How editors are treated, as the configuration says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ pub struct Manners {
     pub apply_wait: Duration,
 }
 
-struct Parts {
+struct A6sInner {
     service: AgentService,
     started: Instant,
     /// For messages that come, and those that wait to be sent.
@@ -104,7 +104,7 @@ impl A6s {
         });
         let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
         let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
-        Self(Arc::new(Parts {
+        Self(Arc::new(A6sInner {
             service,
             started: Instant::now(),
             room,
@@ -210,7 +210,7 @@ impl A6s {
             Call::AgentsList(_) => self.agents().await,
             Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,
             Call::FleetStatus(asked) => self.fleet_status(asked.agent_id.as_ref()).await,
-            other => Err(Fault::unknown_method(other.method())),
+            other => Err(A6sError::unknown_method(other.method())),
         };
         said.map(|said| (said, None))
     }
@@ -226,8 +226,8 @@ impl LoopbackDoor for A6s {
         0
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
-        let Asked { head, caller, .. } = asked;
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
+        let AdmittedRequest { head, caller, .. } = asked;
         if head.uri.path() != PATH {
             return says(StatusCode::NOT_FOUND, "This is the A6s door of Provost; its WebSocket is at /ws\n");
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::A6s;
-use super::events::Told;
+use super::events::A6sEvent;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
 use provost_agents::{KEPT_WITHIN, Pulse};
 use provost_base::JobId;
@@ -55,7 +55,7 @@ impl A6s {
     }
 
     /// Tells it now, or as soon as it may be told.
-    fn tell_on_time(&self, told: Told) {
+    fn tell_on_time(&self, told: A6sEvent) {
         let Some(mut later) = self.hub().tell(told, Instant::now().into_std()) else { return };
         let hub = self.hub().clone();
         tokio::spawn(async move {
@@ -85,7 +85,7 @@ impl A6s {
                 let progress = if *state == PhaseState::Completed { 100 } else { 0 };
                 let execution = execution_id(&job.id).into();
                 let (phase, status) = (name.word(), state.word());
-                self.tell_on_time(Told::Phase { execution, phase, status, progress });
+                self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress });
             }
             // Its run is being stopped, and then it is known what it has changed.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
@@ -102,7 +102,7 @@ impl A6s {
     fn tell_task(&self, job: &Job) {
         let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
         let (task, status) = (task_id(&job.id).into(), job.state.word());
-        self.tell_on_time(Told::Task { task, status, progress });
+        self.tell_on_time(A6sEvent::Task { task, status, progress });
     }
 
     /// A job without files is nothing that an editor could look at.
@@ -132,7 +132,7 @@ impl A6s {
         {
             let execution = execution_id(&job.id).into();
             let (phase, status) = (name.word(), phase.state.word());
-            self.tell_on_time(Told::Phase { execution, phase, status, progress: 0 });
+            self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress: 0 });
         }
         let whole = match self.whole(job, result, None).await {
             Ok(whole) => whole,
@@ -141,13 +141,13 @@ impl A6s {
             }
         };
         let Ok(result) = serde_json::value::to_raw_value(&whole) else { return };
-        self.tell_on_time(Told::Complete { execution: execution_id(&job.id).into(), result });
+        self.tell_on_time(A6sEvent::Complete { execution: execution_id(&job.id).into(), result });
     }
 
     fn tell_pulse(&self, pulse: Pulse) {
         let Pulse { job, kind, phase, progress } = pulse;
         let told = match phase {
-            Some(phase) => Told::Phase {
+            Some(phase) => A6sEvent::Phase {
                 execution: execution_id(&job).into(),
                 phase: phase.word(),
                 status: PhaseState::Running.word(),
@@ -181,6 +181,6 @@ impl Late {
     }
 }
 
-fn running(job: &JobId, progress: u8) -> Told {
-    Told::Task { task: task_id(job).into(), status: JobState::Running.word(), progress }
+fn running(job: &JobId, progress: u8) -> A6sEvent {
+    A6sEvent::Task { task: task_id(job).into(), status: JobState::Running.word(), progress }
 }

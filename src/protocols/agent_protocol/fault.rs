@@ -9,14 +9,14 @@ use provost_transport::http::Untaken;
 
 /// What is answered instead of what was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub(super) struct AgentProtocolError {
     pub(super) status: StatusCode,
     pub(super) body: Value,
     /// Methods that would be answered, for one that is not.
     pub(super) allow: Option<String>,
 }
 
-impl Fault {
+impl AgentProtocolError {
     pub(super) fn new(status: StatusCode, says: impl Into<String>) -> Self {
         let says: String = says.into();
         Self { status, body: json!({ "error": says }), allow: None }
@@ -75,7 +75,7 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for AgentProtocolError {
     fn from(refusal: Refusal) -> Self {
         let says = refusal.to_string();
         if let Refusal::Crew(refusal) = &refusal {
@@ -97,7 +97,7 @@ impl From<Refusal> for Fault {
     }
 }
 
-impl From<SettleFault> for Fault {
+impl From<SettleFault> for AgentProtocolError {
     fn from(fault: SettleFault) -> Self {
         let says = fault.to_string();
         match fault {
@@ -112,20 +112,20 @@ impl From<SettleFault> for Fault {
     }
 }
 
-fn of_crew(refusal: &CrewRefusal, says: String) -> Fault {
+fn of_crew(refusal: &CrewRefusal, says: String) -> AgentProtocolError {
     match refusal {
-        CrewRefusal::NotInCrew => Fault::not_found("Agent not found"),
-        CrewRefusal::AssignmentNotFound => Fault::not_found("Task not found"),
-        CrewRefusal::LeadOnly { .. } | CrewRefusal::PersonOnly => Fault::forbidden(says),
-        CrewRefusal::TooLarge { .. } => Fault::new(StatusCode::PAYLOAD_TOO_LARGE, says),
+        CrewRefusal::NotInCrew => AgentProtocolError::not_found("Agent not found"),
+        CrewRefusal::AssignmentNotFound => AgentProtocolError::not_found("Task not found"),
+        CrewRefusal::LeadOnly { .. } | CrewRefusal::PersonOnly => AgentProtocolError::forbidden(says),
+        CrewRefusal::TooLarge { .. } => AgentProtocolError::new(StatusCode::PAYLOAD_TOO_LARGE, says),
         CrewRefusal::AssignmentElsewhere { at } => {
             let body = json!({ "error": says, "status": super::map::task_status(*at) });
-            Fault { status: StatusCode::CONFLICT, body, allow: None }
+            AgentProtocolError { status: StatusCode::CONFLICT, body, allow: None }
         }
         CrewRefusal::FileClaimed { .. }
         | CrewRefusal::FileLocked { .. }
         | CrewRefusal::FileConflicted
         | CrewRefusal::OutsideAssignment { .. }
-        | CrewRefusal::AssignmentWaits { .. } => Fault::new(StatusCode::CONFLICT, says),
+        | CrewRefusal::AssignmentWaits { .. } => AgentProtocolError::new(StatusCode::CONFLICT, says),
     }
 }

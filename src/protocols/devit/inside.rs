@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::map::{self, Message};
 use super::signed::encode;
-use super::wire::{self, Code, Fault};
-use super::{Devit, Lock, Parts, Said};
+use super::wire::{self, Code, DevitError};
+use super::{Devit, DevitInner, KeySource, Said};
 use provost_auth::frame::Frame;
 use provost_auth::keys::{Keys, Role};
 use provost_auth::replay::ReplayGuard;
@@ -36,7 +36,7 @@ const EVERY: Duration = Duration::from_millis(WORKER_LINE_EVERY_MS);
 
 /// How a worker reaches its door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum DoorTransport {
     /// A socket in its root directory. A caller that connects must be in a jail.
     Mounted,
     /// A connected socket that it was started with, and no other.
@@ -44,11 +44,11 @@ pub enum Way {
 }
 
 /// What the door of one run knows.
-pub(super) struct Inside {
+pub(super) struct RunDoor {
     worker: AgentId,
     task: TaskId,
     secret: Secret,
-    way: Way,
+    way: DoorTransport,
     /// The daemon's own hand, to put refused claims on record.
     host: Principal,
     claims: AtomicU32,
@@ -56,9 +56,9 @@ pub(super) struct Inside {
     due: Mutex<Instant>,
 }
 
-impl Inside {
+impl RunDoor {
     pub(super) fn is_inherited(&self) -> bool {
-        self.way == Way::Inherited
+        self.way == DoorTransport::Inherited
     }
 
     pub(super) fn secret(&self) -> &Secret {
@@ -97,7 +97,7 @@ impl Inside {
 /// The door of one run, to be served and then closed.
 pub struct WorkerDoor {
     door: Devit,
-    run: Arc<Inside>,
+    run: Arc<RunDoor>,
 }
 
 impl WorkerDoor {
@@ -131,18 +131,18 @@ impl Devit {
         &self,
         worker: AgentId,
         task: TaskId,
-        way: Way,
+        way: DoorTransport,
         host: Principal,
     ) -> Result<WorkerDoor, getrandom::Error> {
-        let Parts { provost, names, replay, options, now, .. } = &*self.0;
+        let DevitInner { provost, names, replay, options, now, .. } = &*self.0;
         let mut options = options.clone();
         options.dialect_document = false;
         let replay = ReplayGuard::new(now(), replay.window_seconds(), WORKER_NONCES_MAX);
         let (claims, due) = (AtomicU32::new(0), Mutex::new(Instant::now()));
-        let run = Arc::new(Inside { worker, task, secret: fresh_secret()?, way, host, claims, due });
-        let door = Self(Arc::new(Parts {
+        let run = Arc::new(RunDoor { worker, task, secret: fresh_secret()?, way, host, claims, due });
+        let door = Self(Arc::new(DevitInner {
             provost: provost.clone(),
-            lock: Lock::Inside(run.clone()),
+            lock: KeySource::Run(run.clone()),
             names: names.clone(),
             replay: Arc::new(replay),
             tokens: Arc::new(Tokens::new(1)),
@@ -154,24 +154,29 @@ impl Devit {
     }
 
     /// The run whose door this is, if it is one.
-    pub(super) fn inside(&self) -> Option<&Inside> {
+    pub(super) fn inside(&self) -> Option<&RunDoor> {
         match &self.0.lock {
-            Lock::Inside(run) => Some(run),
-            Lock::Ring(_) => None,
+            KeySource::Run(run) => Some(run),
+            KeySource::Ring(_) => None,
         }
     }
 
     /// A frame that names another sender is refused, regardless of its signature.
-    pub(super) async fn foreign(&self, frame: &Frame<'_>) -> Option<Fault> {
+    pub(super) async fn foreign(&self, frame: &Frame<'_>) -> Option<DevitError> {
         let run = self.inside().filter(|run| *frame.from != *run.worker.as_str())?;
         self.refused(run, &frame.msg_type, json!({ "claimed": begin(&frame.from) })).await;
         let text = format!("this door is for {} alone", run.worker);
-        Some(Fault::new(Code::Forbidden, text))
+        Some(DevitError::new(Code::Forbidden, text))
     }
 
     /// Answers what is different here; `None` is what every door does.
-    pub(super) async fn said_inside(&self, run: &Inside, frame: &Frame<'_>, who: &Principal) -> Option<Said> {
-        let no = |fault: Fault| Some(Said::Message(Message::fault(&fault)));
+    pub(super) async fn said_inside(
+        &self,
+        run: &RunDoor,
+        frame: &Frame<'_>,
+        who: &Principal,
+    ) -> Option<Said> {
+        let no = |fault: DevitError| Some(Said::Message(Message::fault(&fault)));
         let needs = match &*frame.msg_type {
             "DELEGATE" | "SCREENSHOT" => Scope::Delegate,
             "APPROVAL_DECISION" => Scope::Approve,
@@ -180,7 +185,7 @@ impl Devit {
             "NOTIFY" if frame.payload.len() > WORKER_REPORT_BYTES_MAX => {
                 let most = WORKER_REPORT_BYTES_MAX >> 10;
                 let text = format!("a report holds at most {most} KiB; put the rest into a file");
-                return no(Fault::invalid(text));
+                return no(DevitError::invalid(text));
             }
             "NOTIFY" => return self.names_another(run, frame).await,
             _ => return None,
@@ -194,7 +199,7 @@ impl Devit {
     }
 
     /// Refuses what is about another task than that of the run.
-    async fn names_another(&self, run: &Inside, frame: &Frame<'_>) -> Option<Said> {
+    async fn names_another(&self, run: &RunDoor, frame: &Frame<'_>) -> Option<Said> {
         let named = match wire::payload::<wire::Notify>(frame.payload) {
             Ok(named) => named,
             Err(fault) => return Some(Said::Message(Message::fault(&fault))),
@@ -211,11 +216,11 @@ impl Devit {
             (false, false) => format!("this door is for task {} alone; name it in task_id", run.task),
         };
         self.refused(run, &frame.msg_type, json!({ "task": begin(&task) })).await;
-        Some(Said::Message(Message::fault(&Fault::new(Code::Forbidden, text))))
+        Some(Said::Message(Message::fault(&DevitError::new(Code::Forbidden, text))))
     }
 
     /// STATUS of one's own task alone.
-    async fn own_status(&self, run: &Inside, payload: &str) -> Said {
+    async fn own_status(&self, run: &RunDoor, payload: &str) -> Said {
         let answer = async {
             let _request: wire::StatusRequest = wire::payload(payload)?;
             let task = self.0.provost.task(&run.task).await.map_err(|it| self.fault(it))?;
@@ -233,7 +238,7 @@ impl Devit {
     }
 
     /// A claim that was refused goes on record before it is answered: the first ones each, the others as a number.
-    async fn refused(&self, run: &Inside, msg_type: &str, mut details: Value) {
+    async fn refused(&self, run: &RunDoor, msg_type: &str, mut details: Value) {
         let earlier = run.claims.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(door = "worker", task = %run.task, worker = %run.worker, msg_type, "claim refused");
         if earlier < WORKER_CLAIMS_MAX {
@@ -243,7 +248,7 @@ impl Devit {
         }
     }
 
-    async fn record(&self, run: &Inside, details: Value) {
+    async fn record(&self, run: &RunDoor, details: Value) {
         let subject = run.task.as_str().into();
         let verb = Record { what: "worker.refused".into(), subject, details: Json::from_value(&details) };
         if let Err(refusal) = self.0.provost.submit(&run.host, verb).await {

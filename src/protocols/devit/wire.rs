@@ -17,7 +17,7 @@ pub(super) const ORCHESTRATOR: &str = "orchestrator";
 
 /// What a client hears when its request is turned down.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Fault {
+pub(super) struct DevitError {
     pub(super) code: Code,
     pub(super) message: String,
     /// Merged into the error's payload, in which it may add members but not replace these.
@@ -75,7 +75,7 @@ impl Code {
     }
 }
 
-impl Fault {
+impl DevitError {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), more: Value::Null }
     }
@@ -297,11 +297,11 @@ fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Opt
 }
 
 /// Parses a payload, naming the member that is wrong.
-pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, Fault> {
+pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, DevitError> {
     // A payload that is not an object is a message without members.
     if !text.trim_start().starts_with('{') {
         return Ok(T::default());
     }
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
-        .map_err(|err| Fault::invalid(format!("payload.{}: {}", err.path(), err.inner())))
+        .map_err(|err| DevitError::invalid(format!("payload.{}: {}", err.path(), err.inner())))
 }

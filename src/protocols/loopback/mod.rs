@@ -7,7 +7,7 @@
 //! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door
 //! is full, the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
 //!
-//! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
+//! The door then gets an [`AdmittedRequest`]: the head as it came, the body, which [`Body::take`] takes in within the door's
 //! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
 //! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
@@ -74,7 +74,7 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     fn body_bytes_max(&self) -> usize;
 
     /// Answers a request that was let in.
-    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, asked: AdmittedRequest) -> impl Future<Output = Answer> + Send;
 
     /// What is said to a request that is not let in.
     fn refuse(&self) -> Answer;
@@ -149,7 +149,7 @@ enum Peer {
 const LOOKS_AT_ONCE: usize = 2;
 
 /// A request that was let in.
-pub struct Asked {
+pub struct AdmittedRequest {
     /// Method, target, version and headers.
     pub head: Parts,
     /// The body that follows the head, not read yet.
@@ -339,7 +339,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
         let (reads, still) = (matches!(head.method, Method::GET | Method::HEAD), caller.clone());
-        let answer = door.answer(Asked { head, body, caller });
+        let answer = door.answer(AdmittedRequest { head, body, caller });
         let answer = match reads && still.token().is_some() {
             // What only looks may wait for what there is to be seen. What writes has been done by then.
             true => while_proven(answer, || still.still_proven()).await.unwrap_or_else(|rejected| {

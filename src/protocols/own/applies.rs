@@ -4,7 +4,7 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::{ApplyId, Digest, TaskId};
 use provost_domain::{Answer, Artifact, Seen};
@@ -38,8 +38,8 @@ impl Handles<endpoints::ApplyTask> for Own {
     }
 }
 
-fn of_task(body: wire::OfTask) -> Result<TaskId, Fault> {
-    TaskId::parse(&body.task).map_err(|err| Fault::invalid(format!("task: {err}")))
+fn of_task(body: wire::OfTask) -> Result<TaskId, OwnError> {
+    TaskId::parse(&body.task).map_err(|err| OwnError::invalid(format!("task: {err}")))
 }
 
 impl Handles<endpoints::Undo> for Own {
@@ -56,7 +56,7 @@ impl Handles<endpoints::Applies> for Own {
     }
 }
 
-fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
+fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, OwnError> {
     let one = |it: wire::Artifact| {
         let hash = it.base_hash.map(Digest::try_from).transpose();
         Ok(Artifact {
@@ -67,7 +67,7 @@ fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
             language: Box::default(),
             mode: it.mode,
             base_mode: None,
-            base_hash: hash.map_err(|err| Fault::invalid(format!("base_hash: {err}")))?,
+            base_hash: hash.map_err(|err| OwnError::invalid(format!("base_hash: {err}")))?,
         })
     };
     body.artifacts.into_iter().map(one).collect()
@@ -137,18 +137,18 @@ fn row(it: &PastApply) -> wire::Apply {
     }
 }
 
-fn fault(fault: ApplyFault) -> Fault {
+fn fault(fault: ApplyFault) -> OwnError {
     let text = fault.to_string();
     match fault {
         ApplyFault::Refused(refusal) => map::fault(refusal),
-        ApplyFault::TooMany(_) => Fault::invalid(text),
-        ApplyFault::NoSuchApply(_) => Fault::new(StatusCode::NOT_FOUND, "apply_not_found", text)
+        ApplyFault::TooMany(_) => OwnError::invalid(text),
+        ApplyFault::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost applies` lists what there is"),
-        ApplyFault::NothingKept(_) => Fault::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
+        ApplyFault::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
             "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
              works",
         ),
-        ApplyFault::NotOver(_) => Fault::new(StatusCode::CONFLICT, "apply_not_over", text),
-        ApplyFault::Unreadable(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
+        ApplyFault::NotOver(_) => OwnError::new(StatusCode::CONFLICT, "apply_not_over", text),
+        ApplyFault::Unreadable(_) => OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
     }
 }

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::crew as words;
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
 use provost_base::{RepoPath, TransferId};
@@ -41,9 +41,9 @@ impl Handles<endpoints::LeaveCrew> for Own {
 }
 
 /// The file's one spelling.
-async fn file(own: &Own, path: &str) -> Result<RepoPath, Fault> {
+async fn file(own: &Own, path: &str) -> Result<RepoPath, OwnError> {
     let found = own.0.provost.file_of(path).await;
-    found.ok_or_else(|| Fault::invalid("path names no file of the repository"))
+    found.ok_or_else(|| OwnError::invalid("path names no file of the repository"))
 }
 
 impl Handles<endpoints::ClaimFile> for Own {
@@ -97,7 +97,7 @@ impl Handles<endpoints::AnswerHandoff> for Own {
     // The agent that it is meant for answers it, once.
     async fn handle(&self, call: &Call, body: wire::AnswerHandoff) -> Answered<wire::HandedOver> {
         let unknown = || {
-            Fault::new(
+            OwnError::new(
                 StatusCode::NOT_FOUND,
                 "handoff_not_found",
                 format!("there is no hand-off {}", body.id),
@@ -118,7 +118,7 @@ impl Handles<endpoints::AnswerHandoff> for Own {
             true => Ok(words::handed_over(&now)),
             false => {
                 let message = format!("hand-off {id} was {} before", words::transfer_word(now.state));
-                Err(Fault::new(StatusCode::CONFLICT, "handoff_answered", message))
+                Err(OwnError::new(StatusCode::CONFLICT, "handoff_answered", message))
             }
         }
     }

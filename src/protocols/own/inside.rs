@@ -12,11 +12,11 @@ use provost_domain::Principal;
 
 /// The API, asked from inside.
 #[derive(Clone)]
-pub struct Inside(Own);
+pub struct InProcessApi(Own);
 
 /// Who asks, where a door has said it: it comes from nowhere else, and stands in for the proof of a connection.
 #[derive(Clone)]
-pub struct Known {
+pub struct VerifiedCaller {
     /// The agent as which the request is made, with its rights.
     pub who: Arc<Principal>,
     /// The digest of the token that the caller has shown, if any.
@@ -25,19 +25,19 @@ pub struct Known {
 
 impl Own {
     /// A way in for a door of this process.
-    pub fn inside(&self) -> Inside {
-        Inside(self.clone())
+    pub fn inside(&self) -> InProcessApi {
+        InProcessApi(self.clone())
     }
 }
 
-impl Inside {
+impl InProcessApi {
     /// Answers a request as it would be answered over a connection, in the session that the door names.
     ///
     /// # Errors
     /// The status and the fault that a connection would have brought.
     pub async fn ask(
         &self,
-        who: &Known,
+        who: &VerifiedCaller,
         session: Option<Arc<str>>,
         request: Request,
     ) -> Result<Reply, (u16, wire::ErrorBody)> {
@@ -58,7 +58,7 @@ impl Inside {
     }
 
     /// Whether the caller who was let in may still go by that name.
-    pub fn lets_in(&self, who: &Known) -> bool {
+    pub fn lets_in(&self, who: &VerifiedCaller) -> bool {
         self.0.still(who).is_ok()
     }
 }

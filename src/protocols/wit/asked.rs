@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::map::{Fault, intent_status};
+use super::map::{WitError, intent_status};
 use super::params::{Given, Params, kind, path};
 use super::wire::{Envelope, members, string};
 use provost_base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
@@ -14,7 +14,7 @@ use provost_service::Checkouts;
 pub(super) type Written<T> = (T, Box<str>);
 
 /// One request, with members that were checked.
-pub(super) enum Asked {
+pub(super) enum WitRequest {
     Ping,
     Register(AgentId, Box<str>),
     Acquire(AgentId, Acquire),
@@ -67,9 +67,9 @@ pub(super) struct Check {
     pub(super) deleted: Vec<RepoPath>,
 }
 
-impl Asked {
+impl WitRequest {
     /// Reads a request, which is wholly here then: nothing of its text is needed any more.
-    pub(super) fn read(envelope: &Envelope<'_>, checkouts: &Checkouts) -> Result<Self, Fault> {
+    pub(super) fn read(envelope: &Envelope<'_>, checkouts: &Checkouts) -> Result<Self, WitError> {
         let params = Given { params: envelope.params, checkouts };
         match envelope.method.as_str() {
             "ping" => Ok(Self::Ping),
@@ -86,45 +86,45 @@ impl Asked {
             "check-contracts" => check(params),
             "provost.leave" => leave(params),
             "provost.contract.withdraw" => withdraw(params),
-            _ => Err(Fault::unknown_method()),
+            _ => Err(WitError::unknown_method()),
         }
     }
 }
 
-fn register(params: Given<'_>) -> Result<Asked, Fault> {
+fn register(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["name", "sessionId"])?;
     let (name, who) = (read.name("name"), read.session("sessionId"));
     let (name, who) = read.all(name.zip(who))?;
-    Ok(Asked::Register(who, name))
+    Ok(WitRequest::Register(who, name))
 }
 
-fn acquire(params: Given<'_>) -> Result<Asked, Fault> {
+fn acquire(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "waitMs", "reason", "pid"])?;
     let (at, who) = (read.symbol("symbolPath"), read.session("sessionId"));
     let (ttl, wait) = (read.duration("ttlMs"), read.wait("waitMs"));
     let (reason, process) = (read.reason("reason"), read.process("pid"));
     let rest = ttl.zip(wait).zip(reason.zip(process));
     let ((at, who), ((ttl, wait), (reason, process))) = read.all(at.zip(who).zip(rest))?;
-    Ok(Asked::Acquire(who, Acquire { at, ttl, wait, reason, process }))
+    Ok(WitRequest::Acquire(who, Acquire { at, ttl, wait, reason, process }))
 }
 
-fn release(params: Given<'_>) -> Result<Asked, Fault> {
+fn release(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["symbolPath", "sessionId", "fence"])?;
     let (at, who) = (read.text("symbolPath"), read.session("sessionId"));
     let at = at.map(|it| params.checkouts.inside(&it).into_owned());
     let fence = read.integer("fence");
     let ((at, who), fence) = read.all(at.zip(who).zip(fence))?;
-    Ok(Asked::Release(who, Release { at, fence: fence.map(Fence) }))
+    Ok(WitRequest::Release(who, Release { at, fence: fence.map(Fence) }))
 }
 
-fn locks(params: Given<'_>) -> Result<Asked, Fault> {
+fn locks(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of_question(params, ["sessionId"])?;
     let session = read.filter("sessionId");
     // Here, and only here, an empty name is no filter.
-    Ok(Asked::Locks(read.all(session)?.filter(|it| !it.is_empty())))
+    Ok(WitRequest::Locks(read.all(session)?.filter(|it| !it.is_empty())))
 }
 
-fn declare(params: Given<'_>) -> Result<Asked, Fault> {
+fn declare(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["sessionId", "description", "files", "symbols", "ttlMs"])?;
     let (who, description) = (read.session("sessionId"), read.description("description"));
     let files = read.full_list("files", INTENT_FILES_MAX, |it| path(it, params.checkouts));
@@ -134,7 +134,7 @@ fn declare(params: Given<'_>) -> Result<Asked, Fault> {
     let (symbols, ttl) = (read.list("symbols", INTENT_SYMBOLS_MAX, symbol), read.duration("ttlMs"));
     let what = description.zip(files).zip(symbols.zip(ttl));
     let (who, ((description, files), (symbols, ttl))) = read.all(who.zip(what))?;
-    Ok(Asked::Declare(who, Declare { description, files, symbols, ttl }))
+    Ok(WitRequest::Declare(who, Declare { description, files, symbols, ttl }))
 }
 
 /// A symbol within a file; an empty one is in no file, and no error.
@@ -149,7 +149,7 @@ fn symbol(value: &RawValue) -> Result<Box<str>, String> {
     Ok(text.into())
 }
 
-fn update(params: Given<'_>) -> Result<Asked, Fault> {
+fn update(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["intentId", "sessionId", "status"])?;
     let (id, who) = (read.text("intentId"), read.session("sessionId"));
     let status = read.any_text("status").and_then(|word| {
@@ -157,40 +157,40 @@ fn update(params: Given<'_>) -> Result<Asked, Fault> {
         status.or_else(|| read.wrong("status", "must be one of active, resolved, abandoned"))
     });
     let ((id, who), status) = read.all(id.zip(who).zip(status))?;
-    Ok(Asked::Update(who, id, status))
+    Ok(WitRequest::Update(who, id, status))
 }
 
-fn intents(params: Given<'_>) -> Result<Asked, Fault> {
+fn intents(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of_question(params, ["sessionId", "file", "status"])?;
     let (session, file) = (read.filter("sessionId"), read.place("file"));
     let status = read.filter("status");
     let ((session, file), status) = read.all(session.zip(file).zip(status))?;
-    Ok(Asked::Intents(Intents { session, file, status }))
+    Ok(WitRequest::Intents(Intents { session, file, status }))
 }
 
-fn propose(params: Given<'_>) -> Result<Asked, Fault> {
+fn propose(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["sessionId", "symbolPath"])?;
     let (who, at) = (read.session("sessionId"), read.symbol("symbolPath"));
     let (who, at) = read.all(who.zip(at))?;
-    Ok(Asked::Propose(who, at))
+    Ok(WitRequest::Propose(who, at))
 }
 
-fn respond(params: Given<'_>) -> Result<Asked, Fault> {
+fn respond(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["contractId", "sessionId", "accept"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
     let accept = read.flag("accept");
     let ((id, who), accept) = read.all(id.zip(who).zip(accept))?;
-    Ok(Asked::Respond(who, id, accept))
+    Ok(WitRequest::Respond(who, id, accept))
 }
 
-fn contracts(params: Given<'_>) -> Result<Asked, Fault> {
+fn contracts(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of_question(params, ["symbolPath", "status"])?;
     let (symbol, status) = (read.place("symbolPath"), read.filter("status"));
     let (symbol, status) = read.all(symbol.zip(status))?;
-    Ok(Asked::Contracts(symbol, status))
+    Ok(WitRequest::Contracts(symbol, status))
 }
 
-fn check(params: Given<'_>) -> Result<Asked, Fault> {
+fn check(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
     let files = read.full_list("files", STAGED_FILES_MAX, |it| {
         let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
@@ -208,19 +208,19 @@ fn check(params: Given<'_>) -> Result<Asked, Fault> {
     });
     let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it, params.checkouts)?.0));
     let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
-    Ok(Asked::Check(Check { files, renamed, deleted }))
+    Ok(WitRequest::Check(Check { files, renamed, deleted }))
 }
 
-fn leave(params: Given<'_>) -> Result<Asked, Fault> {
+fn leave(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["sessionId", "intents"])?;
     let (who, intents) = (read.session("sessionId"), read.switch("intents"));
     let (who, intents) = read.all(who.zip(intents))?;
-    Ok(Asked::Leave(who, intents))
+    Ok(WitRequest::Leave(who, intents))
 }
 
-fn withdraw(params: Given<'_>) -> Result<Asked, Fault> {
+fn withdraw(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of(params, ["contractId", "sessionId"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
     let (id, who) = read.all(id.zip(who))?;
-    Ok(Asked::Withdraw(who, id))
+    Ok(WitRequest::Withdraw(who, id))
 }

@@ -11,9 +11,9 @@ use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
 use provost_service::ProposeFault;
 
 /// A refusal in wit's words.
-pub(super) struct Fault(pub(super) wire::Error);
+pub(super) struct WitError(pub(super) wire::Error);
 
-impl Fault {
+impl WitError {
     fn of(code: i32, message: &'static str, data: Option<Box<RawValue>>) -> Self {
         Self(wire::Error { code, message, data })
     }
@@ -69,41 +69,44 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for WitError {
     fn from(refusal: Refusal) -> Self {
         refused(&refusal)
     }
 }
 
-fn refused(refusal: &Refusal) -> Fault {
+fn refused(refusal: &Refusal) -> WitError {
     let message = refusal.to_string();
     match refusal {
         Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
-            Fault::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
+            WitError::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
         }
-        Refusal::HeldElsewhere(stake) => Fault::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message)),
-        Refusal::LockNotFound => Fault::bare("LOCK_NOT_FOUND"),
+        Refusal::HeldElsewhere(stake) => {
+            WitError::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message))
+        }
+        Refusal::LockNotFound => WitError::bare("LOCK_NOT_FOUND"),
         Refusal::LockNotHeld { by, fence } => {
-            Fault::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
+            WitError::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
         }
-        Refusal::IntentNotFound => Fault::bare("INTENT_NOT_FOUND"),
-        Refusal::IntentNotOwned { by } => Fault::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
+        Refusal::IntentNotFound => WitError::bare("INTENT_NOT_FOUND"),
+        Refusal::IntentNotOwned { by } => WitError::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
         Refusal::IntentCannot { from, to } => {
-            Fault::method("INVALID_TRANSITION", &json!({ "current": from.word(), "requested": to.word() }))
+            WitError::method("INVALID_TRANSITION", &json!({ "current": from.word(), "requested": to.word() }))
         }
-        Refusal::ContractNotFound => Fault::bare("CONTRACT_NOT_FOUND"),
+        Refusal::ContractNotFound => WitError::bare("CONTRACT_NOT_FOUND"),
         Refusal::ContractSettled { status } => {
-            Fault::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
+            WitError::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
         }
-        Refusal::ContractOwn => Fault::bare("SELF_ACCEPT_NOT_ALLOWED"),
+        Refusal::ContractOwn => WitError::bare("SELF_ACCEPT_NOT_ALLOWED"),
         Refusal::ContractNotYours { by } => {
-            Fault::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
+            WitError::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
         }
-        Refusal::AlreadyNamed { nick } => {
-            Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
-        }
-        Refusal::NameTaken { .. } => Fault::reserved(),
-        other => Fault::method(word(other.kind()), &json!({ "message": message })),
+        Refusal::AlreadyNamed { nick } => WitError::method(
+            "SESSION_ALREADY_REGISTERED",
+            &json!({ "agentId": nick.number, "name": nick.name }),
+        ),
+        Refusal::NameTaken { .. } => WitError::reserved(),
+        other => WitError::method(word(other.kind()), &json!({ "message": message })),
     }
 }
 
@@ -192,21 +195,21 @@ pub(super) fn conflict(
     name: Option<Box<str>>,
     now: Timestamp,
     waiting: usize,
-) -> Fault {
+) -> WitError {
     let data = Conflict {
         agent_name: name,
         retry_after_ms: Some(rival.until.since_ms(now)),
         waiting: Some(waiting),
         ..Conflict::of(refusal, rival)
     };
-    Fault::method("LOCK_CONFLICT", &data)
+    WitError::method("LOCK_CONFLICT", &data)
 }
 
 /// Why there is no contract to offer.
-pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> Fault {
+pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> WitError {
     match fault {
         ProposeFault::Refused(refusal) => refusal.into(),
-        ProposeFault::NoSymbol { why, candidates } => Fault::method(
+        ProposeFault::NoSymbol { why, candidates } => WitError::method(
             "SYMBOL_NOT_FOUND",
             &json!({ "symbolPath": asked, "message": why, "candidates": candidates }),
         ),

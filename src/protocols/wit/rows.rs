@@ -18,7 +18,7 @@ pub(super) struct Granted {
     session_id: AgentId,
     acquired_at: String,
     expires_at: String,
-    warnings: Vec<Told>,
+    warnings: Vec<WarningRow>,
     fence: Fence,
     /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -32,7 +32,7 @@ fn is_zero(number: &usize) -> bool {
 /// A warning: wit's members, and what its command line prints of each.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct WarningRow {
     locked_symbol: Box<str>,
     held_by: Option<AgentId>,
     chain: Vec<String>,
@@ -61,17 +61,25 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
 }
 
 /// In wit's words, and in our own where it has none.
-fn told(asked: &str, warning: &Warning) -> Told {
+fn told(asked: &str, warning: &Warning) -> WarningRow {
     match warning {
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             let chain = vec![caller.to_string(), asked.into()];
-            Told { locked_symbol: caller.to_string().into(), chain, ..about(lock, "CALLER_LOCKED", message) }
+            WarningRow {
+                locked_symbol: caller.to_string().into(),
+                chain,
+                ..about(lock, "CALLER_LOCKED", message)
+            }
         }
         Warning::CalleeLocked { callee, lock } => {
             let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
             let chain = vec![asked.into(), callee.to_string()];
-            Told { locked_symbol: callee.to_string().into(), chain, ..about(lock, "CALLEE_LOCKED", message) }
+            WarningRow {
+                locked_symbol: callee.to_string().into(),
+                chain,
+                ..about(lock, "CALLEE_LOCKED", message)
+            }
         }
         Warning::Incomplete(why) => plain(
             asked,
@@ -86,21 +94,21 @@ fn told(asked: &str, warning: &Warning) -> Told {
             let message = format!("{}, a part of {asked}, is locked by {}", lock.asked, held(lock));
             about(lock, "MEMBER_LOCKED", message)
         }
-        Warning::Intended(intent) => Told {
+        Warning::Intended(intent) => WarningRow {
             locked_symbol: asked.into(),
             held_by: Some(intent.agent.clone()),
             r#type: "INTENDED",
             message: format!("{} intends to change this: {}", intent.agent, intent.description),
             intent_id: Some(intent.id.to_string()),
-            ..Told::default()
+            ..WarningRow::default()
         },
-        Warning::Elsewhere(stake) => Told {
+        Warning::Elsewhere(stake) => WarningRow {
             locked_symbol: asked.into(),
             held_by: Some(stake.agent.clone()),
             r#type: elsewhere(stake.kind),
             message: format!("{}, where {asked} is, {}", stake.at, had(stake)),
             expires_at: stake.until.map(|it| it.rfc3339()),
-            ..Told::default()
+            ..WarningRow::default()
         },
         Warning::NoFile => plain(
             asked,
@@ -128,8 +136,8 @@ fn told(asked: &str, warning: &Warning) -> Told {
 }
 
 /// A warning about the symbol alone.
-fn plain(asked: &str, r#type: &'static str, message: String) -> Told {
-    Told { locked_symbol: asked.into(), r#type, message, ..Told::default() }
+fn plain(asked: &str, r#type: &'static str, message: String) -> WarningRow {
+    WarningRow { locked_symbol: asked.into(), r#type, message, ..WarningRow::default() }
 }
 
 /// The type of a stake of another door.
@@ -146,15 +154,15 @@ fn had(stake: &Stake) -> String {
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-fn about(lock: &Lock, r#type: &'static str, message: String) -> Told {
-    Told {
+fn about(lock: &Lock, r#type: &'static str, message: String) -> WarningRow {
+    WarningRow {
         locked_symbol: lock.asked.clone(),
         held_by: Some(lock.holder.clone()),
         r#type,
         message,
         expires_at: Some(lock.expires_at.rfc3339()),
         fence: Some(lock.fence),
-        ..Told::default()
+        ..WarningRow::default()
     }
 }
 

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Fault, agent, text};
+use super::{OwnError, agent, text};
 use provost_api::wire;
 use provost_base::limits::STAGED_FILES_MAX;
 use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
@@ -17,7 +17,7 @@ use provost_domain::{
 use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
-pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
+pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnError {
     match refusal {
         Refusal::LockConflict(rival) => {
             let wait = "wait for it with --wait, work on something else, or ask the holder; `provost locks` lists all";
@@ -65,11 +65,11 @@ fn in_the_way(rival: &Rival) -> Value {
     })
 }
 
-pub(in super::super) fn proposed(fault: ProposeFault) -> Fault {
+pub(in super::super) fn proposed(fault: ProposeFault) -> OwnError {
     match fault {
         ProposeFault::Refused(refusal) => super::fault(refusal),
         ProposeFault::NoSymbol { why, candidates } => {
-            let fault = Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
+            let fault = OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
             match candidates.is_empty() {
                 true => fault,
                 false => fault
@@ -81,26 +81,26 @@ pub(in super::super) fn proposed(fault: ProposeFault) -> Fault {
 }
 
 /// `file:symbol`; a file alone stands for all that is in it.
-pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, Fault> {
+pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, OwnError> {
     let whole = if text.contains(':') { String::new() } else { format!("{text}:") };
     let text = if whole.is_empty() { text } else { &whole };
-    SymbolPath::parse(text).map_err(|err| Fault::invalid(format!("symbol {err}")))
+    SymbolPath::parse(text).map_err(|err| OwnError::invalid(format!("symbol {err}")))
 }
 
-pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, Fault> {
-    let path = RepoPath::parse(text).map_err(|err| Fault::invalid(format!("{member} {err}")))?;
+pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, OwnError> {
+    let path = RepoPath::parse(text).map_err(|err| OwnError::invalid(format!("{member} {err}")))?;
     if path.is_root() {
-        return Err(Fault::invalid(format!("{member} names no file")));
+        return Err(OwnError::invalid(format!("{member} names no file")));
     }
     Ok(path)
 }
 
-pub(in super::super) fn ttl(ms: Option<u64>, member: &str) -> Result<Option<Ttl>, Fault> {
-    let wrong = || Fault::invalid(format!("{member} is between one millisecond and a week"));
+pub(in super::super) fn ttl(ms: Option<u64>, member: &str) -> Result<Option<Ttl>, OwnError> {
+    let wrong = || OwnError::invalid(format!("{member} is between one millisecond and a week"));
     ms.map(|ms| Ttl::from_millis(ms).ok_or_else(wrong)).transpose()
 }
 
-pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<Option<AgentId>, Fault> {
+pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<Option<AgentId>, OwnError> {
     match &query.agent {
         _ if query.mine => Ok(Some(caller.clone())),
         Some(name) => agent(name, "agent").map(Some),
@@ -108,7 +108,10 @@ pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<O
     }
 }
 
-pub(in super::super) fn intents_wanted(query: &wire::Whose, caller: &AgentId) -> Result<SomeIntents, Fault> {
+pub(in super::super) fn intents_wanted(
+    query: &wire::Whose,
+    caller: &AgentId,
+) -> Result<SomeIntents, OwnError> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
     let status =
         one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::word)?;
@@ -117,13 +120,13 @@ pub(in super::super) fn intents_wanted(query: &wire::Whose, caller: &AgentId) ->
     Ok(SomeIntents { agent: whose(query, caller)?, file, status })
 }
 
-pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, Fault> {
+pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, OwnError> {
     use IntentStatus::{Abandoned, Active, Resolved};
     let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::word)?;
-    found.ok_or_else(|| Fault::invalid("status is missing"))
+    found.ok_or_else(|| OwnError::invalid("status is missing"))
 }
 
-pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, Fault> {
+pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, OwnError> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
     let all = [Proposed, Accepted, Rejected, Superseded, Withdrawn];
     let status = one_of(query.status.as_deref(), all, ContractStatus::word)?;
@@ -135,32 +138,31 @@ fn one_of<const N: usize, T: Copy>(
     word: Option<&str>,
     all: [T; N],
     name: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, Fault> {
+) -> Result<Option<T>, OwnError> {
     let Some(word) = word else { return Ok(None) };
-    all.into_iter()
-        .find(|it| name(*it) == word)
-        .map(Some)
-        .ok_or_else(|| Fault::invalid(format!("status '{word}' is not one of {}", all.map(&name).join(", "))))
+    all.into_iter().find(|it| name(*it) == word).map(Some).ok_or_else(|| {
+        OwnError::invalid(format!("status '{word}' is not one of {}", all.map(&name).join(", ")))
+    })
 }
 
-pub(in super::super) fn intent_id(id: &str) -> Result<IntentId, Fault> {
-    IntentId::parse(id).map_err(|err| Fault::invalid(format!("intent {err}")))
+pub(in super::super) fn intent_id(id: &str) -> Result<IntentId, OwnError> {
+    IntentId::parse(id).map_err(|err| OwnError::invalid(format!("intent {err}")))
 }
 
-pub(in super::super) fn contract_id(id: &str) -> Result<ContractId, Fault> {
-    ContractId::parse(id).map_err(|err| Fault::invalid(format!("contract {err}")))
+pub(in super::super) fn contract_id(id: &str) -> Result<ContractId, OwnError> {
+    ContractId::parse(id).map_err(|err| OwnError::invalid(format!("contract {err}")))
 }
 
-pub(in super::super) fn words(it: &str, member: &str) -> Result<Box<str>, Fault> {
-    text(Some(it.to_owned())).ok_or_else(|| Fault::invalid(format!("{member} is empty")))
+pub(in super::super) fn words(it: &str, member: &str) -> Result<Box<str>, OwnError> {
+    text(Some(it.to_owned())).ok_or_else(|| OwnError::invalid(format!("{member} is empty")))
 }
 
-fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, Fault> {
-    let wrong = |err| Fault::invalid(format!("{member} is not Base64: {err}"));
+fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, OwnError> {
+    let wrong = |err| OwnError::invalid(format!("{member} is not Base64: {err}"));
     STANDARD.decode(base64).map(Into::into).map_err(wrong)
 }
 
-pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, Fault> {
+pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, OwnError> {
     Ok(Staged {
         path: path(&file.path, "path")?,
         content: Some(bytes(&file.content, "content")?),
@@ -173,18 +175,18 @@ pub(in super::super) fn on_disk(path: RepoPath) -> Staged {
     Staged { path, content: None, renamed_from: None }
 }
 
-pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, Fault> {
+pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, OwnError> {
     if paths.len() > STAGED_FILES_MAX {
-        return Err(Fault::invalid(format!("{member} has more than {STAGED_FILES_MAX} entries")));
+        return Err(OwnError::invalid(format!("{member} has more than {STAGED_FILES_MAX} entries")));
     }
     paths.iter().map(|it| path(it, member)).collect()
 }
 
-pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, Fault> {
+pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, OwnError> {
     let change = match (&it.before, &it.after) {
         (Some(before), Some(after)) => Some((bytes(before, "before")?, bytes(after, "after")?)),
         (None, None) => None,
-        _ => return Err(Fault::invalid("before and after come together")),
+        _ => return Err(OwnError::invalid("before and after come together")),
     };
     let symbol = it.symbol.as_deref().map(|it| words(it, "symbol")).transpose()?;
     Ok(Edit { path: path(&it.path, "path")?, change, symbol })

@@ -1,6 +1,6 @@
 //! The crew: the own API's words and ours.
 
-use super::{Fault, agent};
+use super::{OwnError, agent};
 use axum::http::StatusCode;
 use provost_api::wire;
 use provost_base::{AgentId, TransferId};
@@ -11,17 +11,17 @@ use provost_domain::{
     TransferState,
 };
 
-pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, Fault> {
+pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, OwnError> {
     let role = match it.role.as_deref() {
         None | Some("worker") => Role::Worker,
         Some("specialist") => Role::Specialist,
         Some("lead") => Role::Lead,
         Some(other) => {
-            return Err(Fault::invalid(format!("role '{other}' is not one of lead, specialist, worker")));
+            return Err(OwnError::invalid(format!("role '{other}' is not one of lead, specialist, worker")));
         }
     };
     if it.tool.trim().is_empty() {
-        return Err(Fault::invalid("tool is empty: it is the program that the agent is"));
+        return Err(OwnError::invalid("tool is empty: it is the program that the agent is"));
     }
     let capabilities = it.capabilities.into_iter().map(Into::into).collect();
     Ok(JoinCrew { tool: it.tool.into(), role, capabilities })
@@ -164,9 +164,9 @@ pub(in super::super) fn handed_over(it: &Transfer) -> wire::HandedOver {
 }
 
 /// A hand-off with a name of its own, as the door of Agent Protocol names them.
-pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, Fault> {
+pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, OwnError> {
     let filled = |text: &str, member: &str| match text.trim() {
-        "" => Err(Fault::invalid(format!("{member} is empty"))),
+        "" => Err(OwnError::invalid(format!("{member} is empty"))),
         text => Ok(text.into()),
     };
     let id = format!("hoff_{}", uuid::Uuid::new_v4().simple());
@@ -185,13 +185,13 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, F
 }
 
 /// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
-pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), Fault> {
+pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), OwnError> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {
         _ if it.from == *who => format!("hand-off {} is your own", it.id),
         Some(to) => format!("hand-off {} is for {to}", it.id),
         None => return Ok(()),
     };
-    Err(Fault::new(StatusCode::FORBIDDEN, "handoff_not_yours", why)
+    Err(OwnError::new(StatusCode::FORBIDDEN, "handoff_not_yours", why)
         .hint("handoff_list shows those that wait for you"))
 }
