@@ -323,7 +323,7 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let client = self.client(&context);
-        let place = resources::Place::named(&request.uri, &client)?;
+        let place = resources::ResourceUri::named(&request.uri, &client)?;
         self.wanted.add(place, client, context.peer).await
     }
 
@@ -332,7 +332,7 @@ impl ServerHandler for Mcp {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.wanted.remove(&resources::Place::named(&request.uri, &self.client(&context))?);
+        self.wanted.remove(&resources::ResourceUri::named(&request.uri, &self.client(&context))?);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::beat::Beat;
 use super::changes::{Over, is_turned_away};
-use super::resources::Place;
+use super::resources::ResourceUri;
 use super::tools::tasks::in_words;
 use super::{changes, dialog, handles, older};
 use provost_api::wire;
@@ -153,7 +153,7 @@ pub(super) async fn follow(
     for task in tasks {
         eyes.spawn(tell_of(client.clone(), task, context.clone()));
     }
-    let tell = async |place: Place| {
+    let tell = async |place: ResourceUri| {
         let mut told =
             ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(place.to_string()));
         told.extensions.insert(subscription(&context.id));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::call::Call;
-use crate::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use crate::tool::{About, AliasFault, Entry, Kind, Said, ToolError, done};
 use provost_api::wire;
 use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
 use provost_client::{Client, ClientError};
@@ -129,10 +129,10 @@ impl From<ClientError> for Denied {
     }
 }
 
-impl From<Denied> for Fault {
+impl From<Denied> for ToolError {
     fn from(denied: Denied) -> Self {
         match denied {
-            Denied::Rule(why) => Fault::new(why),
+            Denied::Rule(why) => ToolError::new(why),
             Denied::Client(error) => error.into(),
         }
     }
@@ -147,7 +147,7 @@ impl From<Denied> for AliasFault {
     }
 }
 
-async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
+async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, ToolError> {
     let wait_s = asked.max_wait_s.unwrap_or(WAIT_S).min(MCP_WAIT_S_MAX);
     let task = asked_for(call.client(), asked.task_id, wait_s).await?;
     let mut answer = Taken {
@@ -163,7 +163,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
     if task.state != "completed" {
         let why = task.notes.last().map(|note| format!(": {}", note.summary)).unwrap_or_default();
         if matches!(task.state.as_str(), "failed" | "cancelled") {
-            return Err(Fault::new(format!("picture {} is {}{why}", task.id, task.state)));
+            return Err(ToolError::new(format!("picture {} is {}{why}", task.id, task.state)));
         }
         let text = match task.approval {
             Some(approval) => format!("Picture {} waits for approval {approval}.", task.id),

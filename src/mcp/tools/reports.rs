@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use provost_api::wire;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -81,7 +81,7 @@ struct Noted {
     state: String,
 }
 
-async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, Fault> {
+async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, ToolError> {
     let request = wire::Report {
         task: asked.task_id,
         status: asked.status.word().into(),
