@@ -50,7 +50,7 @@ use worker::Worker;
 use worker::receiving::{self, Publisher};
 
 type Answered = Result<Answer<Reply>, Refusal>;
-type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
+type StateQuery = Box<dyn FnOnce(Timestamp, &State) + Send>;
 
 /// A request to the engine's thread.
 enum Envelope {
@@ -68,7 +68,7 @@ enum Envelope {
     },
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
-    Look(Look),
+    Look(StateQuery),
     /// Something waits among the repeated statuses.
     Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),

@@ -20,7 +20,7 @@ use super::live::Teller;
 use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
-use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
+use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Lost, StateQuery, Trouble};
 use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
@@ -183,7 +183,7 @@ impl Worker {
             if self.lost.is_some() {
                 return self.lost;
             }
-            looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
+            looks.drain(..).for_each(|look: StateQuery| look(self.now, self.core.state()));
             if stop {
                 break;
             }
@@ -219,7 +219,12 @@ impl Worker {
     }
 
     /// Takes one envelope; `true` when it was the last.
-    fn take_in(&mut self, envelope: Envelope, waiting: &mut Vec<Waiting>, looks: &mut Vec<Look>) -> bool {
+    fn take_in(
+        &mut self,
+        envelope: Envelope,
+        waiting: &mut Vec<Waiting>,
+        looks: &mut Vec<StateQuery>,
+    ) -> bool {
         match envelope {
             Envelope::Command { who, command, facts, reply } => {
                 // A caller that has gone before anything was granted gets nothing granted.

@@ -86,7 +86,7 @@ impl Watched {
 }
 
 /// One look, with when it began and whether it was at folders, too.
-type Look = (PathBuf, Instant, bool, Result<Looked, String>);
+type TreeScan = (PathBuf, Instant, bool, Result<Looked, String>);
 
 struct Watch {
     provost: Provost,
@@ -94,7 +94,7 @@ struct Watch {
     named: Named,
     ears: Arc<Ears>,
     trees: BTreeMap<PathBuf, Watched>,
-    looks: JoinSet<Look>,
+    looks: JoinSet<TreeScan>,
     /// When the list of work trees is to be made again although nothing was heard.
     roll: Option<Instant>,
 }
@@ -236,7 +236,7 @@ impl Watch {
     }
 
     /// Publishes what was seen, if it is news.
-    async fn done(&mut self, (top, begun, folders_too, looked): Look) {
+    async fn done(&mut self, (top, begun, folders_too, looked): TreeScan) {
         let Some(it) = self.trees.get_mut(&top) else { return };
         it.looking = false;
         it.not_before = Instant::now() + PAUSE.max(begun.elapsed() * PAUSE_TIMES);
