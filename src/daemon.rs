@@ -53,7 +53,8 @@ use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, socke
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
-    Camera, DesktopOptions, DesktopParts, EffectParts, Hands, HookCommand, HookParts, OpenDoor, WorkerParts,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, Hands, HookCommand, HookParts, OpenDoor,
+    WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
 use provost_jail::{OutputBoard, Root};
@@ -188,7 +189,7 @@ struct Daemon {
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     names: Arc<Names>,
-    camera: watch::Sender<Arc<Camera>>,
+    camera: watch::Sender<Arc<CaptureConfig>>,
     notices: watch::Sender<DesktopOptions>,
     devit: Devit,
     wit: Wit,
@@ -363,7 +364,7 @@ fn start_hands(
     prepared: &Prepared,
     provost: &Provost,
     (root, doors): (Root, Option<OpenDoor>),
-    (hooks, camera, desktop): (HookParts, watch::Receiver<Arc<Camera>>, DesktopParts),
+    (hooks, camera, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
     (effects, owed): Work,
 ) -> Result<Hands> {
     let places = &start.places;

@@ -102,7 +102,7 @@ struct PendingHook {
 
 /// State that all hooks share.
 pub(super) struct Hooks {
-    desk: EngineHandle,
+    handle: EngineHandle,
     parts: HookParts,
     queue: mpsc::UnboundedSender<Arc<PendingHook>>,
     known: Mutex<HashMap<TaskId, Vec<Arc<PendingHook>>>>,
@@ -119,11 +119,11 @@ enum End {
 }
 
 impl Hooks {
-    pub(super) fn new(desk: EngineHandle, parts: HookParts) -> Arc<Self> {
+    pub(super) fn new(handle: EngineHandle, parts: HookParts) -> Arc<Self> {
         let (queue, owed) = mpsc::unbounded_channel();
         let free = Arc::new(Semaphore::new(parts.concurrent.max(1)));
-        let hooks = Arc::new(Self { desk, parts, queue, known: Mutex::default() });
-        hooks.desk.tracker.spawn(hooks.clone().hand_out(owed, free));
+        let hooks = Arc::new(Self { handle, parts, queue, known: Mutex::default() });
+        hooks.handle.tracker.spawn(hooks.clone().hand_out(owed, free));
         hooks
     }
 
@@ -148,16 +148,16 @@ impl Hooks {
     pub(super) fn signal(self: &Arc<Self>, effect: EffectId, task: &TaskId) {
         let waiting = self.known().get(task).cloned().unwrap_or_default();
         waiting.iter().for_each(|hook| hook.acked.cancel());
-        let desk = self.desk.clone();
-        self.desk.tracker.spawn(async move {
+        let handle = self.handle.clone();
+        self.handle.tracker.spawn(async move {
             for hook in waiting {
                 tokio::select! {
                     biased;
                     () = hook.over.cancelled() => {}
-                    () = desk.shutdown.cancelled() => return,
+                    () = handle.shutdown.cancelled() => return,
                 }
             }
-            desk.settle(effect).await;
+            handle.settle(effect).await;
         });
     }
 
@@ -170,23 +170,23 @@ impl Hooks {
         loop {
             let place = tokio::select! {
                 biased;
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 place = free.clone().acquire_owned() => place,
             };
             let Ok(place) = place else { return };
             let next = tokio::select! {
                 biased;
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 next = owed.recv() => next,
             };
             let Some(hook) = next else { return };
             let span = tracing::info_span!("hook", task = %hook.task, effect = %hook.effect);
-            self.desk.tracker.spawn(self.clone().carry_out(hook, place).instrument(span));
+            self.handle.tracker.spawn(self.clone().carry_out(hook, place).instrument(span));
         }
     }
 
     async fn carry_out(self: Arc<Self>, hook: Arc<PendingHook>, _place: OwnedSemaphorePermit) {
-        let found = self.desk.look_at(OwedHook(hook.effect)).await;
+        let found = self.handle.look_at(OwedHook(hook.effect)).await;
         // The core cannot say whether it is owed while the daemon stops: then it stays so.
         if let Ok(Some(notice)) = found {
             let end = self.run_once(&hook, notice).await;
@@ -196,10 +196,10 @@ impl Hooks {
                 let (what, subject) = ("hook.failed".into(), hook.task.as_str().into());
                 // Worth knowing, and no reason to run it again.
                 let record = Record { what, subject, details: Json::from_value(&details) };
-                let _busy = self.desk.tell(record).await;
+                let _busy = self.handle.tell(record).await;
             }
             if !matches!(end, End::Stopped) {
-                self.desk.settle(hook.effect).await;
+                self.handle.settle(hook.effect).await;
             }
         }
         self.forget(&hook);
@@ -265,7 +265,7 @@ impl Hooks {
         let order = child.stdin.take();
         let end = tokio::select! {
             biased;
-            () = self.desk.shutdown.cancelled() => End::Stopped,
+            () = self.handle.shutdown.cancelled() => End::Stopped,
             ended = child.wait() => match ended.ok().and_then(|status| status.code()) {
                 Some(code) => End::Code(code),
                 None => End::Killed,

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
+use super::command_lines::{Command, ShellWord, Variables, commands, values};
 use super::git::{Named, absolute, has_in_its_index};
 use super::heavy::typed;
-use super::lines::{Command, ShellWord, Variables, commands, values};
 use super::programs::{
     ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
 };

@@ -7,15 +7,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::agent_run::{self, RunFolders};
 use super::door::{self, OpenDoor, WorkersDoor};
-use super::errand::{self, Private};
-use super::handoff::Before;
-use super::lent::Lent;
 use super::mcp::Call;
 use super::network;
+use super::read_only_paths::{PlanPurpose, shield};
 use super::result::requested_model;
+use super::scan_report::Before;
 use super::secrets;
-use super::shield::{Trying, shield};
+use super::shared_checkout::CheckoutLease;
 use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use provost_base::{Digest, Ttl};
 use provost_domain::command::Record;
@@ -46,7 +46,7 @@ pub(super) struct RunEnvironment {
     /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
     /// Whether plans are made for runs, or to be shown.
-    pub(super) trying: Trying,
+    pub(super) trying: PlanPurpose,
 }
 
 /// Everything that one run needs.
@@ -72,7 +72,7 @@ pub(super) struct Prepared {
     /// What it reads on its standard input; taken when it runs.
     pub(super) input: Option<Vec<u8>>,
     /// Removed when this is dropped.
-    pub(super) private: Private,
+    pub(super) private: RunFolders,
 }
 
 impl Prepared {
@@ -94,13 +94,13 @@ pub(super) fn prepare(
     task: &Task,
     profile: &Arc<Profile>,
     tier: Tier,
-    lent: Option<Lent>,
+    lent: Option<CheckoutLease>,
 ) -> Result<Prepared, Failure> {
     if tier == Tier::Job && profile.copies == Copies::No {
         let why = "in tier job a worker works in a copy: set `copy = true` for it";
         return Err(jail_refused(why));
     }
-    let words = errand::its_arguments(task);
+    let words = agent_run::its_arguments(task);
     prepare_words(place, task, profile, (tier, lent), words)
 }
 
@@ -109,7 +109,7 @@ pub(super) fn prepare_words(
     place: &RunEnvironment,
     task: &Task,
     profile: &Arc<Profile>,
-    (tier, lent): (Tier, Option<Lent>),
+    (tier, lent): (Tier, Option<CheckoutLease>),
     words: Option<Vec<String>>,
 ) -> Result<Prepared, Failure> {
     let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
@@ -117,7 +117,7 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    let mut private = Private::of(place, task, profile, &directory, lent)?;
+    let mut private = RunFolders::of(place, task, profile, &directory, lent)?;
     let copied = private.copy().is_some();
 
     let work = match private.copy() {
@@ -172,7 +172,7 @@ pub(super) fn prepare_words(
     };
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
-    let input = errand::input(task, profile);
+    let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
 }
 

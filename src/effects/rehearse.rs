@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::handoff::{Before, Compared};
 use super::prepare::{Prepared, RunEnvironment, prepare_words};
+use super::read_only_paths::PlanPurpose;
 use super::reason::sentence;
-use super::shield::Trying;
+use super::scan_report::{Before, Compared};
 use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use provost_domain::{
     Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
@@ -91,7 +91,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     task.terms.credentials = Some(Credentials::Env);
     task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
-    let trying = if asked.words.is_some() { Trying::InEarnest } else { Trying::ToShow };
+    let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
     let Rehearsal { root, grounds, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
     let place = RunEnvironment { root, grounds, copies, vault, doors: None, program: None, trying };

@@ -8,8 +8,8 @@
 use serde_json::{Map, Value, json};
 
 use super::compact;
+use super::mcp_result;
 use super::reason::{code, limits_reached, reason, whole_seconds};
-use super::told;
 use super::usage::Usage;
 use provost_base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
@@ -140,7 +140,7 @@ pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     let said = spoken.as_ref().and_then(|(_, transcript)| transcript.failure().map(str::to_owned));
     let complaint = said.or_else(|| parsed.as_ref().and_then(complaint));
     let mut reading = match end {
-        End::Told(told) => told::read(&told.0, longest(run.profile)),
+        End::Told(told) => mcp_result::read(&told.0, longest(run.profile)),
         End::Code(0) => match &complaint {
             Some(why) => gave_up(run, why, &stdout, &stderr),
             None => read(run, &stdout, &stderr, parsed.as_ref()),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, FileType, Mode};
 use rustix::io::Errno;
 
-use super::named::row_of_settings;
+use super::run_outside::row_of_settings;
 use provost_base::later;
 use provost_base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
 use provost_jail::{ResolvedPath, is_repository_name};

@@ -38,7 +38,7 @@ const REST_PER_LOOK: u32 = 20;
 
 /// Everything that is watched.
 pub(super) struct Watchers {
-    desk: EngineHandle,
+    handle: EngineHandle,
     place: Arc<RunEnvironment>,
     slots: Arc<Semaphore>,
     hints: Queue,
@@ -65,13 +65,13 @@ fn without(why: &str) -> Watched {
 
 impl Watchers {
     /// Called within a runtime.
-    pub(super) fn start(desk: EngineHandle, place: Arc<RunEnvironment>) -> Arc<Self> {
+    pub(super) fn start(handle: EngineHandle, place: Arc<RunEnvironment>) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
         let watchers =
-            Arc::new(Self { desk, place, slots, hints: Queue::default(), known: Mutex::default() });
+            Arc::new(Self { handle, place, slots, hints: Queue::default(), known: Mutex::default() });
         // Before anything is watched, so that no end is missed.
-        let events = watchers.desk.engine.subscribe_beside_posts();
-        watchers.desk.tracker.spawn(watchers.clone().mind_ends(events));
+        let events = watchers.handle.engine.subscribe_beside_posts();
+        watchers.handle.tracker.spawn(watchers.clone().mind_ends(events));
         watchers
     }
 
@@ -83,7 +83,7 @@ impl Watchers {
         }
         let over = CancellationToken::new();
         let done = match self.session(task, place).await {
-            Ok(session) => self.desk.tracker.spawn(session.follow(over.clone())),
+            Ok(session) => self.handle.tracker.spawn(session.follow(over.clone())),
             Err(why) => tokio::spawn(async move { without(&why) }),
         };
         Some(Watching { over, done })
@@ -95,7 +95,7 @@ impl Watchers {
         let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;
         let (hints, wanted) = Hints::begin(&self.hints, place.path());
         let mut session = Session {
-            desk: self.desk.clone(),
+            handle: self.handle.clone(),
             task: task.id().clone(),
             earlier: task.watched.clone(),
             watch: Arc::new(Watch { place, patterns }),
@@ -112,13 +112,13 @@ impl Watchers {
 
     /// A collecting worker has its task.
     pub(super) fn take_up(self: &Arc<Self>, id: EffectId, task: TaskId) {
-        self.desk.tracker.spawn(self.clone().watch_collected(id, task));
+        self.handle.tracker.spawn(self.clone().watch_collected(id, task));
     }
 
     async fn watch_collected(self: Arc<Self>, id: EffectId, task: TaskId) {
         let over = CancellationToken::new();
         self.known().insert(task.clone(), over.clone());
-        let goes_on = match self.desk.look(&task).await {
+        let goes_on = match self.handle.look(&task).await {
             Ok(Some((task, _))) => self.until_it_is_over(&task, &over).await,
             Ok(None) => false,
             // Nothing is taken at present; it stays owed.
@@ -127,7 +127,7 @@ impl Watchers {
         self.known().remove(&task);
         // When the daemon stops, the next one goes on.
         if !goes_on {
-            self.desk.settle(id).await;
+            self.handle.settle(id).await;
         }
     }
 
@@ -143,7 +143,7 @@ impl Watchers {
                 Some(watching) => {
                     tokio::select! {
                         () = over.cancelled() => {}
-                        () = self.desk.shutdown.cancelled() => {}
+                        () = self.handle.shutdown.cancelled() => {}
                     }
                     watching.end().await
                 }
@@ -154,15 +154,15 @@ impl Watchers {
             Err(_) => return true,
         };
         let note = NoteFiles { task: task.id().clone(), handoff: None, watched: Some(watched), news: None };
-        self.desk.tell(note).await.ok();
-        !over.is_cancelled() && self.desk.shutdown.is_cancelled()
+        self.handle.tell(note).await.ok();
+        !over.is_cancelled() && self.handle.shutdown.is_cancelled()
     }
 
     /// Ends the watch of every task that has ended.
     async fn mind_ends(self: Arc<Self>, mut events: Listener) {
         loop {
             let event = tokio::select! {
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 event = events.recv() => event,
             };
             match event.as_deref() {
@@ -182,7 +182,7 @@ impl Watchers {
     async fn look_for_ends(&self) {
         let known: Vec<_> = self.known().iter().map(|(task, over)| (task.clone(), over.clone())).collect();
         for (task, over) in known {
-            if let Ok(None) = self.desk.look(&task).await {
+            if let Ok(None) = self.handle.look(&task).await {
                 over.cancel();
             }
         }
@@ -196,7 +196,7 @@ impl Watchers {
 
 /// One watch from its first look to its last.
 struct Session {
-    desk: EngineHandle,
+    handle: EngineHandle,
     task: TaskId,
     /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,
@@ -231,7 +231,7 @@ impl Session {
                 pause = (pause * 2).min(REST_LAST);
                 let (task, watched) = (self.task.clone(), Some(self.total(&now)));
                 let note = NoteFiles { task, handoff: None, watched, news: Some(news) };
-                self.desk.tell(note).await.ok();
+                self.handle.tell(note).await.ok();
             }
             rest = pause.max(now.took * REST_PER_LOOK);
             self.told = now;

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{CommandContext, LaunchMode, Mode, Seeker, name_of};
+use crate::command_lines::ShellWord;
 use crate::git::absolute;
-use crate::lines::ShellWord;
 use crate::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
 use provost_base::later::is_module;
 use provost_jail::Missing;

@@ -15,8 +15,8 @@ use provost::domain::{
     Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
 };
 use provost::effects::{
-    Camera, DesktopOptions, DesktopParts, EffectParts, Hands, HookMessage, HookParts, Keep, TaskNotices,
-    WorkerParts, shell_profile,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, Hands, HookMessage, HookParts, Keep,
+    TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
@@ -139,8 +139,8 @@ impl World {
     }
 
     /// These runs take no pictures.
-    pub(crate) fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<Camera>> {
-        let camera = Camera {
+    pub(crate) fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<CaptureConfig>> {
+        let camera = CaptureConfig {
             backend: None,
             format: "png",
             gallery: Err("there is no place for pictures".into()),

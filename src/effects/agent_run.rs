@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::heavy::no_copy;
-use super::lent::{Lent, Shared};
 use super::prepare::{RunEnvironment, jail_refused, worker_failed};
 use super::result::Output;
+use super::shared_checkout::{CheckoutLease, SharedCheckout};
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
 use provost_domain::{Errand, Failure, Harvest, Task};
@@ -25,7 +25,7 @@ pub type Keep = Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send
 
 /// The folders that a run has for itself. Those of its own are removed when this is dropped.
 #[derive(Default)]
-pub(super) struct Private {
+pub(super) struct RunFolders {
     folder: Folder,
     /// Files that it is given to read.
     given: Option<Copied>,
@@ -44,7 +44,7 @@ enum Folder {
     /// In a copy of its own.
     Own(Snapshot),
     /// In its job's.
-    Jobs(Lent),
+    Jobs(CheckoutLease),
 }
 
 /// Whether a run works apart, so that its changes can be told and kept.
@@ -53,14 +53,14 @@ pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
 }
 
-impl Private {
+impl RunFolders {
     /// Makes the copy that a task works in, if it does; that of its job is there from the job's second run on.
     pub(super) fn of(
         place: &RunEnvironment,
         task: &Task,
         profile: &Profile,
         directory: &Resolved,
-        lent: Option<Lent>,
+        lent: Option<CheckoutLease>,
     ) -> Result<Self, Failure> {
         let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
         let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
@@ -153,10 +153,10 @@ impl Private {
 
 /// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.
 fn fill(
-    mut lent: Lent,
+    mut lent: CheckoutLease,
     below: &RepoPath,
     make: impl FnOnce() -> Result<Snapshot, Failure>,
-) -> Result<Lent, Failure> {
+) -> Result<CheckoutLease, Failure> {
     match &*lent {
         Some(shared) if shared.apart.base.below != *below => {
             let is = &shared.apart.base.below;
@@ -168,7 +168,7 @@ fn fill(
         None => {
             let apart = make()?;
             let began = Size::of(apart.copied.path()).map_err(jail_refused)?;
-            *lent = Some(Shared { apart, began });
+            *lent = Some(SharedCheckout { apart, began });
         }
     }
     Ok(lent)
@@ -194,13 +194,13 @@ pub(super) fn input(task: &Task, profile: &Profile) -> Option<Vec<u8>> {
 }
 
 /// What of a run is to be kept.
-pub(super) struct Yield {
+pub(super) struct CollectionPlan {
     task: TaskId,
     reader: Reader,
     gathers: bool,
 }
 
-impl Yield {
+impl CollectionPlan {
     /// `None` for a worker of which nothing is.
     pub(super) fn of(task: &Task, profile: &Profile) -> Option<Self> {
         let errand = task.order.errand.as_ref();
@@ -217,7 +217,7 @@ impl Yield {
     ///
     /// # Errors
     /// Why it is lost.
-    pub(super) fn keep(&self, private: &Private, output: &Output, keep: &Keep) -> Result<Harvest, String> {
+    pub(super) fn keep(&self, private: &RunFolders, output: &Output, keep: &Keep) -> Result<Harvest, String> {
         let harvest = match private.apart() {
             Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task),
             _ => Harvest::default(),

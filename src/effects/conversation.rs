@@ -17,17 +17,17 @@ const MOMENT: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A conversation that is under way.
-pub(super) type Talk = Pin<Box<dyn Future<Output = Result<Value, Untold>> + Send>>;
+pub(super) type Conversation = Pin<Box<dyn Future<Output = Result<Value, Untold>> + Send>>;
 
 /// The conversation of a run, and its outcome once it is over.
-pub(super) struct Talking {
-    talk: Option<Talk>,
+pub(super) struct RunConversation {
+    talk: Option<Conversation>,
     said: Option<Result<Value, Untold>>,
 }
 
-impl Talking {
+impl RunConversation {
     /// Follows a conversation, if the run is one.
-    pub(super) fn about(talk: Option<Talk>) -> Self {
+    pub(super) fn about(talk: Option<Conversation>) -> Self {
         Self { talk, said: None }
     }
 

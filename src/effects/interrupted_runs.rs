@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::handoff::put_out_of_force;
+use super::scan_report::put_out_of_force;
 use provost_base::TaskId;
 use provost_domain::Handoff;
 use provost_domain::artifact::shelf;
@@ -25,7 +25,7 @@ const LOOKS: &str = "looks";
 
 /// What there was before a run, as far as a later daemon has to know it.
 #[derive(Serialize, Deserialize)]
-struct Then {
+struct RunMark {
     task: TaskId,
     root: ResolvedPath,
     directory: ResolvedPath,
@@ -36,7 +36,7 @@ struct Then {
 
 /// What such a run has left, for its report.
 #[derive(Debug)]
-pub(super) struct Unseen {
+pub(super) struct InterruptedRun {
     pub(super) task: TaskId,
     pub(super) handoff: Handoff,
 }
@@ -54,7 +54,7 @@ impl Trace {
         repositories: &Repositories,
     ) -> io::Result<Self> {
         let closed = before.entries.iter().filter(|(_, entry)| entry.closed);
-        let then = Then {
+        let then = RunMark {
             task: task.clone(),
             root: ground.root.clone(),
             directory: ground.directory.clone(),
@@ -79,7 +79,7 @@ impl Trace {
 }
 
 /// At the start of a daemon: puts out of force what such runs have made. Before the first look of a new run.
-pub(super) fn look_for(copies: &Path) -> Vec<Unseen> {
+pub(super) fn look_for(copies: &Path) -> Vec<InterruptedRun> {
     let all = fs::read_dir(copies.with_extension(LOOKS)).into_iter().flatten().flatten();
     all.filter_map(|entry| {
         let unseen = match then(&entry.path()) {
@@ -99,12 +99,12 @@ pub(super) fn look_for(copies: &Path) -> Vec<Unseen> {
     .collect()
 }
 
-fn then(path: &Path) -> io::Result<Then> {
+fn then(path: &Path) -> io::Result<RunMark> {
     Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
 
-impl Then {
-    fn compare(self) -> Unseen {
+impl RunMark {
+    fn compare(self) -> InterruptedRun {
         const WHY: &str = "the daemon ended while it ran, so there is nothing to compare with";
         let Self { task, root, directory, repositories, closed } = self;
         // A device can have another number after a start of the machine.
@@ -124,6 +124,6 @@ impl Then {
         if let Some(made) = &made {
             tracing::warn!(%task, %made, "a git repository was there that a lost run, or a person since, has made");
         }
-        Unseen { task, handoff: Handoff { findings, ..Handoff::unknown(&unknown) } }
+        InterruptedRun { task, handoff: Handoff { findings, ..Handoff::unknown(&unknown) } }
     }
 }

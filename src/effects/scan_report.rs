@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::unseen::Trace;
+use super::interrupted_runs::Trace;
 use provost_base::TaskId;
 use provost_base::later::names::PIPE_ASIDE;
 use provost_base::limits::{

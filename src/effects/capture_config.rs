@@ -1,4 +1,4 @@
-//! The parameters for taking pictures of the screen. `snap` runs the programs.
+//! The parameters for taking pictures of the screen. `capture_backend` runs the programs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ pub enum Backend {
 
 /// How pictures are taken at present.
 #[derive(Clone, Debug)]
-pub struct Camera {
+pub struct CaptureConfig {
     /// The program, where the configuration names one.
     pub backend: Option<Backend>,
     /// Format of the picture, as a file extension.
     pub format: &'static str,
     /// Where pictures go, or why they cannot go anywhere.
-    pub gallery: Result<Gallery, String>,
+    pub gallery: Result<ScreenshotFolder, String>,
     /// A folder of the daemon's own, for what is not a picture yet; emptied at start.
     pub staging: PathBuf,
     /// The workspace: no program from there takes pictures.
@@ -35,7 +35,7 @@ pub struct Camera {
 
 /// The folder of pictures, before it is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Gallery {
+pub struct ScreenshotFolder {
     /// The workspace or the state folder.
     pub base: PathBuf,
     /// The folder beneath it.

@@ -23,29 +23,29 @@ use provost_workspace::snapshot::Snapshot;
 
 /// A copy, and how large it was when it was made.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedCheckout {
     pub(super) apart: Snapshot,
     pub(super) began: Size,
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<Shared>>>;
+type Slot = Arc<tokio::sync::Mutex<Option<SharedCheckout>>>;
 
 /// A job's copy for the time of one run; nothing is in it before the first.
-pub(super) type Lent = tokio::sync::OwnedMutexGuard<Option<Shared>>;
+pub(super) type CheckoutLease = tokio::sync::OwnedMutexGuard<Option<SharedCheckout>>;
 
 /// The copies of all jobs that are not over.
-pub(super) struct Copies {
-    desk: EngineHandle,
+pub(super) struct SharedCheckouts {
+    handle: EngineHandle,
     known: Mutex<HashMap<JobId, Slot>>,
 }
 
-impl Copies {
+impl SharedCheckouts {
     /// Called within a runtime.
-    pub(super) fn start(desk: EngineHandle) -> Arc<Self> {
-        let copies = Arc::new(Self { desk, known: Mutex::default() });
+    pub(super) fn start(handle: EngineHandle) -> Arc<Self> {
+        let copies = Arc::new(Self { handle, known: Mutex::default() });
         // Before anything is lent, so that no end is missed.
-        let events = copies.desk.engine.subscribe_beside_posts();
-        copies.desk.tracker.spawn(copies.clone().mind_ends(events));
+        let events = copies.handle.engine.subscribe_beside_posts();
+        copies.handle.tracker.spawn(copies.clone().mind_ends(events));
         copies
     }
 
@@ -53,7 +53,7 @@ impl Copies {
     ///
     /// # Errors
     /// When that job is over.
-    pub(super) async fn lend(self: &Arc<Self>, job: &JobId) -> Result<Lent, Failure> {
+    pub(super) async fn lend(self: &Arc<Self>, job: &JobId) -> Result<CheckoutLease, Failure> {
         let over = || jail_refused(format!("the job {job}, in whose copy it was to work, is over"));
         let slot = self.known().entry(job.clone()).or_default().clone();
         // Afterwards: an end from now on finds the slot.
@@ -68,7 +68,7 @@ impl Copies {
 
     /// A job that the core does not know has been over for long.
     async fn is_over(&self, job: &JobId) -> bool {
-        let found = self.desk.look_at(OneJob(job.clone())).await;
+        let found = self.handle.look_at(OneJob(job.clone())).await;
         found.is_ok_and(|job| job.is_none_or(|job| job.state.is_over()))
     }
 
@@ -76,7 +76,7 @@ impl Copies {
     async fn mind_ends(self: Arc<Self>, mut events: Listener) {
         loop {
             let event = tokio::select! {
-                () = self.desk.shutdown.cancelled() => break,
+                () = self.handle.shutdown.cancelled() => break,
                 event = events.recv() => event,
             };
             match event.as_deref() {
@@ -106,7 +106,7 @@ impl Copies {
     /// Does not wait for that.
     fn forget(self: &Arc<Self>, job: &JobId) {
         if let Some(slot) = self.known().remove(job) {
-            self.desk.tracker.spawn(remove(slot));
+            self.handle.tracker.spawn(remove(slot));
         }
     }
 

@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::git::{Named, Unreadable, has_in_its_index, submodules};
-use super::handoff::Before;
 use super::heavy::typed;
-use super::led::Led;
-use super::named::{by_git, by_git_and_us, by_repository, by_settings, home, own_repository};
+use super::link_targets::LinkTargets;
 use super::outside::Seeker;
 use super::prepare::jail_refused;
+use super::run_outside::{by_git, by_git_and_us, by_repository, by_settings, home, own_repository};
+use super::scan_report::Before;
 use super::sockets::{Surroundings, surroundings};
 use provost_base::RepoPath;
 use provost_base::later::{self, GitHooks};
@@ -23,7 +23,7 @@ use provost_jail::{
 use provost_workspace::integrity_scan::Ground;
 
 /// Guards for the jail, and the workspace as it was.
-pub(super) struct Shield {
+pub(super) struct ReadOnlyPaths {
     guards: Vec<Guard>,
     /// Local sockets in what the worker sees of the workspace.
     sockets: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub(super) struct Shield {
     before: Before,
 }
 
-impl Shield {
+impl ReadOnlyPaths {
     /// Has a jail keep all of it; what was there before stays, to be compared.
     pub(super) fn over(self, draft: &mut Draft) -> Before {
         draft.guards = self.guards;
@@ -45,7 +45,7 @@ impl Shield {
 
 /// The purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Trying {
+pub(super) enum PlanPurpose {
     /// For a program that is started.
     InEarnest,
     /// For showing it: then no file of the directory is touched.
@@ -60,8 +60,8 @@ pub(super) fn shield(
     profile: &Profile,
     tier: Tier,
     (root, directory): (&ResolvedPath, &ResolvedPath),
-    trying: Trying,
-) -> Result<Shield, Failure> {
+    trying: PlanPurpose,
+) -> Result<ReadOnlyPaths, Failure> {
     let home = home();
     let mut seeker = Seeker::new(root.path(), &home, directory.path());
     let own = own_repository(root.path());
@@ -86,8 +86,8 @@ pub(super) fn shield(
     };
     let around = around(root, directory)?;
     let looked = |ground: &Ground| match trying {
-        Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
-        Trying::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
+        PlanPurpose::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
+        PlanPurpose::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
     };
     seeker.found.reported_by(&mut ground);
     let (mut before, mut alone) = looked(&ground)?;
@@ -124,7 +124,7 @@ pub(super) fn shield(
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;
-    Ok(Shield { guards, sockets, repositories, hooks, before })
+    Ok(ReadOnlyPaths { guards, sockets, repositories, hooks, before })
 }
 
 /// Has all repositories held that are there, and those places where submodules belong. Returns the
@@ -226,11 +226,11 @@ fn led(
     around: &Surroundings,
     root: &ResolvedPath,
     directory: &ResolvedPath,
-) -> Result<Led, Failure> {
+) -> Result<LinkTargets, Failure> {
     let links = before.links().chain(around.links.iter().map(Vec::as_slice));
     // What is not text cannot be held by a mount, and is reported when it is turned.
     let links = links.filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
-    Led::by(links, root, directory)
+    LinkTargets::by(links, root, directory)
 }
 
 /// Local sockets in what a worker sees of the workspace.

@@ -12,14 +12,14 @@ use provost_jail::{Missing, ResolvedPath};
 
 /// Paths from the workspace.
 #[derive(Debug, Default)]
-pub(super) struct Led {
+pub(super) struct LinkTargets {
     /// Links on the way.
     links: BTreeSet<PathBuf>,
     /// What is at an end, there or not, with one of the links that lead to it.
     ends: BTreeMap<PathBuf, PathBuf>,
 }
 
-impl Led {
+impl LinkTargets {
     /// Follows links of a workspace, given by their paths from it. What leads out of it is out of a worker's reach.
     pub(super) fn of(links: impl Iterator<Item = PathBuf>, root: &Path) -> Self {
         let mut led = Self::default();

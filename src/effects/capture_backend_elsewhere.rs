@@ -3,15 +3,15 @@
 use std::convert::Infallible;
 use std::io::PipeReader;
 
-use super::camera::Camera;
+use super::capture_config::CaptureConfig;
 use super::prepare::worker_failed;
 use provost_domain::{Failure, Picture};
 
 /// A picture that was taken; on these systems there never is one.
 #[derive(Debug)]
-pub(super) struct Taken(Infallible);
+pub(super) struct StoredScreenshot(Infallible);
 
-impl Taken {
+impl StoredScreenshot {
     pub(super) fn picture(&self) -> &Picture {
         match self.0 {}
     }
@@ -21,12 +21,12 @@ impl Taken {
     }
 }
 
-impl Camera {
+impl CaptureConfig {
     /// Refuses to take a picture, for want of a program.
     ///
     /// # Errors
     /// Always: the sentence says that pictures are taken on Linux only.
-    pub(super) fn snap(&self, _stopped: &PipeReader) -> Result<Taken, Failure> {
+    pub(super) fn snap(&self, _stopped: &PipeReader) -> Result<StoredScreenshot, Failure> {
         Err(worker_failed("pictures of the screen are taken on Linux only in this version"))
     }
 

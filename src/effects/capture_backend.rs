@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::camera::{Backend, Camera};
-pub(super) use super::gallery::Taken;
+use super::capture_config::{Backend, CaptureConfig};
 use super::prepare::worker_failed;
 use super::result::clip;
+pub(super) use super::screenshot_folder::StoredScreenshot;
 use provost_base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
 use provost_domain::Failure;
 use provost_jail::{plain_text, resolve_program, start_penned};
@@ -70,12 +70,12 @@ impl Backend {
     }
 }
 
-impl Camera {
+impl CaptureConfig {
     /// Takes a picture. Ends early when the other end of `stopped` is dropped.
     ///
     /// # Errors
     /// [`Failure::Sandbox`] when there is no place for it, [`Failure::RunTimeout`], or [`Failure::WorkerFailed`].
-    pub(super) fn snap(&self, stopped: &PipeReader) -> Result<Taken, Failure> {
+    pub(super) fn snap(&self, stopped: &PipeReader) -> Result<StoredScreenshot, Failure> {
         let outside = |why: &String| Failure::Sandbox { why: why.as_str().into() };
         let album = self.gallery.as_ref().map_err(outside)?.open()?;
         let (backend, program) = self.program().map_err(worker_failed)?;

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::camera::Gallery;
+use super::capture_config::ScreenshotFolder;
 use super::engine_handle::now;
 use super::prepare::worker_failed;
 use provost_base::limits::PICTURE_BYTES_MAX;
@@ -28,25 +28,25 @@ const PREFIX: &str = "screenshot-";
 const SAME_MOMENT_MAX: u32 = 100;
 
 /// The folder of pictures, open.
-pub(super) struct Album<'a> {
-    gallery: &'a Gallery,
+pub(super) struct OpenFolder<'a> {
+    gallery: &'a ScreenshotFolder,
     dir: OwnedFd,
 }
 
 /// A picture in its place.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct StoredScreenshot {
     picture: Picture,
     dir: OwnedFd,
     name: String,
 }
 
-impl Gallery {
+impl ScreenshotFolder {
     /// Opens the folder, and makes it where it is missing.
     ///
     /// # Errors
     /// [`Failure::Sandbox`] when it is not a folder beneath the base.
-    pub(super) fn open(&self) -> Result<Album<'_>, Failure> {
+    pub(super) fn open(&self) -> Result<OpenFolder<'_>, Failure> {
         let shown = || self.base.join(self.folder.as_str());
         let refused = |why: String| Failure::Sandbox { why: why.into() };
         let root = Root::open(&self.base).and_then(|root| root.resolve_dir(&RepoPath::default()));
@@ -69,16 +69,21 @@ impl Gallery {
                 errno => refused(format!("screenshots cannot be written to {}: {errno}", shown().display())),
             })?;
         }
-        Ok(Album { gallery: self, dir })
+        Ok(OpenFolder { gallery: self, dir })
     }
 }
 
-impl Album<'_> {
+impl OpenFolder<'_> {
     /// Lets a file in that a program has written, if it is a picture.
     ///
     /// # Errors
     /// [`Failure::WorkerFailed`] says what is wrong with it.
-    pub(super) fn take_in(self, file: &Path, format: &str, program: &str) -> Result<Taken, Failure> {
+    pub(super) fn take_in(
+        self,
+        file: &Path,
+        format: &str,
+        program: &str,
+    ) -> Result<StoredScreenshot, Failure> {
         let failed = |why: &str| worker_failed(format!("{program} {why}"));
         let io = |err: io::Error| worker_failed(format!("the picture could not be kept: {err}"));
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -104,7 +109,7 @@ impl Album<'_> {
         self.ignore_in_git();
         let (name, mut place) = self.place(now(), format).map_err(io)?;
         let written = place.write_all(&content).and_then(|()| place.sync_all());
-        let taken = Taken { picture: self.picture(&name, format, &content), name, dir: self.dir };
+        let taken = StoredScreenshot { picture: self.picture(&name, format, &content), name, dir: self.dir };
         if let Err(err) = written {
             taken.discard();
             return Err(io(err));
@@ -154,7 +159,7 @@ impl Album<'_> {
     }
 }
 
-impl Taken {
+impl StoredScreenshot {
     pub(super) fn picture(&self) -> &Picture {
         &self.picture
     }
@@ -189,7 +194,7 @@ fn is_a(format: &str, content: &[u8]) -> bool {
 }
 
 /// Removes the oldest pictures beyond `keep`. Their names are in the order of time.
-fn prune(taken: &Taken, keep: usize) {
+fn prune(taken: &StoredScreenshot, keep: usize) {
     let listed = || -> Result<Vec<String>, Errno> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&taken.dir)? {

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::git::{Named, Unreadable, named_by_git};
-use super::handoff::Before;
-use super::led::Led;
+use super::link_targets::LinkTargets;
 use super::outside::{Outside, Seeker};
+use super::scan_report::Before;
 use super::sockets::Surroundings;
 use provost_base::RepoPath;
 use provost_base::later::{self, Row, RunsOutside, Whose};
@@ -131,7 +131,7 @@ pub fn runs_outside(
         return Err(why);
     }
     let links = before.links().filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
-    let led = Led::of(links, root);
+    let led = LinkTargets::of(links, root);
     let Outside { named, ends, beside, told } = seeker.found;
     let by_settings = named.into_keys().chain(ends.into_iter().map(PathBuf::from));
     // A link that leads to all of the workspace holds nothing in particular.
