@@ -5,7 +5,7 @@ mod agents;
 mod broker;
 mod clock;
 mod code_owners;
-mod ears;
+mod file_watcher;
 mod follow;
 mod hosts;
 mod identities;

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::daemon::ears::{Covered, Ears};
+use crate::daemon::file_watcher::{Covered, FileWatcher};
 use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
     WATCH_FOLDERS_MAX,
@@ -35,7 +35,7 @@ pub(super) struct Looked {
 }
 
 /// Looks at a work tree, at its folders too if these may have changed. Blocking.
-pub(super) fn look(tree: &WorkTree, ears: &Ears, folders_too: bool) -> Result<Looked, String> {
+pub(super) fn look(tree: &WorkTree, watcher: &FileWatcher, folders_too: bool) -> Result<Looked, String> {
     let mut looked = Looked { files: Vec::new(), covered: Covered::Before };
     for _ in 0..LOOKS_IN_A_ROW {
         let (files, ignored) = status(tree)?;
@@ -43,14 +43,14 @@ pub(super) fn look(tree: &WorkTree, ears: &Ears, folders_too: bool) -> Result<Lo
         if folders_too {
             // Listened to before the last look, so that nothing falls between the two.
             looked.covered = match folders(tree, &ignored) {
-                Some(folders) => ears.cover(&tree.top, &folders),
+                Some(folders) => watcher.cover(&tree.top, &folders),
                 None => {
-                    ears.cover(&tree.top, &BTreeSet::new());
+                    watcher.cover(&tree.top, &BTreeSet::new());
                     Covered::Not
                 }
             };
         }
-        ears.ignore(&tree.top, ignored);
+        watcher.ignore(&tree.top, ignored);
         if looked.covered != Covered::Since {
             break;
         }

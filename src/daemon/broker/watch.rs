@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{branch, look};
-use crate::daemon::ears::{Covered, Ears};
+use crate::daemon::file_watcher::{Covered, FileWatcher};
 use look::{Looked, look};
 use provost_auth::role;
 use provost_base::AgentId;
@@ -92,7 +92,7 @@ struct Watch {
     provost: Provost,
     places: Places,
     named: Named,
-    ears: Arc<Ears>,
+    watcher: Arc<FileWatcher>,
     trees: BTreeMap<PathBuf, Watched>,
     looks: JoinSet<TreeScan>,
     /// When the list of work trees is to be made again although nothing was heard.
@@ -103,17 +103,18 @@ struct Watch {
 pub(super) async fn watch(provost: Provost, places: Places, named: Named, stop: CancellationToken) {
     // Locks of git's come and go with what they are for.
     let is_lock = |path: &Path| path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock");
-    let ears = Arc::new(Ears::new(move |path| !is_lock(path)));
+    let watcher = Arc::new(FileWatcher::new(move |path| !is_lock(path)));
     let (trees, looks) = (BTreeMap::new(), JoinSet::new());
-    let mut watch = Watch { provost, places, named, ears, trees, looks, roll: None };
+    let mut watch = Watch { provost, places, named, watcher, trees, looks, roll: None };
     watch.call_roll().await;
     loop {
         watch.begin_looks();
-        let (ears, engine, named) = (watch.ears.clone(), watch.provost.engine().clone(), watch.named.clone());
+        let (watcher, engine, named) =
+            (watch.watcher.clone(), watch.provost.engine().clone(), watch.named.clone());
         let next = watch.next();
         tokio::select! {
             () = stop.cancelled() => return,
-            () = ears.hear() => watch.take_news().await,
+            () = watcher.changed() => watch.take_news().await,
             () = engine.letterboxes().changed() => watch.call_roll().await,
             () = named.0.1.notified() => watch.call_roll().await,
             Some(done) = watch.looks.join_next(), if !watch.looks.is_empty() => {
@@ -152,17 +153,17 @@ impl Watch {
             }
             (it.looking, it.due) = (true, None);
             let folders_too = std::mem::take(&mut it.folders_too);
-            let (tree, ears) = (it.tree.clone(), self.ears.clone());
+            let (tree, watcher) = (it.tree.clone(), self.watcher.clone());
             self.looks.spawn_blocking(move || {
                 let begun = Instant::now();
-                let looked = look(&tree, &ears, folders_too);
+                let looked = look(&tree, &watcher, folders_too);
                 (tree.top, begun, folders_too, looked)
             });
         }
     }
 
     async fn take_news(&mut self) {
-        let news = self.ears.take();
+        let news = self.watcher.take();
         for (top, it) in &mut self.trees {
             match news.of.get(top) {
                 Some(folders_too) => it.call(MOMENT, *folders_too),
@@ -177,7 +178,7 @@ impl Watch {
 
     /// Finds out which work trees there are and whose. Those of agents that are known are looked at from now on.
     async fn call_roll(&mut self) {
-        let (places, ears) = (self.places.clone(), self.ears.clone());
+        let (places, watcher) = (self.places.clone(), self.watcher.clone());
         let listed = tokio::task::spawn_blocking(move || {
             let trees = places.work_trees(WIT_WORKTREES_MAX);
             // Where others are made, and where it is written which branch is checked out.
@@ -187,7 +188,7 @@ impl Watch {
                     .into_iter()
                     .filter(|it| it.is_dir()),
             );
-            let covered = ears.cover(&places.identity, &folders);
+            let covered = watcher.cover(&places.identity, &folders);
             let branches = trees.into_iter().map(|it| (branch(&it), it));
             (branches.collect::<Vec<_>>(), covered)
         });
@@ -223,9 +224,9 @@ impl Watch {
         }
         for top in gone {
             self.trees.remove(&top);
-            let ears = self.ears.clone();
+            let watcher = self.watcher.clone();
             // The task does not wait until the system has stopped to report.
-            tokio::task::spawn_blocking(move || ears.cover(&top, &BTreeSet::new()));
+            tokio::task::spawn_blocking(move || watcher.cover(&top, &BTreeSet::new()));
         }
     }
 

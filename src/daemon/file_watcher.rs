@@ -15,22 +15,22 @@ use tokio::sync::Notify;
 use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
 /// Watches folders, each for the listeners that want it.
-pub(super) struct Ears {
-    heard: Arc<Heard>,
+pub(super) struct FileWatcher {
+    queue: Arc<ChangeQueue>,
     folders: Mutex<Folders>,
     /// Why there is none, where there is none.
     watcher: Mutex<Result<RecommendedWatcher, String>>,
 }
 
 #[derive(Default)]
-struct Heard {
-    noise: Mutex<Noise>,
-    bell: Notify,
+struct ChangeQueue {
+    pending: Mutex<PendingChanges>,
+    wakeup: Notify,
 }
 
 /// What the system has reported since the last `take`.
 #[derive(Default)]
-struct Noise {
+struct PendingChanges {
     /// Paths at which something has changed, and whether there may be other folders now.
     paths: BTreeMap<PathBuf, bool>,
     everything: bool,
@@ -45,12 +45,12 @@ struct Folders {
     /// Paths of which a listener, by its name, does not want to hear.
     ignored: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// The listeners about which the log says already that the system does not report to them.
-    deaf: BTreeSet<PathBuf>,
+    unwatched: BTreeSet<PathBuf>,
 }
 
 /// What was heard since the last time.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct ChangeReports {
     /// The listeners for which something has changed, and whether there may be other folders now.
     pub(super) of: BTreeMap<PathBuf, bool>,
     /// Something was missed: anything may have changed.
@@ -72,51 +72,52 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ears {
+impl FileWatcher {
     /// Listens to nothing at first, and never to paths that are not `wanted`.
     pub(super) fn new(wanted: impl Fn(&Path) -> bool + Send + 'static) -> Self {
-        let heard: Arc<Heard> = Arc::default();
-        let told = heard.clone();
-        let hear = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => told.hear(|noise| noise.everything = true),
+        let queue: Arc<ChangeQueue> = Arc::default();
+        let recorder = queue.clone();
+        let on_event = move |event: notify::Result<notify::Event>| match event {
+            Ok(event) if event.need_rescan() => recorder.record(|pending| pending.everything = true),
             Ok(event) if is_change(event.kind) => {
                 let paths: Vec<PathBuf> = event.paths.into_iter().filter(|it| wanted(it)).collect();
                 if !paths.is_empty() {
-                    told.hear(|noise| paths.into_iter().for_each(|path| noise.add(path, event.kind)));
+                    recorder
+                        .record(|pending| paths.into_iter().for_each(|path| pending.add(path, event.kind)));
                 }
             }
             Ok(_) => {}
-            Err(_) => told.hear(|noise| noise.everything = true),
+            Err(_) => recorder.record(|pending| pending.everything = true),
         };
         let config = notify::Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(hear, config).map_err(|err| err.to_string());
-        Self { heard, folders: Mutex::default(), watcher: Mutex::new(watcher) }
+        let watcher = RecommendedWatcher::new(on_event, config).map_err(|err| err.to_string());
+        Self { queue, folders: Mutex::default(), watcher: Mutex::new(watcher) }
     }
 
     /// Waits until there is something to be taken.
-    pub(super) async fn hear(&self) {
-        self.heard.bell.notified().await;
+    pub(super) async fn changed(&self) {
+        self.queue.wakeup.notified().await;
     }
 
     /// What was heard since the last time.
-    pub(super) fn take(&self) -> News {
-        let noise = std::mem::take(&mut *lock(&self.heard.noise));
-        let mut news = News { everything: noise.everything, ..News::default() };
+    pub(super) fn take(&self) -> ChangeReports {
+        let pending = std::mem::take(&mut *lock(&self.queue.pending));
+        let mut reports = ChangeReports { everything: pending.everything, ..ChangeReports::default() };
         let mut folders = lock(&self.folders);
-        for (path, moved) in noise.paths {
+        for (path, moved) in pending.paths {
             if moved && folders.names.contains_key(&path) {
                 folders.stale.insert(path.clone());
             }
             let around = path.parent().into_iter().chain([path.as_path()]);
             let names = around.filter_map(|it| folders.names.get(it)).flatten();
             for name in names.filter(|it| !folders.ignored.get(*it).is_some_and(|it| it.contains(&path))) {
-                *news.of.entry(name.clone()).or_default() |= moved;
+                *reports.of.entry(name.clone()).or_default() |= moved;
             }
         }
-        if news.everything {
+        if reports.everything {
             folders.stale = folders.names.keys().cloned().collect();
         }
-        news
+        reports
     }
 
     /// Stops reports about these paths, which are in folders of the listener `name`.
@@ -134,7 +135,7 @@ impl Ears {
             (new, gone, more, folders.names.len() <= WATCH_FOLDERS_MAX)
         };
         let full = || Err(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
-        match if room { self.listen(&gone, &new) } else { full() } {
+        match if room { self.watch(&gone, &new) } else { full() } {
             Ok(()) if more => Covered::Since,
             Ok(()) => Covered::Before,
             Err(why) => {
@@ -148,7 +149,7 @@ impl Ears {
     fn give_up(&self, name: &Path, why: &str) {
         let (gone, fresh) = {
             let mut folders = lock(&self.folders);
-            (folders.leave(name, &BTreeSet::new()), folders.deaf.insert(name.to_owned()))
+            (folders.leave(name, &BTreeSet::new()), folders.unwatched.insert(name.to_owned()))
         };
         if fresh {
             tracing::warn!(
@@ -157,11 +158,11 @@ impl Ears {
             );
         }
         // Nothing is listened to any more, so nothing can fail to be.
-        let _silent = self.listen(&gone, &[]);
+        let _silent = self.watch(&gone, &[]);
     }
 
     /// Old folders first: one that was renamed is the same to the system under both names.
-    fn listen(&self, gone: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
+    fn watch(&self, gone: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
         let mut watcher = lock(&self.watcher);
         let watcher = watcher.as_mut().map_err(|why| why.clone())?;
         let mut paths = watcher.paths_mut();
@@ -186,20 +187,20 @@ impl Ears {
     }
 }
 
-impl Heard {
-    fn hear(&self, change: impl FnOnce(&mut Noise)) {
+impl ChangeQueue {
+    fn record(&self, change: impl FnOnce(&mut PendingChanges)) {
         {
-            let mut noise = lock(&self.noise);
-            change(&mut noise);
-            if noise.paths.len() > WATCH_EVENTS_MAX {
-                *noise = Noise { everything: true, ..Noise::default() };
+            let mut pending = lock(&self.pending);
+            change(&mut pending);
+            if pending.paths.len() > WATCH_EVENTS_MAX {
+                *pending = PendingChanges { everything: true, ..PendingChanges::default() };
             }
         }
-        self.bell.notify_one();
+        self.wakeup.notify_one();
     }
 }
 
-impl Noise {
+impl PendingChanges {
     fn add(&mut self, path: PathBuf, kind: EventKind) {
         let rules = path.file_name().is_some_and(|it| it == ".gitignore" || it == "exclude");
         *self.paths.entry(path).or_default() |= rules || may_move_folders(kind);
