@@ -13,7 +13,7 @@ use provost_auth::role;
 use provost_base::limits::WORKER_CONNECTIONS_MAX;
 use provost_domain::{Task, Tier};
 use provost_effects::{OpenDoor, WorkersDoor};
-use provost_jail::{ENTRANCE, Entrance};
+use provost_jail::{DOOR_SOCKET, DoorSocket};
 use provost_protocols::FrontDoor as _;
 use provost_protocols::devit::{Devit, DoorTransport, WorkerDoor};
 use provost_transport::Stream;
@@ -60,7 +60,7 @@ fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
         accept_loop(bound, WORKER_CONNECTIONS_MAX, until, GRACE, serve).await;
         door.close().await;
     });
-    Ok(WorkersDoor::new(Entrance::Mounted(path), stop, served))
+    Ok(WorkersDoor::new(DoorSocket::Mounted(path), stop, served))
 }
 
 fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
@@ -73,7 +73,7 @@ fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
         serve_one(stream, until, GRACE, |stream, guard| door.door().serve(stream, guard)).await;
         door.close().await;
     });
-    let opened = WorkersDoor::new(Entrance::Inherited, stop, served);
+    let opened = WorkersDoor::new(DoorSocket::Inherited, stop, served);
     Ok(WorkersDoor { socket: Some(theirs.into()), ..opened })
 }
 
@@ -87,7 +87,7 @@ fn environment(task: &Task, way: DoorTransport, door: &WorkerDoor) -> Vec<(&'sta
     ];
     if way == DoorTransport::Mounted {
         for name in ["PROVOST_WORKER_SOCKET", "DEVIT_SOCK", "DEVIT_DAEMON_SOCKET"] {
-            environment.push((name, ENTRANCE.into()));
+            environment.push((name, DOOR_SOCKET.into()));
         }
     }
     environment

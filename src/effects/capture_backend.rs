@@ -22,7 +22,7 @@ use super::result::clip;
 pub(super) use super::screenshot_folder::StoredScreenshot;
 use provost_base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
 use provost_domain::Failure;
-use provost_jail::{plain_text, resolve_program, start_penned};
+use provost_jail::{plain_text, resolve_program, start_restricted};
 
 /// Variables that such a program sees, and no others besides the folder for temporary files.
 const SEEN: [&str; 6] = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "LANG", "LANGUAGE"];
@@ -198,7 +198,7 @@ fn limited(program: &Path) -> Command {
 fn run(name: &str, command: Command, writable: &Path, stopped: &PipeReader) -> Result<(), Failure> {
     let failed = |why: String| worker_failed(format!("{name} {why}"));
     let mut child =
-        start_penned(command, writable).map_err(|err| failed(format!("could not be started: {err}")))?;
+        start_restricted(command, writable).map_err(|err| failed(format!("could not be started: {err}")))?;
     let mut said = Vec::new();
     let stderr = child.stderr.take();
     let ended = watch(&child, stderr, stopped, &mut said);

@@ -22,8 +22,8 @@ use provost_domain::command::Record;
 use provost_domain::{Failure, Task, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
-    self as jail, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved,
-    Root, Supervisor, find_place, resolve_program,
+    self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Git, Limits, Plan, Profile, Program,
+    Resolved, Root, Supervisor, find_place, resolve_program,
 };
 use provost_vault::Vault;
 
@@ -36,7 +36,7 @@ pub(super) struct RunEnvironment {
     /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
-    pub(super) grounds: Grounds,
+    pub(super) grounds: ForbiddenPaths,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
     /// The store of secrets for workers.

@@ -15,7 +15,7 @@ use provost_domain::{
     Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
     WorkerKind,
 };
-use provost_jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+use provost_jail::{Fill, ForbiddenPaths, Plan, Profile, Root, resolve_program};
 use provost_vault::Vault;
 
 /// The id that a worker sees as its task's.
@@ -28,7 +28,7 @@ pub struct Rehearsal {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: Grounds,
+    pub grounds: ForbiddenPaths,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
     /// The store of secrets for workers.

@@ -25,7 +25,7 @@ use super::run::{Once, lost};
 use super::shared_checkout::SharedCheckouts;
 use super::watcher::Watchers;
 use provost_base::{AgentId, EffectId, TaskId};
-use provost_jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
+use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_vault::Vault;
 use provost_workspace::orphaned_copies;
 
@@ -39,7 +39,7 @@ pub struct WorkerParts {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: Grounds,
+    pub grounds: ForbiddenPaths,
     /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
     pub copies: PathBuf,

@@ -52,7 +52,7 @@ pub enum Network {
     None,
     /// These ports of the host's loopback. Tier `ns` only.
     Ports(Vec<u16>),
-    /// These hosts, as `host:port`. Tier `ns` only.
+    /// These hosts, as `machine:port`. Tier `ns` only.
     Hosts(Vec<String>),
 }
 
@@ -66,7 +66,7 @@ const SYSTEM: [&str; 13] = [
 ];
 
 /// Where a worker finds the door that was made for its run, in a root directory of its own.
-pub const ENTRANCE: &str = "/run/provost/worker.sock";
+pub const DOOR_SOCKET: &str = "/run/provost/worker.sock";
 
 /// The variable with the number of the socket that a worker inherits instead.
 pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
@@ -74,8 +74,8 @@ pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
 /// How a worker reaches the door that was made for its run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Entrance {
-    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`ENTRANCE`]. Tier
+pub enum DoorSocket {
+    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`DOOR_SOCKET`]. Tier
     /// `ns` only.
     Mounted(PathBuf),
     /// A connected socket that is handed over at launch; the one descriptor above 2 that a worker ever has.
@@ -121,7 +121,7 @@ pub struct Draft {
     /// The bounds of what it may use.
     pub limits: Limits,
     /// Its way to the daemon; without one there is none.
-    pub entrance: Option<Entrance>,
+    pub entrance: Option<DoorSocket>,
 }
 
 impl Draft {
@@ -166,7 +166,7 @@ impl Draft {
     ///
     /// # Errors
     /// [`PlanRefused`] says what is too much, or missing.
-    pub fn check(self, grounds: &Grounds) -> Result<Plan, PlanRefused> {
+    pub fn check(self, grounds: &ForbiddenPaths) -> Result<Plan, PlanRefused> {
         self.check_places(grounds)?;
         self.check_network()?;
         if self.limits.are_wrong() {
@@ -175,7 +175,7 @@ impl Draft {
         if self.args.iter().any(|arg| arg.contains('\0')) {
             return Err(PlanRefused::Argument);
         }
-        if self.tier != Tier::Ns && matches!(self.entrance, Some(Entrance::Mounted(_))) {
+        if self.tier != Tier::Ns && matches!(self.entrance, Some(DoorSocket::Mounted(_))) {
             return Err(PlanRefused::Entrance);
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
@@ -232,7 +232,7 @@ impl Draft {
         }
     }
 
-    fn check_places(&self, grounds: &Grounds) -> Result<(), PlanRefused> {
+    fn check_places(&self, grounds: &ForbiddenPaths) -> Result<(), PlanRefused> {
         if self.writable.is_empty() || !self.writable.iter().any(|w| self.cwd.path().starts_with(w.path())) {
             return Err(PlanRefused::Directory(self.cwd.path().to_path_buf()));
         }
@@ -304,7 +304,7 @@ fn is_home(path: &Path, home: &Path) -> bool {
 
 /// The paths against which a plan is checked.
 #[derive(Clone, Debug)]
-pub struct Grounds {
+pub struct ForbiddenPaths {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
     pub home: PathBuf,
     /// The daemon's own state, configuration and runtime directories, without symbolic links. A worker never
@@ -390,7 +390,7 @@ pub struct Plan {
     pub(super) home_files: Vec<HomeFile>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
-    pub(super) entrance: Option<Entrance>,
+    pub(super) entrance: Option<DoorSocket>,
     pub(super) fail_at: Option<Step>,
     /// Always empty outside of the tests; see [`Layer`].
     #[serde(default)]
@@ -558,8 +558,8 @@ impl Plan {
     fn describe_entrance(&self) -> &'static str {
         match self.entrance {
             None => "none",
-            Some(Entrance::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
-            Some(Entrance::Inherited) => "a connected socket made for its run, inherited",
+            Some(DoorSocket::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
+            Some(DoorSocket::Inherited) => "a connected socket made for its run, inherited",
         }
     }
 }

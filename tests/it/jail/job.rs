@@ -107,7 +107,7 @@ fn a_plan_of_tier_job_says_what_stays_open() {
 
     let mut networked = world.sh("true").tier(Tier::Job);
     (networked.network, networked.outlets) = (Network::Ports(vec![80]), vec![80]);
-    let grounds = Grounds { home: world.path("home"), forbidden: vec![] };
+    let grounds = ForbiddenPaths { home: world.path("home"), forbidden: vec![] };
     assert_eq!(networked.check(&grounds).unwrap_err(), PlanRefused::NetworkInJob);
 }
 

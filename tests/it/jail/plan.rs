@@ -14,8 +14,8 @@ fn with_workspace(path: &str) -> Draft {
     Draft::new(resolve_program(Path::new("/bin/sh")).unwrap(), Environment::new([]), place(path))
 }
 
-fn grounds() -> Grounds {
-    Grounds { home: "/home/user".into(), forbidden: vec!["/home/user/.local/state/provost".into()] }
+fn grounds() -> ForbiddenPaths {
+    ForbiddenPaths { home: "/home/user".into(), forbidden: vec!["/home/user/.local/state/provost".into()] }
 }
 
 #[test]

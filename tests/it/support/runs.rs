@@ -19,7 +19,7 @@ use provost::effects::{
     TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
-use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
+use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{Artifacts, Retention};
 use provost_test_equipment::callers::caller;
 use provost_test_equipment::{MemoryControl, MemoryStore};
@@ -108,7 +108,7 @@ impl World {
         let workers = WorkerParts {
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
-            grounds: Grounds { home: self.path("home"), forbidden: vec![self.path("state")] },
+            grounds: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },
             copies: self.path("copies"),
             doors: None,
             program: None,

@@ -11,12 +11,12 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::placeholders::{Bind, MountView};
+use super::mount_stubs::{Bind, MountView};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
 use crate::control::{SetupError, Step};
 use crate::layer::Layer;
-use crate::plan::{ENTRANCE, Entrance, Plan};
+use crate::plan::{DOOR_SOCKET, DoorSocket, Plan};
 use crate::root::ResolvedPath;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
@@ -138,9 +138,9 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
 /// The socket of the worker's own door, at its place inside. Every process that can see it can connect, also
 /// where it is mounted read-only.
 fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
-    let Some(Entrance::Mounted(path)) = &plan.entrance else { return Ok(None) };
+    let Some(DoorSocket::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
-    Ok(Some(Source { path: ENTRANCE.into(), ..source }))
+    Ok(Some(Source { path: DOOR_SOCKET.into(), ..source }))
 }
 
 fn devices() -> io::Result<Vec<Source>> {

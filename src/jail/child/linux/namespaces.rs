@@ -15,7 +15,7 @@ use rustix::process::{DumpableBehavior, Signal};
 use super::confined::{Inherited, JailPaths, become_the_worker};
 use super::counts::Shares;
 use super::failure_pipe::FaultWriter;
-use super::placeholders::Bind;
+use super::mount_stubs::Bind;
 use super::supervisor::Control;
 use super::sys::{self, Forked};
 use super::{home, landlock, limits, mounts, step};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::placeholders::find;
+use super::mount_stubs::find;
 use crate::plan::Plan;
 use crate::root::ResolvedPath;
 use provost_base::limits::SOCKETS_COVERED_MAX;

@@ -21,11 +21,11 @@ use rustix::process::{Pid, PidfdFlags};
 use super::confined::{Inherited, JailPaths, become_the_worker};
 use super::counts::Shares;
 use super::failure_pipe::FailurePipe;
-use super::family;
 use super::groups::Group;
+use super::mount_stubs::MountStubs;
 use super::namespaces::Ends;
-use super::placeholders::Placeholders;
-use super::spares::Spares;
+use super::process_tree;
+use super::spare_stubs::SpareStubs;
 use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{home, landlock, limits, namespaces, step};
@@ -84,7 +84,7 @@ impl Control {
                 Some(input)
             }
         };
-        let spares = request.spares.map(Spares::at);
+        let spares = request.spares.map(SpareStubs::at);
         let handed = Handed { spares, workers: request.workers, ..self.handed(&request.handed)? };
         Ok((request.plan, input, handed))
     }
@@ -180,7 +180,7 @@ fn session(plan: &Plan) -> io::Result<()> {
 /// What came from the daemon beside the plan.
 #[derive(Default)]
 struct Handed {
-    spares: Option<Spares>,
+    spares: Option<SpareStubs>,
     workers: u32,
     door: Option<OwnedFd>,
     input: Option<OwnedFd>,
@@ -306,7 +306,7 @@ fn tier_ns(
     // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
-    let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan, handed.spares.take()))?;
+    let placeholders = step(plan, Step::Placeholders, || MountStubs::put(plan, handed.spares.take()))?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::UserCounts, e))?;
     let fixed = if plan.lacks(Layer::Root) { BTreeSet::new() } else { placeholders.unchanging() };
@@ -386,7 +386,7 @@ fn tier_ll(
         Forked::Parent(worker) => worker,
     };
     drop((input.reader.take(), handed));
-    let mut family = family::Family::new(worker);
+    let mut family = process_tree::ProcessTree::new(worker);
     let watched = match started(fault, worker) {
         Ok(watched) => watched,
         Err(error) => {

@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 
 use provost::base::{RepoPath, Ttl};
 use provost::jail::{
-    Draft, Environment, ExitReason, Grounds, Guard, Layer, Limits, LiveOutput, Missing, Stream, Supervisor,
-    Tier, find_place, launch, resolve_program,
+    Draft, Environment, ExitReason, ForbiddenPaths, Guard, Layer, Limits, LiveOutput, Missing, Stream,
+    Supervisor, Tier, find_place, launch, resolve_program,
 };
 use serde::{Deserialize, Serialize};
 
@@ -289,7 +289,7 @@ pub(super) fn draft(world: &Path, tier: Tier, facts: &Facts) -> Draft {
 }
 
 fn in_jail(world: &Path, jail: &Jail, facts: &Facts) -> Report {
-    let grounds = Grounds { home: world.join("home"), forbidden: vec![world.join("state")] };
+    let grounds = ForbiddenPaths { home: world.join("home"), forbidden: vec![world.join("state")] };
     let supervisor = Supervisor::at(&jail.supervisor).sharing_among(resources::WORKERS);
     let plan = draft(world, jail.tier, facts).check(&grounds).unwrap();
     #[cfg(debug_assertions)]

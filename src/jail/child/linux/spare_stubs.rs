@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 
-use super::placeholders::is_marked;
+use super::mount_stubs::is_marked;
 use provost_base::Digest;
 use provost_base::limits::SPARE_FOLDERS_MAX;
 
 /// The folder of spares: in it, one for each directory in which placeholders have stood.
-pub(super) struct Spares {
+pub(super) struct SpareStubs {
     path: PathBuf,
     opened: BTreeMap<PathBuf, Option<OwnedFd>>,
 }
 
-impl Spares {
+impl SpareStubs {
     /// In a folder that is made if what it lies in exists. It must be this user's alone.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path, opened: BTreeMap::new() }

@@ -22,7 +22,7 @@ const COMMON: [&str; 2] = ["/dev/null", "/dev/shm"];
 ///
 /// # Errors
 /// When the kernel has no Landlock, or the program cannot be started. Nothing runs then.
-pub fn start_penned(mut command: Command, writable: &Path) -> io::Result<Child> {
+pub fn start_restricted(mut command: Command, writable: &Path) -> io::Result<Child> {
     let writable = writable.to_owned();
     let starting = std::thread::Builder::new().name("pen".into()).spawn(move || {
         restrict(&writable)?;

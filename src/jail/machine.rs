@@ -20,7 +20,7 @@ pub struct Finding {
 
 /// The means of this host for confining workers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HostSupport {
+pub struct MachineSupport {
     /// User namespaces, Landlock, system call filter, control groups, kernel.
     pub findings: Vec<Finding>,
     /// The tiers in which workers can run here, the stronger first. Empty: none can.
@@ -109,7 +109,7 @@ impl Default for GroupFacts {
 const LANDLOCK_FOR_LL: i32 = 6;
 
 /// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own.
-pub fn probe(supervisor: &Supervisor) -> HostSupport {
+pub fn probe(supervisor: &Supervisor) -> MachineSupport {
     let facts = host_facts();
     if let Some(job) = &facts.job {
         return windows(job);
@@ -139,7 +139,7 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
     let groups = control_groups(&facts.groups);
     let mut findings = vec![kernel, namespaces, landlock, seccomp, groups];
     findings.extend(facts.inotify.map(inotify));
-    HostSupport { findings, tiers }
+    MachineSupport { findings, tiers }
 }
 
 /// What tells of a new repository at once.
@@ -156,7 +156,7 @@ fn inotify(has_room: bool) -> Finding {
 }
 
 /// A system with neither of Linux's means.
-fn windows(facts: &JobFacts) -> HostSupport {
+fn windows(facts: &JobFacts) -> MachineSupport {
     let finding = |name, found: &Result<(), String>, there: &str| Finding {
         name,
         works: found.is_ok(),
@@ -180,13 +180,13 @@ fn windows(facts: &JobFacts) -> HostSupport {
         open("network", "not walled in here: a worker reaches what this machine reaches"),
     ];
     let tiers = if facts.object.is_ok() && facts.token.is_ok() { vec![Tier::Job] } else { Vec::new() };
-    HostSupport { findings, tiers }
+    MachineSupport { findings, tiers }
 }
 
 /// Nothing to look for: the sandbox is a part of every Mac.
-fn mac() -> HostSupport {
+fn mac() -> MachineSupport {
     let note = "keeps tier ll, with a profile made for each worker".into();
-    HostSupport { findings: vec![Finding { name: "Seatbelt", works: true, note }], tiers: vec![Tier::Ll] }
+    MachineSupport { findings: vec![Finding { name: "Seatbelt", works: true, note }], tiers: vec![Tier::Ll] }
 }
 
 fn namespaces(supervisor: &Supervisor) -> Finding {

@@ -20,7 +20,7 @@ use rustix::fs::{
     Timestamps,
 };
 
-use super::spares::Spares;
+use super::spare_stubs::SpareStubs;
 use super::{about, sockets};
 use crate::guards::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::plan::Plan;
@@ -51,7 +51,7 @@ pub(super) struct Bind {
 }
 
 /// Everything that this jail relies on, and what has to be removed afterwards.
-pub(super) struct Placeholders {
+pub(super) struct MountStubs {
     binds: Vec<Bind>,
     /// What was mounted upon, held so that no other file gets the number of one that was removed.
     pins: Vec<OwnedFd>,
@@ -60,12 +60,12 @@ pub(super) struct Placeholders {
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
     held: Vec<(Rc<OwnedFd>, PathBuf, OwnedFd, bool)>,
     /// Where directories come from and go to, if they are kept.
-    spares: Option<Spares>,
+    spares: Option<SpareStubs>,
 }
 
-impl Placeholders {
+impl MountStubs {
     /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
-    pub(super) fn put(plan: &Plan, spares: Option<Spares>) -> io::Result<Self> {
+    pub(super) fn put(plan: &Plan, spares: Option<SpareStubs>) -> io::Result<Self> {
         let mut all =
             Self { binds: Vec::new(), pins: Vec::new(), absent: Vec::new(), held: Vec::new(), spares };
         let roots: Vec<&Path> = plan.writable.iter().map(|place| place.path()).collect();
@@ -210,7 +210,8 @@ impl Placeholders {
             return Ok(rustix::fs::fstat(placeholder)?);
         }
         let parent = self.parent(parent)?;
-        let spare = |spares: &mut Spares| (kind == Missing::Directory).then(|| spares.put(&*parent, path))?;
+        let spare =
+            |spares: &mut SpareStubs| (kind == Missing::Directory).then(|| spares.put(&*parent, path))?;
         if let Some(placeholder) = self.spares.as_mut().and_then(spare) {
             // It was locked before it was moved here, so no other supervisor can have taken it away.
             return self.holds(parent, path, placeholder);
@@ -253,7 +254,7 @@ impl Placeholders {
     }
 }
 
-impl Drop for Placeholders {
+impl Drop for MountStubs {
     /// Removes the placeholders on which no other supervisor relies. One that cannot be removed belongs to
     /// another program by now.
     fn drop(&mut self) {
@@ -263,7 +264,7 @@ impl Drop for Placeholders {
             let same = find_at(&*parent, Path::new(name))
                 .is_ok_and(|now| now.is_some_and(|now| same_inode(&now, &placeholder)));
             if alone && same && is_marked(&placeholder).unwrap_or(false) {
-                let kept = |spares: &mut Spares| is_dir && spares.keep(&*parent, &path, &placeholder);
+                let kept = |spares: &mut SpareStubs| is_dir && spares.keep(&*parent, &path, &placeholder);
                 if self.spares.as_mut().is_some_and(kept) {
                     continue;
                 }

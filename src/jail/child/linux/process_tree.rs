@@ -112,13 +112,13 @@ pub(super) fn tasks_of_this_user() -> io::Result<u64> {
 }
 
 /// A worker without a process namespace, and all that descends from it. Orphans come to the supervisor.
-pub(super) struct Family {
+pub(super) struct ProcessTree {
     worker: i32,
     status: Option<i32>,
     collected: u32,
 }
 
-impl Family {
+impl ProcessTree {
     pub(super) fn new(worker: i32) -> Self {
         Self { worker, status: None, collected: 0 }
     }
