@@ -185,7 +185,7 @@ struct Daemon {
     start: Start,
     provost: Provost,
     agents: AgentService,
-    host: Principal,
+    system: Principal,
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     names: Arc<Names>,
@@ -235,7 +235,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.doors.spawn(follow::renamed_files(
         daemon.provost.clone(),
-        daemon.host.clone(),
+        daemon.system.clone(),
         daemon.stop.clone(),
     ));
     daemon.see_files(&config.agent_protocol);
@@ -295,7 +295,7 @@ async fn assemble(
     let index = wiring::index(&root_path, config)?;
     let kept = wiring::kept(places, config)?;
     let provost =
-        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, kept);
+        Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
     let agents = AgentService::new(provost.clone(), agents);
     let names = identities::names(&start, prepared, config, &engine)?;
     let shared = Arc::new(Mutex::new(Shared(about)));
@@ -319,7 +319,7 @@ async fn assemble(
         start,
         provost,
         agents,
-        host: role::host(),
+        system: role::system(),
         keys: vec![names.keys().clone()],
         names,
         camera,
@@ -383,8 +383,14 @@ fn start_hands(
         concurrent: prepared.loaded.config.limits.workers as usize,
         keep: agents::keeper(provost),
     };
-    let parts =
-        EffectParts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
+    let parts = EffectParts {
+        engine: provost.engine().clone(),
+        system: role::system(),
+        workers,
+        hooks,
+        camera,
+        desktop,
+    };
     Ok(Hands::start(parts, effects, owed))
 }
 
@@ -464,7 +470,7 @@ impl Daemon {
 
     async fn record(&self, what: &str, subject: &str, details: serde_json::Value) -> Result<()> {
         let verb = Record { what: what.into(), subject: subject.into(), details: Json::from_value(&details) };
-        self.provost.submit(&self.host, verb).await.map(|_| ()).map_err(|err| anyhow!("{err}"))
+        self.provost.submit(&self.system, verb).await.map(|_| ()).map_err(|err| anyhow!("{err}"))
     }
 
     async fn say_started(&self, clean: bool, loaded: &Loaded) -> Result<()> {

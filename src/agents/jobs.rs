@@ -133,7 +133,7 @@ impl AgentService {
                 None => {
                     let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
                     let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
-                    self.provost().submit(self.provost().host(), end).await?;
+                    self.provost().submit(self.provost().system(), end).await?;
                 }
             }
         }
@@ -152,7 +152,7 @@ impl AgentService {
             }
             let (state, error) = (JobState::Failed, Some(STOPPED.into()));
             let end = EndJob { job: job.id.clone(), state, error, result: None, steps: job.steps };
-            if self.provost().submit(self.provost().host(), end).await.is_ok() {
+            if self.provost().submit(self.provost().system(), end).await.is_ok() {
                 ended.push(job.id.clone());
             }
         }

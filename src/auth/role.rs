@@ -98,7 +98,7 @@ pub fn worker(agent: AgentId, task: &TaskId) -> Principal {
 }
 
 /// The daemon's own hands: effects that report back, and what the daemon puts on record.
-pub fn host() -> Principal {
+pub fn system() -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Coordinate, Scope::Operate, Scope::Host]);
     Principal::establish(provost(), session_of(&provost()), Door::Internal, scopes, Proof::Internal)
 }

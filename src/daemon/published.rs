@@ -41,12 +41,12 @@ impl Daemon {
             return;
         }
         if known.as_deref() != Some(&stamp) {
-            let (provost, host, stop) = (self.provost.clone(), self.host.clone(), self.stop.clone());
+            let (provost, system, stop) = (self.provost.clone(), self.system.clone(), self.stop.clone());
             let file = self.provost.root().place().path().join(DATABASE[0]).join(DATABASE[1]);
             self.doors.spawn(async move {
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    done = provost.import(&host, &file) => match done {
+                    done = provost.import(&system, &file) => match done {
                         Ok(done) => {
                             let (taken, known, unfit) = (done.taken, done.known, done.unfit);
                             tracing::info!(taken, known, unfit, "the published server's events are on the timeline");

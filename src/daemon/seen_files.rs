@@ -54,8 +54,8 @@ impl Tracked {
 impl Daemon {
     /// Tells of files that change from now on.
     pub(super) fn see_files(&mut self, settings: &AgentProtocolSettings) {
-        let (provost, host) = (self.provost.clone(), self.host.clone());
-        self.doors.spawn(tell(provost, host, Tracked::of(settings), self.stop.clone()));
+        let (provost, system) = (self.provost.clone(), self.system.clone());
+        self.doors.spawn(tell(provost, system, Tracked::of(settings), self.stop.clone()));
         let (provost, stop) = (self.provost.clone(), self.stop.clone());
         self.doors.spawn(async move {
             tokio::select! {
@@ -67,7 +67,7 @@ impl Daemon {
 }
 
 /// Until the daemon stops: tells of files that have come, changed or gone.
-async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: CancellationToken) {
+async fn tell(provost: Provost, system: Principal, tracked: Tracked, stop: CancellationToken) {
     let mut sights = provost.index().sights();
     let mut waiting: BTreeMap<RepoPath, ChangeKind> = BTreeMap::new();
     loop {
@@ -87,7 +87,7 @@ async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: Cancell
             }
             next = timeout_at(latest.min(Instant::now() + QUIET), sights.recv()).await.ok();
         }
-        say(&provost, &host, &tracked, std::mem::take(&mut waiting)).await;
+        say(&provost, &system, &tracked, std::mem::take(&mut waiting)).await;
     }
 }
 
@@ -106,7 +106,12 @@ fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &Sight) {
     waiting.insert(sight.path.clone(), way);
 }
 
-async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, ChangeKind>) {
+async fn say(
+    provost: &Provost,
+    system: &Principal,
+    tracked: &Tracked,
+    files: BTreeMap<RepoPath, ChangeKind>,
+) {
     let Ok(crew) = provost.view(WholeCrew).await else { return };
     let held = crew.claims.iter().filter(|it| it.held != Hold::Free);
     let held: BTreeSet<&str> = held.map(|it| it.file.as_str()).collect();
@@ -123,7 +128,7 @@ async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTre
         let mut contents = provost.contents_kept(kept).await;
         contents.extend(provost.contents(others).await);
         let seen = some.iter().filter_map(|(path, way)| became(path, *way, contents.get(path).copied()));
-        if let Err(err) = tell_of(provost, host, &held, seen.collect()).await {
+        if let Err(err) = tell_of(provost, system, &held, seen.collect()).await {
             tracing::warn!(%err, "changed files could not be told of");
         }
     }
@@ -147,7 +152,7 @@ fn became(path: &RepoPath, way: ChangeKind, after: Option<Content>) -> Option<Be
 
 async fn tell_of(
     provost: &Provost,
-    host: &Principal,
+    system: &Principal,
     held: &BTreeSet<&str>,
     all: Vec<Became>,
 ) -> Result<(), Refusal> {
@@ -159,5 +164,5 @@ async fn tell_of(
         };
         files.push(SeenFile { file, how, before: None, after, versions });
     }
-    provost.submit(host, SeeFiles { files }).await.map(drop)
+    provost.submit(system, SeeFiles { files }).await.map(drop)
 }

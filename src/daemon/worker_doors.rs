@@ -38,7 +38,7 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
     Ok(Arc::new(move |task: &Task, tier| {
         let way = if inherit || tier != Tier::Ns { DoorTransport::Inherited } else { DoorTransport::Mounted };
         let (worker, id) = (task.order.worker.clone(), task.id().clone());
-        let door = like.for_run(worker, id, way, role::host()).map_err(io::Error::other)?;
+        let door = like.for_run(worker, id, way, role::system()).map_err(io::Error::other)?;
         let environment = environment(task, way, &door);
         let opened = match way {
             DoorTransport::Mounted => mounted(door, &folder)?,

@@ -28,7 +28,7 @@ pub(super) struct EngineHandle {
     /// The engine, to which results go as commands.
     pub(super) engine: Engine,
     /// The principal of the daemon itself, which reports results.
-    pub(super) host: Principal,
+    pub(super) system: Principal,
     /// Ends everything that is being carried out.
     pub(super) shutdown: CancellationToken,
     /// Everything that is being carried out.
@@ -36,8 +36,8 @@ pub(super) struct EngineHandle {
 }
 
 impl EngineHandle {
-    pub(super) fn new(engine: Engine, host: Principal) -> Self {
-        Self { engine, host, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
+    pub(super) fn new(engine: Engine, system: Principal) -> Self {
+        Self { engine, system, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
     }
 
     /// An effect needs nothing more.
@@ -51,7 +51,7 @@ impl EngineHandle {
     /// What the core answers, other than that it cannot take anything at the moment; that, too, when the daemon
     /// is stopping and [`LAST_TRIES`] is over.
     pub(super) async fn tell<V: Verb + Clone>(&self, verb: V) -> Result<V::Reply, Refusal> {
-        let reply = self.persist(|| self.engine.submit(&self.host, verb.clone())).await;
+        let reply = self.persist(|| self.engine.submit(&self.system, verb.clone())).await;
         reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
     }
 

@@ -28,7 +28,7 @@ pub(super) async fn look_on(handle: EngineHandle) {
             continue;
         }
         let verb = ReapLocks { locks, why: "its process has ended".into() };
-        match handle.engine.submit(&handle.host, verb).await {
+        match handle.engine.submit(&handle.system, verb).await {
             Ok(reaped) => {
                 tracing::info!(count = reaped.count, "locks of processes that ended are free")
             }

@@ -19,7 +19,7 @@ pub struct EffectParts {
     /// The engine, to which results go as commands.
     pub engine: Engine,
     /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
-    pub host: Principal,
+    pub system: Principal,
     /// The parts that runs of workers need.
     pub workers: WorkerParts,
     /// The parts that hooks need.
@@ -50,7 +50,7 @@ impl Hands {
         effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
         owed: Vec<Owed>,
     ) -> Self {
-        let handle = EngineHandle::new(parts.engine, parts.host);
+        let handle = EngineHandle::new(parts.engine, parts.system);
         let router = Router {
             handle: handle.clone(),
             workers: Workers::new(handle.clone(), parts.workers),

@@ -176,7 +176,7 @@ impl Provost {
             }
         }
         if checked.violations.is_empty() && !moves.is_empty() {
-            let who = self.host();
+            let who = self.system();
             self.submit(who, FollowContracts { moves }).await?;
         }
         Ok(checked)

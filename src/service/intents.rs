@@ -152,7 +152,7 @@ impl Provost {
         if spans.is_empty() {
             return Ok(0);
         }
-        Ok(self.submit(self.host(), RefreshIntents { spans }).await?.moved)
+        Ok(self.submit(self.system(), RefreshIntents { spans }).await?.moved)
     }
 
     /// What the files say, several at a time, together within the time for one.

@@ -79,7 +79,7 @@ pub struct Provost(Arc<ServiceInner>);
 
 struct ServiceInner {
     engine: Engine,
-    host: Principal,
+    system: Principal,
     base: Base,
     code: Arc<Code>,
     outputs: OutputBoard,
@@ -95,10 +95,10 @@ struct ServiceInner {
 }
 
 impl Provost {
-    /// Puts the parts together. `host` is the daemon itself, which follows symbols and renamed files.
+    /// Puts the parts together. `system` is the daemon itself, which follows symbols and renamed files.
     pub fn new(
         engine: Engine,
-        host: Principal,
+        system: Principal,
         root: Root,
         outputs: OutputBoard,
         configured: Configured,
@@ -110,7 +110,7 @@ impl Provost {
         let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
         Self(Arc::new(ServiceInner {
             engine,
-            host,
+            system,
             base,
             code,
             outputs,
@@ -150,8 +150,8 @@ impl Provost {
     }
 
     /// The principal of the daemon itself, for commands that no client sends.
-    pub fn host(&self) -> &Principal {
-        &self.0.host
+    pub fn system(&self) -> &Principal {
+        &self.0.system
     }
 
     /// The index of calls in the workspace.

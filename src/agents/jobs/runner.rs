@@ -90,7 +90,7 @@ impl JobRunner {
     async fn keep_late(&self, kept: JobResult) {
         let keep = KeepResult { job: self.job.id.clone(), result: Arc::new(kept) };
         // Where the daemon is what is over, nothing is kept any more, and a job that is not goes on with the next one.
-        if let Err(refusal) = self.service.provost().submit(self.service.provost().host(), keep).await {
+        if let Err(refusal) = self.service.provost().submit(self.service.provost().system(), keep).await {
             tracing::debug!(%refusal, job = %self.job.id, "what a job had brought about is not on record");
         }
         self.service.pulses().end(&self.job.id);
@@ -136,7 +136,7 @@ impl JobRunner {
             result: Some(Arc::new(kept)),
             steps: self.steps.load(Ordering::Relaxed),
         };
-        let ended = self.service.provost().submit(self.service.provost().host(), end).await;
+        let ended = self.service.provost().submit(self.service.provost().system(), end).await;
         let goes_on = matches!(ended, Err(Refusal::TaskFinished)) && self.job.step.is_none();
         if !goes_on {
             self.service.pulses().end(&self.job.id);
@@ -175,7 +175,7 @@ impl JobRunner {
         }
         let moved = Some((phase, state));
         let verb = MoveJob { job: self.job.id.clone(), phase: moved, task: None, runs: false };
-        self.service.provost().submit(self.service.provost().host(), verb).await?;
+        self.service.provost().submit(self.service.provost().system(), verb).await?;
         Ok(())
     }
 

@@ -173,7 +173,7 @@ impl JobRunner {
         if known.is_none() {
             let tied =
                 MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
-            self.service.provost().submit(self.service.provost().host(), tied).await?;
+            self.service.provost().submit(self.service.provost().system(), tied).await?;
         }
         let verb = Delegate {
             task: task.clone(),
@@ -218,7 +218,7 @@ impl JobRunner {
             return Ok(());
         }
         let verb = MoveJob { job: self.job.id.clone(), phase: None, task: None, runs: true };
-        self.service.provost().submit(self.service.provost().host(), verb).await?;
+        self.service.provost().submit(self.service.provost().system(), verb).await?;
         Ok(())
     }
 

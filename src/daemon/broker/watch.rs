@@ -282,5 +282,5 @@ async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<()
         phase: None,
         detail: None,
     };
-    provost.submit(&role::host(), Publish { post, source: Source::Watcher }).await.map(drop)
+    provost.submit(&role::system(), Publish { post, source: Source::Watcher }).await.map(drop)
 }

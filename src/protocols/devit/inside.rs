@@ -50,7 +50,7 @@ pub(super) struct RunDoor {
     secret: Secret,
     way: DoorTransport,
     /// The daemon's own hand, to put refused claims on record.
-    host: Principal,
+    system: Principal,
     claims: AtomicU32,
     /// When the next line is due, were they evenly spread.
     due: Mutex<Instant>,
@@ -123,7 +123,7 @@ impl WorkerDoor {
 }
 
 impl Devit {
-    /// The door of one run, with a secret of its own. `host` is the daemon's own hand.
+    /// The door of one run, with a secret of its own. `system` is the daemon's own hand.
     ///
     /// # Errors
     /// When the system has no randomness to give.
@@ -132,14 +132,14 @@ impl Devit {
         worker: AgentId,
         task: TaskId,
         way: DoorTransport,
-        host: Principal,
+        system: Principal,
     ) -> Result<WorkerDoor, getrandom::Error> {
         let DevitInner { provost, names, replay, options, now, .. } = &*self.0;
         let mut options = options.clone();
         options.dialect_document = false;
         let replay = ReplayGuard::new(now(), replay.window_seconds(), WORKER_NONCES_MAX);
         let (claims, due) = (AtomicU32::new(0), Mutex::new(Instant::now()));
-        let run = Arc::new(RunDoor { worker, task, secret: fresh_secret()?, way, host, claims, due });
+        let run = Arc::new(RunDoor { worker, task, secret: fresh_secret()?, way, system, claims, due });
         let door = Self(Arc::new(DevitInner {
             provost: provost.clone(),
             lock: KeySource::Run(run.clone()),
@@ -251,7 +251,7 @@ impl Devit {
     async fn record(&self, run: &RunDoor, details: Value) {
         let subject = run.task.as_str().into();
         let verb = Record { what: "worker.refused".into(), subject, details: Json::from_value(&details) };
-        if let Err(refusal) = self.0.provost.submit(&run.host, verb).await {
+        if let Err(refusal) = self.0.provost.submit(&run.system, verb).await {
             tracing::error!(%refusal, task = %run.task, "a refused claim of a worker is not on record");
         }
     }

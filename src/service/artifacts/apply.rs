@@ -224,7 +224,7 @@ impl Provost {
     /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
     pub(super) async fn submit_patiently<V: provost_domain::Verb + Clone>(&self, verb: V) -> bool {
         for _ in 0..TELL_TRIES {
-            match self.submit(self.host(), verb.clone()).await {
+            match self.submit(self.system(), verb.clone()).await {
                 Ok(_) => return true,
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(TELL_AGAIN_AFTER).await,
                 Err(refusal) => {

@@ -129,7 +129,7 @@ impl World {
         let camera = self.no_camera();
         let parts = EffectParts {
             engine: self.engine.clone(),
-            host: host(),
+            system: host(),
             workers,
             hooks,
             camera,
