@@ -15,7 +15,7 @@ use provost_auth::loopback::KNOWS_PEERS;
 use provost_config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
 use provost_domain::{DOOR_OPENED, Door};
 use provost_mcp::{McpHttp, Settings as Offered};
-use provost_protocols::a6s::{A6s, Manners};
+use provost_protocols::a6s::{A6s, ClientQuirks};
 use provost_protocols::agent_protocol::{AgentProtocol, Shown};
 use provost_protocols::broker::Broker;
 use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
@@ -77,11 +77,11 @@ impl Wired for Broker {
 
 impl Wired for A6s {
     fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
-        let manners = Manners {
+        let quirks = ClientQuirks {
             objects_to_neovim: with.config.compat.nvim_output_object,
             apply_wait: with.config.a6s.apply_wait.as_duration(),
         };
-        let door = Self::new(daemon.agents.clone(), manners);
+        let door = Self::new(daemon.agents.clone(), quirks);
         daemon.doors.spawn(door.clone().tell(daemon.stop.clone()));
         door
     }

@@ -35,7 +35,7 @@ impl A6s {
         let (provost, artifacts) = (self.provost(), artifacts(asked)?);
         let first = provost.apply(&session.who, artifacts.clone()).await.map_err(fault)?;
         let answer = match first {
-            Answer::Parked(id) if provost.answered(id, self.manners().apply_wait).await? => {
+            Answer::Parked(id) if provost.answered(id, self.quirks().apply_wait).await? => {
                 provost.apply(&session.who, artifacts).await.map_err(fault)?
             }
             answer => answer,

@@ -38,7 +38,7 @@ impl A6s {
             // An earlier request got the error about the delay. This one waits again, so it needs no event.
             self.hub().unwatch(listener, &about);
         }
-        let attending = self.attendance().attend(&job.id);
+        let attending = self.waiters().attend(&job.id);
         let over = tokio::select! {
             over = self.service().job_over(&job.id, until) => over?,
             // The job goes on. Only the answer has no receiver any more.

@@ -162,7 +162,7 @@ impl A6s {
                 format!("[... {earlier} earlier bytes, see provost log job_{}]\n{}", job.id, output.text)
             }
         };
-        match self.manners().objects_to_neovim && session.is_neovim() {
+        match self.quirks().objects_to_neovim && session.is_neovim() {
             true => Said::new(&serde_json::json!({ "output": text })),
             false => Said::new(&text),
         }

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
-mod attendance;
 pub mod call;
 mod code;
 mod control;
@@ -17,6 +16,7 @@ mod fleet;
 mod jobs;
 mod map;
 mod news;
+mod pending_waiters;
 mod scans;
 mod session;
 pub mod wire;
@@ -31,10 +31,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{AdmittedRequest, Answer, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
-use attendance::Attendance;
 use call::Call;
 pub use envelope::A6sError;
 use events::Hub;
+use pending_waiters::PendingWaiters;
 use provost_agents::{AgentService, CodeQuestion, ScanFor};
 use provost_auth::Rejected;
 use provost_auth::caller::Caller;
@@ -69,7 +69,7 @@ pub struct A6s(Arc<A6sInner>);
 
 /// How editors are treated, as the configuration says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manners {
+pub struct ClientQuirks {
     /// Whether Neovim's plugin is answered with an object where it shows a string badly.
     pub objects_to_neovim: bool,
     /// How long an apply waits for approval.
@@ -82,20 +82,20 @@ struct A6sInner {
     /// For messages that come, and those that wait to be sent.
     room: Room,
     waiting: Waiting,
-    manners: Manners,
+    quirks: ClientQuirks,
     /// Turns to answer requests.
     turns: Arc<Semaphore>,
     /// For contents of files that are being compared or written.
     contents: Arc<Semaphore>,
     hub: Hub,
-    attendance: Attendance,
+    waiters: PendingWaiters,
     /// Cancelled when editors are told nothing more.
     told: CancellationToken,
 }
 
 impl A6s {
     /// The door of a daemon that has just started.
-    pub fn new(service: AgentService, manners: Manners) -> Self {
+    pub fn new(service: AgentService, quirks: ClientQuirks) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
             total: A6S_MESSAGES_BYTES_MAX,
@@ -109,11 +109,11 @@ impl A6s {
             started: Instant::now(),
             room,
             waiting: Waiting::default(),
-            manners,
+            quirks,
             turns,
             contents,
             hub: Hub::default(),
-            attendance: Attendance::default(),
+            waiters: PendingWaiters::default(),
             told: CancellationToken::new(),
         }))
     }
@@ -128,8 +128,8 @@ impl A6s {
         &self.0.told
     }
 
-    fn attendance(&self) -> &Attendance {
-        &self.0.attendance
+    fn waiters(&self) -> &PendingWaiters {
+        &self.0.waiters
     }
 
     fn service(&self) -> &AgentService {
@@ -148,8 +148,8 @@ impl A6s {
         &self.0.waiting
     }
 
-    fn manners(&self) -> Manners {
-        self.0.manners
+    fn quirks(&self) -> ClientQuirks {
+        self.0.quirks
     }
 
     fn runs_for(&self) -> Duration {

@@ -111,7 +111,7 @@ impl A6s {
             Ok(result) => result,
             Err(err) => return tracing::error!(%err, job = %job.id, "editors are not told of an end"),
         };
-        let unattended = self.attendance().end(&job.id);
+        let unattended = self.waiters().end(&job.id);
         match job.kind {
             JobKind::Execution | JobKind::Workflow => {}
             // The connections that got the error about the delay are told; if no request has got the

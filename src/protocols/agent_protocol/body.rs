@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::AgentProtocolError;
+use super::error::AgentProtocolError;
 use super::route::decoded;
 use provost_base::{AgentId, Json};
 

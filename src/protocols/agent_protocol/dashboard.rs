@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use super::fault::AgentProtocolError;
+use super::error::AgentProtocolError;
 use crate::loopback::{Answer, whole};
 use provost_base::limits::DASHBOARD_FILE_BYTES_MAX;
 

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{Query, Repeated};
-use super::fault::AgentProtocolError;
+use super::error::AgentProtocolError;
 use super::{ids, map, wire};
 use crate::proven::ended;
 use provost_auth::Rejected;

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::body::Members;
-use super::fault::AgentProtocolError;
+use super::error::AgentProtocolError;
 use super::{AgentProtocol, foreign, ids, map, wire};
 use provost_auth::caller::Caller;
 use provost_auth::names::is_same;

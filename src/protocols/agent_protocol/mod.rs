@@ -8,8 +8,8 @@
 
 mod body;
 mod dashboard;
+mod error;
 mod events;
-mod fault;
 mod foreign;
 mod ids;
 mod map;
@@ -36,7 +36,7 @@ use super::loopback::html::CONTENT_POLICY;
 use super::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, closing, empty, stream, whole};
 use body::{Members, Query};
 use dashboard::Folder;
-use fault::AgentProtocolError;
+use error::AgentProtocolError;
 use methods::Said;
 use provost_auth::caller::Caller;
 use provost_base::Digest;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
-use super::fault::AgentProtocolError;
+use super::error::AgentProtocolError;
 
 /// The endpoints of the door, each with the parameters in its path.
 #[derive(Clone, PartialEq, Eq, Debug)]

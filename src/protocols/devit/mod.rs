@@ -6,10 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod document;
-mod inside;
 mod map;
 mod meeting;
 mod notice;
+mod run_door;
 mod screenshot;
 mod signed;
 mod wire;
@@ -23,8 +23,6 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::FrontDoor;
-use inside::RunDoor;
-pub use inside::{DoorTransport, WorkerDoor};
 use map::Message;
 pub use notice::hook_words;
 use provost_auth::frame::{Form, Frame, Outgoing};
@@ -43,6 +41,8 @@ use provost_service::Provost;
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
+use run_door::RunDoor;
+pub use run_door::{DoorTransport, WorkerDoor};
 use wire::DevitError;
 
 /// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.

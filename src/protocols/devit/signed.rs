@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::inside::RunDoor;
 use super::map::{self, Message, Notified};
+use super::run_door::RunDoor;
 use super::wire::{self, Code, DevitError};
 use super::{Devit, KeySource, Said, apart};
 use provost_auth::frame::Frame;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::inside::VerifiedCaller;
+use super::in_process::VerifiedCaller;
 use super::map::{self, OwnError};
 use super::ties::Tied;
 use super::{Own, not_ones_own};

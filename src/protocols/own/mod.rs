@@ -11,8 +11,8 @@ mod crew;
 mod graph;
 mod handle;
 mod hosts;
+mod in_process;
 mod inbox;
-mod inside;
 mod jobs;
 mod journal;
 mod map;
@@ -39,7 +39,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
-pub use inside::{InProcessApi, VerifiedCaller};
+pub use in_process::{InProcessApi, VerifiedCaller};
 use map::OwnError;
 use provost_agents::AgentService;
 use provost_api::wire;

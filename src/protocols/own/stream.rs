@@ -14,7 +14,7 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::handle::Answered;
-use super::inside::VerifiedCaller;
+use super::in_process::VerifiedCaller;
 use super::map::{self, OwnError};
 use super::{Own, read};
 use crate::proven::ended;

@@ -11,8 +11,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use super::Wit;
-use super::asked::WitRequest;
 use super::map::WitError;
+use super::request::WitRequest;
 use super::wire::{BadEnvelope, Envelope, response};
 use provost_base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
 use provost_transport::http::{BodyLimits, Taken, Untaken};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::asked::{Acquire, Check, Declare, Intents, Release, WitRequest, Written};
 use super::map::{self, WitError};
+use super::request::{Acquire, Check, Declare, Intents, Release, WitRequest, Written};
 use super::{Wit, rows, wire};
 use provost_base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
 use provost_domain::command::{NameAgent, Rival};

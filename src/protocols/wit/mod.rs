@@ -6,11 +6,11 @@
 //! whose it is there, to the daemon.
 #![forbid(unsafe_code)]
 
-mod asked;
 mod http;
 mod map;
 mod methods;
 mod params;
+mod request;
 mod rows;
 mod wire;
 

@@ -12,11 +12,11 @@ use provost_base::limits::A6S_WATCHED_MAX;
 
 /// Counts for each question the requests that wait for its answer. Clones share the counts.
 #[derive(Clone, Default)]
-pub(super) struct Attendance(Arc<Mutex<BTreeMap<JobId, Attended>>>);
+pub(super) struct PendingWaiters(Arc<Mutex<BTreeMap<JobId, WaiterCount>>>);
 
 /// A question that is being answered.
 #[derive(Default)]
-struct Attended {
+struct WaiterCount {
     /// How many requests wait for the answer.
     waiting: usize,
     /// Whether one of them has had its answer.
@@ -24,21 +24,21 @@ struct Attended {
 }
 
 /// A request that waits for an answer; it stops waiting when this value is dropped.
-pub(super) struct Attending {
-    attendance: Attendance,
+pub(super) struct Waiter {
+    waiters: PendingWaiters,
     job: JobId,
 }
 
-impl Attendance {
+impl PendingWaiters {
     /// Counts a request that waits from now on.
-    pub(super) fn attend(&self, job: &JobId) -> Attending {
+    pub(super) fn attend(&self, job: &JobId) -> Waiter {
         let mut all = self.all();
         if all.len() >= A6S_WATCHED_MAX {
             // These questions have ended, but the events of their ends were missed.
             all.retain(|_, it| it.waiting > 0);
         }
         all.entry(job.clone()).or_default().waiting += 1;
-        Attending { attendance: self.clone(), job: job.clone() }
+        Waiter { waiters: self.clone(), job: job.clone() }
     }
 
     /// Removes a question that has ended. Returns whether no request has got its answer
@@ -47,15 +47,15 @@ impl Attendance {
         self.all().remove(job).is_none_or(|it| it.waiting == 0 && !it.answered)
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<JobId, Attended>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<JobId, WaiterCount>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Attending {
+impl Waiter {
     /// Notes that this request has got the answer.
     pub(super) fn answered(self) {
-        if let Some(it) = self.attendance.all().get_mut(&self.job) {
+        if let Some(it) = self.waiters.all().get_mut(&self.job) {
             it.answered = true;
         }
     }
@@ -63,13 +63,13 @@ impl Attending {
     /// Ends the wait without an answer. Returns whether the question still goes on, so that its end will be
     /// told; otherwise it has ended in the meantime.
     pub(super) fn gives_up(self) -> bool {
-        self.attendance.all().contains_key(&self.job)
+        self.waiters.all().contains_key(&self.job)
     }
 }
 
-impl Drop for Attending {
+impl Drop for Waiter {
     fn drop(&mut self) {
-        if let Some(it) = self.attendance.all().get_mut(&self.job) {
+        if let Some(it) = self.waiters.all().get_mut(&self.job) {
             it.waiting = it.waiting.saturating_sub(1);
         }
     }
