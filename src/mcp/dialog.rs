@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::tool::ToolError;
-use super::{eras, handles, older};
+use super::{handles, legacy_tasks, task_revisions};
 use provost_api::wire;
 use provost_base::Digest;
 use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
@@ -285,7 +285,7 @@ pub(super) async fn ask_now(
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ToolError> {
     let mut meta = RequestMetaObject::default();
-    if let Value::Object(related) = older::related(&task.id) {
+    if let Value::Object(related) = legacy_tasks::related(&task.id) {
         meta.0.0.extend(related);
     }
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(question.params(Some(meta))));
@@ -348,5 +348,5 @@ pub(super) async fn update(
 
 /// Whether a call may be answered with a question, which only later hosts understand.
 pub(super) fn may_ask_back(context: &RequestContext<RoleServer>) -> bool {
-    !eras::is_older(context)
+    !task_revisions::is_older(context)
 }

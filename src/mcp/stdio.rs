@@ -18,10 +18,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Mcp;
-use super::eras::Announcing;
-use super::kept::kept;
+use super::deferred::kept;
+use super::extension_content::Whole;
 use super::outline::Outline;
-use super::raw::Whole;
+use super::task_revisions::Announcing;
 use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 use provost_client::Client;
 

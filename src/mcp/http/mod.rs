@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::kept::kept;
+use super::deferred::kept;
 use super::{Mcp, Settings, session, stdio};
 use provost_api::wire;
 use provost_auth::Rejected;

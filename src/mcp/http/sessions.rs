@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::HttpError;
-use crate::eras::Announcing;
+use crate::task_revisions::Announcing;
 use provost_auth::peer::process_of_ours;
 use provost_base::AgentId;
 use provost_base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};

@@ -9,7 +9,7 @@ use super::tasks::{in_words, short};
 use super::workers;
 use crate::call::Call;
 use crate::tool::{About, Entry, Kind, Said, ToolError, done};
-use crate::{dialog, eras, handles};
+use crate::{dialog, handles, task_revisions};
 use provost_api::wire;
 use provost_base::limits::MCP_WAIT_S_MAX;
 
@@ -97,7 +97,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
     }
     if call.becomes_task() {
         let task = find(&call, begun.task).await?;
-        return Ok(match handles::is_over(&task) && !eras::asks_for_task(call.context()) {
+        return Ok(match handles::is_over(&task) && !task_revisions::asks_for_task(call.context()) {
             true => outcome(&task).into(),
             false => handles::handle(&task).into(),
         });

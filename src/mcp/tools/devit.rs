@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::reports::Status;
 use crate::call::Call;
+use crate::extension_content;
 use crate::page::fitting;
-use crate::raw;
 use crate::tool::{About, AliasFault, Entry, Kind};
 use crate::words::{one_line, short};
 use provost_api::wire;
@@ -399,11 +399,11 @@ async fn poll(call: Call, asked: Poll) -> Result<CallToolResult, AliasFault> {
         (None, None) => {
             let mut idle = text("No task waits for you.".into());
             let value = json!({ "status": "idle", "metadata": { "status": "idle" } });
-            idle.content.push(raw::block(&value));
+            idle.content.push(extension_content::block(&value));
             return Ok(idle);
         }
     };
     let mut result = text(said);
-    result.content.push(raw::block(&value));
+    result.content.push(extension_content::block(&value));
     Ok(result)
 }

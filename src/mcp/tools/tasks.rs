@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::beat::{Beat, Heard};
 use crate::call::Call;
 use crate::handles::is_over;
+use crate::keepalive::{Heard, Keepalive};
 use crate::page;
 use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{self, fenced, listed};
@@ -170,7 +170,7 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, ToolError> {
         false => None,
     };
     loop {
-        let wait = until.saturating_duration_since(Instant::now()).min(Beat::interval());
+        let wait = until.saturating_duration_since(Instant::now()).min(Keepalive::interval());
         let wait_ms = u64::try_from(wait.as_millis()).ok();
         let query = wire::TaskQuery { id: asked.task_id.clone(), seen: asked.cursor.clone(), wait_ms };
         tokio::select! {

@@ -1,5 +1,5 @@
 //! Serves both forms of tasks: the extension, which the library knows, and that of revision 2025-11-25, which
-//! it has dropped. The requests that `kept` has set aside are answered here.
+//! it has dropped. The requests that `deferred` has set aside are answered here.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetTaskResult,
@@ -11,7 +11,7 @@ use rmcp::{ErrorData, ServerHandler};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Mcp, dialog, handles, kept, misread, older, watch};
+use super::{Mcp, deferred, dialog, handles, invalid_params, legacy_tasks, watch};
 
 /// Marks a call that is to become a task in the older form.
 #[derive(Clone)]
@@ -42,29 +42,29 @@ pub(super) async fn answer(
 ) -> Result<CustomResult, ErrorData> {
     let (client, asked) = (mcp.client(&context), request.params.clone());
     match (request.method.as_str(), is_older(&context)) {
-        (kept::TOOLS, true) => Ok(older::tools(&mcp.list_tools(None, context).await?)),
-        (kept::CALL, true) => call(mcp, asked, context).await,
-        (kept::GET, true) => {
+        (deferred::TOOLS, true) => Ok(legacy_tasks::tools(&mcp.list_tools(None, context).await?)),
+        (deferred::CALL, true) => call(mcp, asked, context).await,
+        (deferred::GET, true) => {
             let task = handles::find(&client, &params::<Which>(asked)?.task_id).await?;
             let asks = dialog::about(&client, &task, &context).await;
             if follows(&context) {
                 let asks = asks.map(|question| question.requests());
                 return whole(&GetTaskResult::new(handles::detailed(&task, asks)));
             }
-            Ok(CustomResult(older::task(&task, asks.is_some())))
+            Ok(CustomResult(legacy_tasks::task(&task, asks.is_some())))
         }
-        (kept::CANCEL, true) => {
+        (deferred::CANCEL, true) => {
             let Which { task_id } = params(asked)?;
             if follows(&context) {
                 handles::cancel(&client, &task_id).await?;
                 return whole(&TaskAckResult::new());
             }
-            older::cancel(&client, &task_id).await
+            legacy_tasks::cancel(&client, &task_id).await
         }
-        ("tasks/list", true) => older::list(&client, params::<older::Page>(asked)?).await,
+        ("tasks/list", true) => legacy_tasks::list(&client, params::<legacy_tasks::Page>(asked)?).await,
         ("tasks/result", true) => watch::result(&client, &params::<Which>(asked)?.task_id, &context).await,
-        (kept::LISTEN, false) => listen(mcp, asked, context).await,
-        _ => Err(misread::fault(request, context.meta.protocol_version().is_some())),
+        (deferred::LISTEN, false) => listen(mcp, asked, context).await,
+        _ => Err(invalid_params::fault(request, context.meta.protocol_version().is_some())),
     }
 }
 
@@ -92,7 +92,7 @@ async fn call(
     mut context: RequestContext<RoleServer>,
 ) -> Result<CustomResult, ErrorData> {
     let call: CallToolRequestParams = params(asked)?;
-    if !older::supports(&call.name) {
+    if !legacy_tasks::supports(&call.name) {
         let why = format!("{} cannot become a task; call it without `task`", call.name);
         return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None));
     }
@@ -102,7 +102,7 @@ async fn call(
         CallToolResponse::Task(begun) => {
             let task = handles::find(&client, &begun.task.task_id).await?;
             mcp.watches.begin(&client, &task, &context);
-            Ok(older::begun(&task))
+            Ok(legacy_tasks::begun(&task))
         }
         CallToolResponse::Complete(result) => {
             let why = result.content.first().and_then(|it| it.as_text()).map(|it| it.text.clone());
@@ -151,7 +151,7 @@ fn with_capability(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
         && let Ok(mut said) = serde_json::to_value(said)
         && said["capabilities"].is_object()
     {
-        said["capabilities"]["tasks"] = older::capability();
+        said["capabilities"]["tasks"] = legacy_tasks::capability();
         response.result = ServerResult::CustomResult(CustomResult(said));
     }
     ServerJsonRpcMessage::Response(response)

@@ -12,13 +12,13 @@ use provost_client::Client;
 use provost_jail::plain_text;
 
 /// The notices of one call, numbered upwards. A host that has not asked for any gets none.
-pub(super) struct Beat {
+pub(super) struct Keepalive {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     told: u32,
 }
 
-impl Beat {
+impl Keepalive {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self { peer: context.peer.clone(), token: context.meta.get_progress_token(), told: 0 }
     }
