@@ -9,7 +9,7 @@ use std::sync::Arc;
 use provost_agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
-use provost_domain::{Harvest, PhaseName, Settings};
+use provost_domain::{Changeset, PhaseName, Settings};
 use provost_effects::Keep;
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
@@ -150,7 +150,7 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
     let artifacts = provost.artifacts();
     artifacts.remove_unfinished();
     artifacts.remove_old();
-    Arc::new(move |task: &TaskId, harvest: &Harvest, answer: &str| {
+    Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
         artifacts.keep(task, harvest, answer).map_err(|error| {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()

@@ -240,7 +240,7 @@ impl State {
                 }
             }
         }
-        let both = self.desk.standoffs().map(|it| pair(&it.written, it.a.as_str(), it.b.as_str()));
+        let both = self.broker.standoffs().map(|it| pair(&it.written, it.a.as_str(), it.b.as_str()));
         let changed = self.claims.iter().filter_map(|it| match (&it.held, &it.last) {
             (Hold::Conflicted { owner, .. }, Some(by)) if by != owner => {
                 Some(pair(it.file.as_str(), owner.as_str(), by.as_str()))

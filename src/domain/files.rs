@@ -101,7 +101,7 @@ pub struct Finding {
 /// The files of a run that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Handoff {
+pub struct ScanReport {
     /// Files that run later, the gravest first; bounded.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
@@ -110,7 +110,7 @@ pub struct Handoff {
     pub unknown: Option<Box<str>>,
 }
 
-impl Handoff {
+impl ScanReport {
     /// The report of a run that could not be compared at all.
     pub fn unknown(why: &str) -> Self {
         Self { unknown: Some(why.into()), ..Self::default() }
@@ -161,7 +161,7 @@ impl Watched {
 impl Task {
     /// Whether its run has left something to be looked at; `None` for one that was not compared.
     pub fn tainted(&self) -> Option<bool> {
-        self.handoff.as_ref().map(Handoff::is_tainted)
+        self.handoff.as_ref().map(ScanReport::is_tainted)
     }
 
     /// Its worker has it, if it had not before: from now on, files are watched.
@@ -249,7 +249,7 @@ impl State {
         if let Some(note) = task.notes.last_mut() {
             note.report.metadata.clone_from(&complete);
         }
-        if verb.handoff.as_ref().is_some_and(Handoff::is_tainted) {
+        if verb.handoff.as_ref().is_some_and(ScanReport::is_tainted) {
             let summary = "Its worker has left files that run later; see metadata.handoff".into();
             let report = Report { summary, metadata: complete, ..Report::default() };
             self.tell(now, &task, status.word(), true, report, out);

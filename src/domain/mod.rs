@@ -57,11 +57,11 @@ use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
-pub use artifact::{Artifact, Gathered, Harvest, StoredChangeset};
+pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
-pub use command::{Command, Delegate, Durability, Errand, JudgedVerb, Reply, Status, Tool, Verb};
+pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};
 pub use conflict::{Meeting, Overlap, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;
@@ -69,7 +69,7 @@ pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
 pub use event::{Change, Effect, Event, EventKind, Owed};
-pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
+pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
@@ -86,7 +86,7 @@ pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use permission::PermissionEvent;
-pub use post::{Desk, Post, PostChange, PostSettings};
+pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
@@ -167,7 +167,7 @@ pub struct State {
     /// All of these, and what other doors have, as they are compared.
     pub stakes: Stakes,
     /// Messages between agents, without what they say.
-    pub desk: Desk,
+    pub broker: BrokerState,
     /// Agents that have announced themselves to work together.
     pub crew: Crew,
     /// Files that they work at.
@@ -207,7 +207,7 @@ impl State {
             intents: Intents::default(),
             contracts: Contracts::default(),
             stakes: Stakes::default(),
-            desk: Desk::default(),
+            broker: BrokerState::default(),
             crew: Crew::default(),
             claims: Claims::default(),
             assignments: Assignments::default(),
@@ -250,7 +250,7 @@ impl State {
             Change::DropIntent(id) => self.intents.remove(id),
             Change::PutContract(contract) => self.contracts.put(contract.clone()),
             Change::DropContract(id) => self.contracts.remove(id),
-            Change::Post(change) => change.apply(&mut self.desk),
+            Change::Post(change) => change.apply(&mut self.broker),
             Change::Crew(change) => self.apply_to_crew(change),
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
@@ -278,7 +278,7 @@ impl State {
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let posts = &self.desk;
+        let posts = &self.broker;
         let nothing_ages = self.mail.is_empty()
             && self.quota.is_empty()
             && posts.is_empty()
@@ -286,7 +286,7 @@ impl State {
             && self.jobs.is_empty();
         let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
-        let standoff = self.desk.next_deadline(self.settings.posts.window);
+        let standoff = self.broker.next_deadline(self.settings.posts.window);
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
@@ -404,7 +404,7 @@ impl Core {
         for task in self.state.tasks.due(now) {
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
-        if self.state.desk.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
+        if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));
         }
         for member in self.state.fallen_silent(now) {

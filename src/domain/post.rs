@@ -8,8 +8,8 @@
 //! ```
 //! All of that is one step: a reader up to a number has seen everything below it.
 
+mod broker_state;
 pub(crate) mod change;
-mod desk;
 mod detector;
 mod footprint;
 mod paths;
@@ -20,8 +20,8 @@ mod standoff;
 
 use serde::{Deserialize, Serialize};
 
+pub use broker_state::{BrokerState, Question};
 pub use change::PostChange;
-pub use desk::{Desk, Question};
 pub use footprint::{Announced, Footprint};
 pub use paths::PathScope;
 pub(crate) use paths::{fits, fixed_part};

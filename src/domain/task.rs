@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{Delegate, Delegated, Status};
 use super::post::owned_slug;
 use super::{
-    Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
-    Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
+    Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
+    Principal, Refusal, ScanReport, Settings, Share, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -209,7 +209,7 @@ pub struct Task {
     pub beside: Vec<TaskId>,
     /// The files of its run that run later; `None` when no comparison was made.
     #[serde(default)]
-    pub handoff: Option<Handoff>,
+    pub handoff: Option<ScanReport>,
     /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,

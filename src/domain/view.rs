@@ -149,7 +149,7 @@ impl View for KnownAgents {
             all.entry(&member.id).or_default().insert(Door::AgentProtocol);
         }
         // All spellings of a name are one agent there; its name on the other doors is the plain one.
-        let letters: Vec<AgentId> = state.desk.iter().map(|it| AgentId::from(&it.slug)).collect();
+        let letters: Vec<AgentId> = state.broker.iter().map(|it| AgentId::from(&it.slug)).collect();
         for id in &letters {
             all.entry(id).or_default().insert(Door::Broker);
         }

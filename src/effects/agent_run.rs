@@ -11,7 +11,7 @@ use super::result::Output;
 use super::shared_checkout::{CheckoutLease, SharedCheckout};
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
-use provost_domain::{Errand, Failure, Harvest, Task};
+use provost_domain::{Changeset, Failure, JobContext, Task};
 use provost_jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use provost_system::find_program;
 use provost_workspace::collect::gather;
@@ -21,7 +21,7 @@ use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::{self, Snapshot};
 
 /// Keeps what a run has left, on the disk.
-pub type Keep = Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send + Sync>;
+pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
 
 /// The folders that a run has for itself. Those of its own are removed when this is dropped.
 #[derive(Default)]
@@ -49,7 +49,7 @@ enum Folder {
 
 /// Whether a run works apart, so that its changes can be told and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
-    let asked = |errand: &Errand| errand.harvest || errand.copy.is_some();
+    let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
     profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
 }
 
@@ -217,10 +217,15 @@ impl CollectionPlan {
     ///
     /// # Errors
     /// Why it is lost.
-    pub(super) fn keep(&self, private: &RunFolders, output: &Output, keep: &Keep) -> Result<Harvest, String> {
+    pub(super) fn keep(
+        &self,
+        private: &RunFolders,
+        output: &Output,
+        keep: &Keep,
+    ) -> Result<Changeset, String> {
         let harvest = match private.apart() {
             Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task),
-            _ => Harvest::default(),
+            _ => Changeset::default(),
         };
         let answer = Transcript::of(self.reader, &output.stdout);
         keep(&self.task, &harvest, answer.answer())?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scan_report::put_out_of_force;
 use provost_base::TaskId;
-use provost_domain::Handoff;
+use provost_domain::ScanReport;
 use provost_domain::artifact::shelf;
 use provost_jail::{Repositories, ResolvedPath, find_place};
 use provost_system as system;
@@ -38,7 +38,7 @@ struct RunMark {
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     pub(super) task: TaskId,
-    pub(super) handoff: Handoff,
+    pub(super) report: ScanReport,
 }
 
 /// The file of a run that goes on.
@@ -124,6 +124,6 @@ impl RunMark {
         if let Some(made) = &made {
             tracing::warn!(%task, %made, "a git repository was there that a lost run, or a person since, has made");
         }
-        InterruptedRun { task, handoff: Handoff { findings, ..Handoff::unknown(&unknown) } }
+        InterruptedRun { task, report: ScanReport { findings, ..ScanReport::unknown(&unknown) } }
     }
 }

@@ -12,7 +12,7 @@ use super::reason::sentence;
 use super::scan_report::{Before, Compared};
 use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use provost_domain::{
-    Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
+    Credentials, Delegate, Directory, Door, Failure, Network, ScanReport, Task, TaskState, Terms, Tier, Tool,
     WorkerKind,
 };
 use provost_jail::{Fill, ForbiddenPaths, Plan, Profile, Root, resolve_program};
@@ -56,7 +56,7 @@ pub struct Rehearsed {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
     /// Files that run later, or links that lead out.
-    pub handoff: Handoff,
+    pub report: ScanReport,
     /// Repositories that it has made, and what they are called now, in words.
     pub made: Option<String>,
 }
@@ -65,8 +65,8 @@ impl Rehearsed {
     /// Compares the workspace with what it was. Blocking; once nothing of the program is left.
     pub fn left(self) -> Left {
         let before = self.prepared.before.as_ref();
-        let Compared { handoff, made } = before.map_or_else(Compared::default, Before::compare);
-        Left { handoff, made }
+        let Compared { report, made } = before.map_or_else(Compared::default, Before::compare);
+        Left { report, made }
     }
 }
 

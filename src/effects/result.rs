@@ -15,7 +15,7 @@ use provost_base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
 use provost_base::{Json, TaskId, Timestamp, Ttl};
-use provost_domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
+use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, Tier};
 use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
@@ -182,14 +182,13 @@ pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
 }
 
 /// Adds to a result what of it was kept: which files, and where they are found.
-pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &TaskId) -> Outcome {
+pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &TaskId) -> Outcome {
     let mut members = match outcome.report.details.as_ref().map(Json::value) {
         Some(Value::Object(members)) => members,
         Some(other) => Map::from_iter([("output".to_owned(), other)]),
         None => Map::new(),
     };
-    let row =
-        |it: &Gathered| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
+    let row = |it: &CollectedArtifact| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
     members.insert("artifacts".into(), harvest.gathered.iter().map(row).collect());
     if !harvest.gathered.is_empty() {
         members.insert("apply".into(), json!(format!("provost apply {task}")));
@@ -202,7 +201,7 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &Tas
 }
 
 /// A part of a change is no success, however the worker has ended.
-pub(super) fn in_part(outcome: Outcome, harvest: &Harvest) -> Outcome {
+pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     if outcome.failure.is_some() || outcome.status != Status::Completed {
         return outcome;
     }

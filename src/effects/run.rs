@@ -19,7 +19,7 @@ use super::worker::{RunControl, Workers};
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use provost_domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
+use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, TaskState, Tier, Watched};
 use provost_egress::{Open, Outlets};
 use provost_jail::{
     Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
@@ -69,7 +69,7 @@ struct Over {
     started: Option<Timestamp>,
     processes_reached: bool,
     /// The changes of it that were kept; `None` where none were to be.
-    harvest: Option<Harvest>,
+    harvest: Option<Changeset>,
 }
 
 impl Over {
@@ -99,14 +99,14 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     let unseen = workers.left_unseen(&task);
     if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
         let unknown =
-            || Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        hand_off(&workers, &task, unseen.map_or_else(unknown, |it| it.handoff), None).await;
+            || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
+        note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
     }
     report(&workers, effect, found, profile, over).await;
 }
 
 /// What there is to say of the changes that a lost run has made in its private copy.
-async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Harvest> {
+async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
     if !is_apart(task, profile) {
         return None;
     }
@@ -120,7 +120,7 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ha
         ),
         None => "what it had changed is lost: its private copy is not there any more".into(),
     };
-    Some(Harvest { left_out: vec![why.into()], incomplete: true, ..Harvest::default() })
+    Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
 }
 
 impl Once {
@@ -270,11 +270,11 @@ impl Once {
                 (compared, before)
             };
             let unknown = |_| {
-                let handoff = Handoff::unknown("the comparison failed; the daemon's log has the cause");
-                (Compared { handoff, made: None }, None)
+                let report = ScanReport::unknown("the comparison failed; the daemon's log has the cause");
+                (Compared { report, made: None }, None)
             };
             let (compared, before) = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
-            hand_off(workers, &self.task, compared.handoff, watched).await;
+            note_report(workers, &self.task, compared.report, watched).await;
             before.into_iter().for_each(Before::finish);
             let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
             if let Some(made) = compared.made.filter(|_| !is_stopped) {
@@ -331,7 +331,7 @@ impl Once {
                     // It has a reason of its own already.
                     _ => {
                         let left_out = vec![why.into()];
-                        let harvest = Harvest { left_out, incomplete: true, ..Harvest::default() };
+                        let harvest = Changeset { left_out, incomplete: true, ..Changeset::default() };
                         Over { harvest: Some(harvest), ..over }
                     }
                 }
@@ -460,7 +460,7 @@ fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
 }
 
 /// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
-async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: Option<Watched>) {
+async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watched: Option<Watched>) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
     }

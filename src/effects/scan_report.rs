@@ -13,7 +13,7 @@ use provost_base::later::names::PIPE_ASIDE;
 use provost_base::limits::{
     FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX, REPOSITORY_LAYERS_MAX,
 };
-use provost_domain::{FileChange, Finding, FindingKind, Handoff};
+use provost_domain::{FileChange, Finding, FindingKind, ScanReport};
 use provost_jail::Repositories;
 #[cfg(windows)]
 use provost_workspace::integrity_scan::Unshared;
@@ -34,7 +34,7 @@ pub(super) struct Before {
 /// The differences between the look before a run and the one after it.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
-    pub(super) handoff: Handoff,
+    pub(super) report: ScanReport,
     /// Which repositories a run has made that may make none, in words.
     pub(super) made: Option<String>,
 }
@@ -123,7 +123,7 @@ impl Before {
     /// Looks around again and says what is different. A repository that was made against the rule is set aside.
     pub(super) fn compare(&self) -> Compared {
         let later = self.ground.look_after(&self.survey);
-        let mut handoff = report(&self.survey, &later);
+        let mut report = report(&self.survey, &later);
         self.ground.remove_pipes(&self.survey, &later);
         let known = self.repositories.as_ref();
         let (more, made) =
@@ -133,11 +133,11 @@ impl Before {
         for finding in more {
             let below = format!("{}/", finding.path);
             let is_it = |it: &Finding| it.path == finding.path || it.path.starts_with(&below);
-            if !handoff.findings.iter().any(is_it) {
-                handoff.findings.insert(0, finding);
+            if !report.findings.iter().any(is_it) {
+                report.findings.insert(0, finding);
             }
         }
-        Compared { handoff, made }
+        Compared { report, made }
     }
 
     /// Has a later daemon know what was there, if this one sees no end of the run.
@@ -194,7 +194,7 @@ pub(super) fn put_out_of_force(
     (findings, (!named.is_empty()).then(|| named.join("; ") + &rest))
 }
 
-fn report(before: &Survey, after: &Survey) -> Handoff {
+fn report(before: &Survey, after: &Survey) -> ScanReport {
     let mut findings = Vec::new();
     let mut unknown = before.incomplete.clone().or_else(|| after.incomplete.clone());
     for (path, entry) in &after.entries {
@@ -228,7 +228,7 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
     findings.dedup();
     let more = findings.len().saturating_sub(FINDINGS_MAX);
     let findings = the_first_of_each_kind(findings);
-    Handoff { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }
+    ScanReport { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }
 }
 
 /// As many findings as are listed: the gravest first, and some of each kind, so that many of one hide no other.

@@ -69,7 +69,7 @@ impl Letterboxes {
     }
 
     pub(super) fn load(&self, state: &State) {
-        for (slug, n) in state.desk.newest() {
+        for (slug, n) in state.broker.newest() {
             let it = self.at(slug);
             it.newest.store(n.0, Ordering::Release);
             it.taken.store(true, Ordering::Release);

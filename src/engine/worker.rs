@@ -382,7 +382,7 @@ impl Worker {
             self.events.tell(event);
         }
         for said in self.said.drain(..) {
-            if self.core.state().desk.has_heard(&said.post) {
+            if self.core.state().broker.has_heard(&said.post) {
                 self.repeats.learn(said);
             }
         }

@@ -15,7 +15,7 @@ use super::StoreError;
 use provost_base::TaskId;
 use provost_base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
 use provost_domain::artifact::{place_of, shelf};
-use provost_domain::{Artifact, Harvest, StoredChangeset};
+use provost_domain::{Artifact, Changeset, StoredChangeset};
 use provost_system::{self as system, Ages};
 
 const FOLDER: &str = "artifacts";
@@ -49,7 +49,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// The disk's; then nothing of it is kept.
-    pub fn keep(&self, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+    pub fn keep(&self, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
         system::make_private_folders(&self.0).map_err(StoreError::io(&self.0))?;
         let half = self.0.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
@@ -61,7 +61,7 @@ impl Artifacts {
         written
     }
 
-    fn write(&self, half: &Path, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+    fn write(&self, half: &Path, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
         for (number, gathered) in (1..).zip(&harvest.gathered) {
             for (content, ending) in [(&gathered.base, BASE), (&gathered.bytes, BYTES)] {
                 if let Some(content) = content {

@@ -8,7 +8,7 @@ use super::{CodePlan, no_change};
 use crate::AgentService;
 use provost_base::{Digest, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, language_by_name};
-use provost_domain::{Artifact, Gathered};
+use provost_domain::{Artifact, CollectedArtifact};
 
 /// Further files of tests beside one that is there; more of them are nothing to be added to.
 const FURTHER_TESTS_MAX: u32 = 9;
@@ -28,7 +28,7 @@ impl CodeEdit {
     }
 
     /// As if a run had left it.
-    pub(crate) fn gathered(self, task: &TaskId) -> Gathered {
+    pub(crate) fn gathered(self, task: &TaskId) -> CollectedArtifact {
         let artifact = Artifact {
             id: artifact_id(task, 1),
             kind: self.kind.into(),
@@ -39,7 +39,7 @@ impl CodeEdit {
             mode: None,
             base_mode: None,
         };
-        Gathered { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
+        CollectedArtifact { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 use provost_base::Json;
 use provost_base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
 use provost_domain::artifact::is_test;
-use provost_domain::{Artifact, Harvest, JobResult, PhaseName};
+use provost_domain::{Artifact, Changeset, JobResult, PhaseName};
 
 /// Of what an agent has said, so much is in the reason why there is no change, in characters.
 const WHY_CHARS_MAX: usize = 300;
@@ -198,7 +198,7 @@ impl JobRunner {
         kept.text = Some(clip(&ran.answer).into());
         kept.artifacts = vec![gathered.artifact.clone()];
         let keep = move || {
-            let harvest = Harvest { gathered: vec![gathered], ..Harvest::default() };
+            let harvest = Changeset { gathered: vec![gathered], ..Changeset::default() };
             store.keep(&task, &harvest, &ran.answer)
         };
         tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))

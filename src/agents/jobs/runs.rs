@@ -13,7 +13,7 @@ use provost_base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
 use provost_base::{AgentId, JobId, Json, TaskId, Ttl};
 use provost_domain::command::{Delegated, MoveJob, Status, Tool};
 use provost_domain::{
-    Answer, Artifact, Delegate, Errand, Failure, JobKind, JobState, PhaseName, Task, TaskState,
+    Answer, Artifact, Delegate, Failure, JobContext, JobKind, JobState, PhaseName, Task, TaskState,
 };
 use provost_jail::{LiveOutput, Reader, Stream, plain_text};
 
@@ -200,8 +200,8 @@ impl JobRunner {
     }
 
     /// The errand of an agent's task: what its work is a part of.
-    fn errand(&self, run: &RunRequest) -> Option<Errand> {
-        run.by_agent.then(|| Errand {
+    fn errand(&self, run: &RunRequest) -> Option<JobContext> {
+        run.by_agent.then(|| JobContext {
             job: format!("job_{}", self.job.id).into(),
             method: self.job.method.clone(),
             phase: run.phase.word().into(),

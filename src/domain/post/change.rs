@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Correspondent, Desk, Footprint, Question, Standoff};
+use super::{BrokerState, Correspondent, Footprint, Question, Standoff};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
@@ -46,20 +46,20 @@ pub enum PostChange {
 }
 
 impl PostChange {
-    pub(crate) fn apply(&self, desk: &mut Desk) {
+    pub(crate) fn apply(&self, broker: &mut BrokerState) {
         match self {
-            PostChange::File { n, to, .. } => to.iter().for_each(|to| desk.filed(to, *n)),
-            PostChange::Newest(to, n) => desk.filed(to, *n),
-            PostChange::PutCorrespondent(it) => desk.put_correspondent(it.clone()),
-            PostChange::DropCorrespondent(slug) => desk.forget(slug),
-            PostChange::PutFootprint(it) => desk.put_footprint(it.clone()),
-            PostChange::PutStandoff(it) => desk.put_standoff(it.clone()),
-            PostChange::DropStandoff(it) => desk.drop_standoff(it),
-            PostChange::PutQuestion(it) => desk.put_question(it.clone()),
-            PostChange::DropQuestion(n) => desk.drop_question(*n),
-            PostChange::Park(to, n, seq) => desk.park(to, *n, *seq),
-            PostChange::Unpark(to, n) => desk.unpark(to, *n),
-            PostChange::BeginLog(n) => desk.log_from = *n,
+            PostChange::File { n, to, .. } => to.iter().for_each(|to| broker.filed(to, *n)),
+            PostChange::Newest(to, n) => broker.filed(to, *n),
+            PostChange::PutCorrespondent(it) => broker.put_correspondent(it.clone()),
+            PostChange::DropCorrespondent(slug) => broker.forget(slug),
+            PostChange::PutFootprint(it) => broker.put_footprint(it.clone()),
+            PostChange::PutStandoff(it) => broker.put_standoff(it.clone()),
+            PostChange::DropStandoff(it) => broker.drop_standoff(it),
+            PostChange::PutQuestion(it) => broker.put_question(it.clone()),
+            PostChange::DropQuestion(n) => broker.drop_question(*n),
+            PostChange::Park(to, n, seq) => broker.park(to, *n, *seq),
+            PostChange::Unpark(to, n) => broker.unpark(to, *n),
+            PostChange::BeginLog(n) => broker.log_from = *n,
         }
     }
 }

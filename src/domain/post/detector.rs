@@ -67,8 +67,8 @@ impl Round<'_> {
         let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
         for file in &intent.files {
             let place = PathScope::of(&file.path);
-            for slug in state.desk.intended.meeting(&place) {
-                let print = state.desk.print(slug).filter(|_| *slug != mine.slug);
+            for slug in state.broker.intended.meeting(&place) {
+                let print = state.broker.print(slug).filter(|_| *slug != mine.slug);
                 let Some((print, theirs)) = print.and_then(|it| Some((it, it.live(self.now)?))) else {
                     continue;
                 };
@@ -110,7 +110,7 @@ impl Round<'_> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
         for (place, written) in mine.files() {
-            for other in state.desk.changed.meeting(&place) {
+            for other in state.broker.changed.meeting(&place) {
                 if *other == mine.slug {
                     continue;
                 }
@@ -122,7 +122,7 @@ impl Round<'_> {
                 }
             }
         }
-        for old in state.desk.too_old(new.len(), STANDOFFS_MAX) {
+        for old in state.broker.too_old(new.len(), STANDOFFS_MAX) {
             self.out.put(Change::Post(PostChange::DropStandoff(old)));
         }
         let mut met = BTreeSet::new();
@@ -149,7 +149,7 @@ impl Round<'_> {
         let same = |it: &Arc<Standoff>| {
             it.a == *a && it.b == *b && may_be(&it.file) && PathScope::of(&it.file).meets(place)
         };
-        self.state.desk.standoff(key).is_some() || self.state.desk.standoffs_of(a).any(same)
+        self.state.broker.standoff(key).is_some() || self.state.broker.standoffs_of(a).any(same)
     }
 
     /// Files that are others', by what these announce or by what is written about who owns them.
@@ -214,8 +214,8 @@ impl Round<'_> {
     ) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
         let state = self.state;
         let mut found = Vec::new();
-        for slug in state.desk.intended.meeting(place).into_iter().filter(|it| *it != mine) {
-            if let Some(intent) = state.desk.print(slug).and_then(|it| it.live(self.now)) {
+        for slug in state.broker.intended.meeting(place).into_iter().filter(|it| *it != mine) {
+            if let Some(intent) = state.broker.print(slug).and_then(|it| it.live(self.now)) {
                 found.push((slug.clone(), format!("{slug} {}", intent.n).into(), None));
             }
         }
@@ -223,7 +223,7 @@ impl Round<'_> {
         let rule = rules.iter().rev().find(|it| it.fits(place)).map(|it| it.owner);
         let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
         for slug in &rule.by {
-            if state.desk.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
+            if state.broker.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
                 found.push((
                     slug.clone(),
                     format!("{slug} {}", rule.source).into(),
@@ -244,7 +244,7 @@ fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
 fn rules(state: &State) -> Vec<Rule<'_>> {
     let PostSettings { code_owners, owners, .. } = &state.settings.posts;
     let all = || code_owners.iter().chain(owners);
-    if !all().any(|it| it.by.iter().any(|slug| state.desk.get(slug).is_some())) {
+    if !all().any(|it| it.by.iter().any(|slug| state.broker.get(slug).is_some())) {
         return Vec::new();
     }
     all().map(Rule::of).collect()
@@ -286,7 +286,7 @@ impl State {
     pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
-        for case in self.desk.overdue(now, settings.window) {
+        for case in self.broker.overdue(now, settings.window) {
             // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
             let decided = Standoff { decided: true, ..Standoff::clone(&case) };
@@ -319,7 +319,7 @@ impl Round<'_> {
     fn keep_apart(&self, case: &Standoff) -> bool {
         let place = PathScope::File(case.file.clone());
         let parts = |slug: &Slug| {
-            let intent = self.state.desk.print(slug).and_then(|it| it.live(self.now));
+            let intent = self.state.broker.print(slug).and_then(|it| it.live(self.now));
             let file = intent.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());
             file.map(|it| it.regions.clone())
         };

@@ -16,7 +16,7 @@ impl View for Roster {
     type Out = (Vec<Arc<Correspondent>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
-        (state.desk.iter().filter(|it| it.row.is_some()).cloned().collect(), now)
+        (state.broker.iter().filter(|it| it.row.is_some()).cloned().collect(), now)
     }
 }
 
@@ -28,7 +28,7 @@ impl View for OpenQuestions {
     type Out = Vec<Arc<Question>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.desk.questions().cloned().collect()
+        state.broker.questions().cloned().collect()
     }
 }
 
@@ -40,7 +40,7 @@ impl View for SeenFiles {
     type Out = bool;
 
     fn look(self, _now: Timestamp, state: &State) -> bool {
-        state.desk.print(&self.0).is_some_and(|it| !it.seen.is_empty())
+        state.broker.print(&self.0).is_some_and(|it| !it.seen.is_empty())
     }
 }
 
@@ -52,7 +52,7 @@ impl View for Inboxes {
     type Out = (Vec<(Slug, PostSeq)>, PostSeq);
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        (state.desk.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.desk.log_from)
+        (state.broker.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.broker.log_from)
     }
 }
 

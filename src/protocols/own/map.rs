@@ -13,7 +13,7 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report,
+    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal, Report, ScanReport,
     Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
     approvers_text,
 };
@@ -293,7 +293,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         usage: Usage::of_metadata(task.notes.last().and_then(|it| it.report.metadata.as_ref())).map(used),
         beside: task.beside.iter().map(ToString::to_string).collect(),
         tainted: task.tainted(),
-        handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(handoff),
+        handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),
         files_changed: task.watched.as_ref().map(files_changed),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
@@ -313,13 +313,13 @@ fn used(it: Usage) -> wire::Used {
     }
 }
 
-fn handoff(it: &Handoff) -> wire::Handoff {
+fn scan_report(it: &ScanReport) -> wire::ScanReport {
     let finding = |it: &Finding| wire::Finding {
         path: it.path.to_string(),
         kind: it.kind.word().into(),
         change: it.change.word().into(),
     };
-    wire::Handoff {
+    wire::ScanReport {
         findings: it.findings.iter().map(finding).collect(),
         more: it.more,
         unknown: it.unknown.as_ref().map(ToString::to_string),

@@ -92,7 +92,7 @@ impl Reach {
 
 /// The broker's part of the state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Desk {
+pub struct BrokerState {
     correspondents: BTreeMap<Slug, Arc<Correspondent>>,
     newest: BTreeMap<Slug, PostSeq>,
     prints: BTreeMap<Slug, Arc<Footprint>>,
@@ -107,7 +107,7 @@ pub struct Desk {
     pub log_from: PostSeq,
 }
 
-impl Desk {
+impl BrokerState {
     pub(super) fn filed(&mut self, to: &Slug, n: PostSeq) {
         let newest = self.newest.entry(to.clone()).or_default();
         *newest = n.max(*newest);
