@@ -21,6 +21,7 @@ mod delegation;
 mod event;
 mod files;
 mod grants;
+mod handoff;
 mod hook;
 mod inside;
 mod intent;
@@ -46,7 +47,6 @@ mod tally;
 mod task;
 mod timeline;
 mod token;
-mod transfer;
 mod usage;
 mod version;
 pub mod view;
@@ -71,6 +71,7 @@ pub use crew::{
 pub use event::{Change, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
+pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
@@ -98,7 +99,6 @@ pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
-pub use transfer::{Transfer, TransferState, Transfers};
 pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
@@ -175,7 +175,7 @@ pub struct State {
     /// Work that members request from each other.
     pub assignments: Assignments,
     /// Work that members hand over to each other.
-    pub transfers: Transfers,
+    pub handoffs: Handoffs,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
     /// Jobs: the requests of editors, until they are forgotten.
@@ -211,7 +211,7 @@ impl State {
             crew: Crew::default(),
             claims: Claims::default(),
             assignments: Assignments::default(),
-            transfers: Transfers::default(),
+            handoffs: Handoffs::default(),
             tokens: Tokens::default(),
             jobs: Jobs::default(),
             switches: Switches::default(),
@@ -271,8 +271,8 @@ impl State {
             CrewChange::DropClaim(file) => self.claims.remove(file),
             CrewChange::PutAssignment(it) => self.assignments.put(it.clone()),
             CrewChange::DropAssignment(id) => self.assignments.remove(id),
-            CrewChange::PutTransfer(it) => self.transfers.put(it.clone()),
-            CrewChange::DropTransfer(id) => self.transfers.remove(id),
+            CrewChange::PutHandoff(it) => self.handoffs.put(it.clone()),
+            CrewChange::DropHandoff(id) => self.handoffs.remove(id),
         }
     }
 

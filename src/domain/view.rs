@@ -22,7 +22,7 @@ pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,
-    OneAssignment, OneClaim, OneFile, OneMember, OneTransfer, SomeTransfers, WholeCrew,
+    OneAssignment, OneClaim, OneFile, OneHandoff, OneMember, SomeHandoffs, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};

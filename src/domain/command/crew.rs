@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing,
-    Transfer, Version,
+    Assignment, AssignmentState, Claim, Content, Event, Handoff, Meeting, Member, Note, Role, Seen, Standing,
+    Version,
 };
-use provost_base::{AgentId, AssignmentId, RepoPath, TransferId};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath};
 
 /// Announce oneself to the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -178,7 +178,7 @@ pub struct AssignmentMoved {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfferTransfer {
     /// The door chooses it, since the core knows no chance.
-    pub id: TransferId,
+    pub id: HandoffId,
     /// The member to take it, any name; `None` offers it to all.
     pub to: Option<Box<str>>,
     /// The assignment that the work is part of.
@@ -199,14 +199,14 @@ pub struct OfferTransfer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferOffered {
     /// The transfer as it was recorded.
-    pub transfer: Arc<Transfer>,
+    pub transfer: Arc<Handoff>,
 }
 
 /// Take over work that was offered, or decline it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerTransfer {
     /// The transfer to answer.
-    pub id: TransferId,
+    pub id: HandoffId,
     /// Whether the caller takes the work over; `false` declines it.
     pub accept: bool,
     /// Why the caller declines; it may be empty.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::View;
 use crate::post::slug;
 use crate::{
-    Assignment, AssignmentState, Claim, Hold, Member, Stake, StakeKind, State, TaskState, Transfer,
-    TransferState,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Stake, StakeKind, State,
+    TaskState,
 };
 use provost_base::limits::AT_WORK_ROWS_MAX;
 use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
@@ -49,7 +49,7 @@ pub struct AtWorkOut {
     /// Assignments for the agent that are not done, oldest first.
     pub assignments: FirstOf<Arc<Assignment>>,
     /// Transfers that the agent may answer, oldest first.
-    pub transfers: FirstOf<Arc<Transfer>>,
+    pub handoffs: FirstOf<Arc<Handoff>>,
     /// How long a member may give no sign of life.
     pub patience: Ttl,
 }
@@ -73,8 +73,8 @@ impl View for AtWork {
             .cloned()
             .collect();
         assignments.sort_by_key(|it| it.place);
-        let for_me = |it: &&Arc<Transfer>| {
-            it.state == TransferState::Pending
+        let for_me = |it: &&Arc<Handoff>| {
+            it.state == HandoffState::Pending
                 && it.from != me
                 && it.to.as_deref().is_none_or(|to| to == me.as_str())
         };
@@ -87,7 +87,7 @@ impl View for AtWork {
                 state.stakes.iter().filter(|it| is_anothers(it, now, &me, &my_slug)).cloned(),
             ),
             assignments: FirstOf::of(assignments.into_iter()),
-            transfers: FirstOf::of(state.transfers.iter().filter(for_me).cloned()),
+            handoffs: FirstOf::of(state.handoffs.iter().filter(for_me).cloned()),
             patience: state.settings.crew.dead_after,
         }
     }

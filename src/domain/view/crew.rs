@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Foreign, View};
 use crate::command::{Conflict, DeclareIntent};
-use crate::{Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState};
-use provost_base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
+use crate::{Ahead, Assignment, Claim, Handoff, HandoffState, Hold, Member, Stake, StakeKind, State};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, Timestamp};
 
 /// The crew with its claims, assignments and transfers.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub struct CrewSnapshot {
     /// Assignments, oldest first.
     pub assignments: Vec<Arc<Assignment>>,
     /// Transfers, oldest first.
-    pub transfers: Vec<Arc<Transfer>>,
+    pub handoffs: Vec<Arc<Handoff>>,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// How many events were ever on the timeline.
@@ -40,7 +40,7 @@ impl View for WholeCrew {
             members: state.crew.iter().cloned().collect(),
             claims: state.claims.iter().cloned().collect(),
             assignments: state.assignments.iter().cloned().collect(),
-            transfers: state.transfers.iter().cloned().collect(),
+            handoffs: state.handoffs.iter().cloned().collect(),
             lead: state.crew.lead().cloned(),
             events: state.counters.timeline,
             foreign: Foreign::of(now, state),
@@ -205,13 +205,13 @@ impl View for OneAssignment {
 
 /// The transfer of this id, if it is remembered.
 #[derive(Clone, Debug)]
-pub struct OneTransfer(pub TransferId);
+pub struct OneHandoff(pub HandoffId);
 
-impl View for OneTransfer {
-    type Out = Option<Arc<Transfer>>;
+impl View for OneHandoff {
+    type Out = Option<Arc<Handoff>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.transfers.get(&self.0).cloned()
+        state.handoffs.get(&self.0).cloned()
     }
 }
 
@@ -258,21 +258,21 @@ impl View for HeldFiles {
 
 /// Transfers that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
-pub struct SomeTransfers {
+pub struct SomeHandoffs {
     /// The agent that the transfers concern.
     pub of: AgentId,
     /// Whether answered transfers are listed, too.
     pub answered: bool,
 }
 
-impl View for SomeTransfers {
-    type Out = Vec<Arc<Transfer>>;
+impl View for SomeHandoffs {
+    type Out = Vec<Arc<Handoff>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        let wanted = |it: &&Arc<Transfer>| {
-            (self.answered || it.state == TransferState::Pending)
+        let wanted = |it: &&Arc<Handoff>| {
+            (self.answered || it.state == HandoffState::Pending)
                 && (it.from == self.of || it.to.as_deref().is_none_or(|to| to == self.of.as_str()))
         };
-        state.transfers.iter().filter(wanted).cloned().collect()
+        state.handoffs.iter().filter(wanted).cloned().collect()
     }
 }

@@ -7,8 +7,8 @@ use super::{ids, wire};
 use provost_base::PostSeq;
 use provost_domain::post::Post;
 use provost_domain::{
-    Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
-    Seen, Standing, Transfer, TransferState, Version,
+    Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Handoff, HandoffState,
+    Hold, Member, Role, Seen, Standing, Version,
 };
 
 /// What the daemon calls itself here, and what it calls itself elsewhere.
@@ -60,11 +60,11 @@ pub(super) fn task_status(state: AssignmentState) -> &'static str {
     word(&TASK_STATUSES, state)
 }
 
-fn handoff_status(state: TransferState) -> &'static str {
+fn handoff_status(state: HandoffState) -> &'static str {
     match state {
-        TransferState::Pending => "pending",
-        TransferState::Accepted => "accepted",
-        TransferState::Rejected => "rejected",
+        HandoffState::Pending => "pending",
+        HandoffState::Accepted => "accepted",
+        HandoffState::Rejected => "rejected",
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn task(it: &Assignment) -> wire::Task<'_> {
     }
 }
 
-pub(super) fn handoff(it: &Transfer) -> wire::Handoff<'_> {
+pub(super) fn handoff(it: &Handoff) -> wire::Handoff<'_> {
     wire::Handoff {
         id: it.id.as_str(),
         from_agent: it.from.as_str(),

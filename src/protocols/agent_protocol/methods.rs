@@ -8,12 +8,12 @@ use super::error::AgentProtocolError;
 use super::{AgentProtocol, foreign, ids, map, wire};
 use provost_auth::caller::Caller;
 use provost_auth::names::is_same;
-use provost_base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, TaskId};
 use provost_domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
 use provost_domain::view::{
-    CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
+    CrewSnapshot, OneAssignment, OneFile, OneForeign, OneHandoff, OneMember, ShowsForeign, WholeCrew,
 };
 use provost_domain::{Note, Principal, Refusal, Role, Verb};
 use provost_service::Restore;
@@ -120,7 +120,7 @@ impl AgentProtocol {
             agents: agents(&all),
             resources: foreign::resources(&all.claims, &all.stakes),
             tasks: tasks(&all),
-            handoffs: all.transfers.iter().map(|it| map::handoff(it)).collect(),
+            handoffs: all.handoffs.iter().map(|it| map::handoff(it)).collect(),
             lead: all.lead.as_ref().map(AgentId::as_str),
             event_count: all.events,
         })
@@ -318,13 +318,13 @@ impl AgentProtocol {
 
     pub(super) async fn handoffs(&self) -> Said {
         let all = self.provost().view(WholeCrew).await?;
-        ok(&all.transfers.iter().map(|it| map::handoff(it)).collect::<Vec<_>>())
+        ok(&all.handoffs.iter().map(|it| map::handoff(it)).collect::<Vec<_>>())
     }
 
     pub(super) async fn handoff(&self, id: &str) -> Said {
         let unknown = || AgentProtocolError::not_found("Handoff not found");
-        let id = TransferId::parse(id).map_err(|_| unknown())?;
-        let found = self.provost().view(OneTransfer(id)).await?.ok_or_else(unknown)?;
+        let id = HandoffId::parse(id).map_err(|_| unknown())?;
+        let found = self.provost().view(OneHandoff(id)).await?.ok_or_else(unknown)?;
         ok(&map::handoff(&found))
     }
 
@@ -341,9 +341,9 @@ impl AgentProtocol {
         }
         let who = speaks_as(caller, self.answering(body, by_page)?)?;
         let reason = if accept { Box::default() } else { body.given("reason")? };
-        let answered = match TransferId::parse(id) {
+        let answered = match HandoffId::parse(id) {
             Ok(id) => {
-                let offered = self.provost().view(OneTransfer(id.clone())).await?;
+                let offered = self.provost().view(OneHandoff(id.clone())).await?;
                 meant_for(caller, offered.and_then(|it| it.to.clone()).as_deref())?;
                 self.submit(&who, AnswerTransfer { id, accept, reason }).await?.answered
             }

@@ -8,9 +8,9 @@ use super::map::crew as words;
 use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
-use provost_base::{RepoPath, TransferId};
+use provost_base::{HandoffId, RepoPath};
 use provost_domain::command::{AnswerTransfer, BeatCrew};
-use provost_domain::view::{AtWork, HeldFiles, OneTransfer, SomeTransfers};
+use provost_domain::view::{AtWork, HeldFiles, OneHandoff, SomeHandoffs};
 
 impl Handles<endpoints::AtWork> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::AtWork> {
@@ -80,7 +80,7 @@ impl Handles<endpoints::Claims> for Own {
 
 impl Handles<endpoints::Handoffs> for Own {
     async fn handle(&self, call: &Call, query: wire::HandoffsQuery) -> Answered<Vec<wire::HandedOver>> {
-        let wanted = SomeTransfers { of: call.who.agent().clone(), answered: query.answered };
+        let wanted = SomeHandoffs { of: call.who.agent().clone(), answered: query.answered };
         let found = self.0.provost.view(wanted).await.map_err(map::fault)?;
         Ok(found.iter().map(|it| words::handed_over(it)).collect())
     }
@@ -104,9 +104,9 @@ impl Handles<endpoints::AnswerHandoff> for Own {
             )
             .hint("handoff_list shows those that wait for you")
         };
-        let id = TransferId::parse(&body.id).map_err(|_| unknown())?;
+        let id = HandoffId::parse(&body.id).map_err(|_| unknown())?;
         let find = || async {
-            let found = self.0.provost.view(OneTransfer(id.clone())).await.map_err(map::fault)?;
+            let found = self.0.provost.view(OneHandoff(id.clone())).await.map_err(map::fault)?;
             found.ok_or_else(unknown)
         };
         words::may_answer(&*find().await?, call.who.agent())?;

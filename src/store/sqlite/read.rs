@@ -49,7 +49,7 @@ pub(super) fn live(
     each(db, "member", "", |it| state.apply(&CrewChange::PutMember(Arc::new(it)).into()))?;
     each(db, "claim", "", |it| state.apply(&CrewChange::PutClaim(Arc::new(it)).into()))?;
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
-    each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
+    each(db, "transfer", "", |it| state.apply(&CrewChange::PutHandoff(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;

@@ -3,12 +3,11 @@
 use super::{OwnError, agent};
 use axum::http::StatusCode;
 use provost_api::wire;
-use provost_base::{AgentId, TransferId};
+use provost_base::{AgentId, HandoffId};
 use provost_domain::command::{FileClaimed, JoinCrew, OfferTransfer};
 use provost_domain::view::{AtWorkOut, FirstOf};
 use provost_domain::{
-    Assignment, AssignmentState, Claim, Hold, Member, Role, Stake, StakeKind, Standing, Transfer,
-    TransferState,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Role, Stake, StakeKind, Standing,
 };
 
 pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, OwnError> {
@@ -61,7 +60,7 @@ pub(in super::super) fn at_work(it: &AtWorkOut) -> wire::AtWork {
         claims: rows(&it.claims, |it| file_held(it)),
         stakes: rows(&it.stakes, |it| Some(stake(it))),
         tasks: rows(&it.assignments, |it| Some(task(it))),
-        handoffs: rows(&it.transfers, |it| Some(handoff(it))),
+        handoffs: rows(&it.handoffs, |it| Some(handoff(it))),
         patience_ms: it.patience.as_millis().into(),
     }
 }
@@ -114,7 +113,7 @@ fn task(it: &Assignment) -> wire::TaskForMe {
     }
 }
 
-fn handoff(it: &Transfer) -> wire::HandoffForMe {
+fn handoff(it: &Handoff) -> wire::HandoffForMe {
     wire::HandoffForMe {
         id: it.id.to_string(),
         from: it.from.to_string(),
@@ -134,11 +133,11 @@ pub(in super::super) fn held(it: &Claim) -> Option<wire::HeldFile> {
     })
 }
 
-pub(in super::super) fn transfer_word(state: TransferState) -> &'static str {
+pub(in super::super) fn transfer_word(state: HandoffState) -> &'static str {
     match state {
-        TransferState::Pending => "pending",
-        TransferState::Accepted => "accepted",
-        TransferState::Rejected => "rejected",
+        HandoffState::Pending => "pending",
+        HandoffState::Accepted => "accepted",
+        HandoffState::Rejected => "rejected",
     }
 }
 
@@ -146,7 +145,7 @@ fn texts(all: &[Box<str>]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-pub(in super::super) fn handed_over(it: &Transfer) -> wire::HandedOver {
+pub(in super::super) fn handed_over(it: &Handoff) -> wire::HandedOver {
     wire::HandedOver {
         id: it.id.to_string(),
         place: it.place.0,
@@ -173,7 +172,7 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, O
     let boxed = |all: Vec<String>| all.into_iter().map(Into::into).collect();
     let to = it.to.filter(|it| !it.trim().is_empty()).map(|it| agent(it.trim(), "to")).transpose()?;
     Ok(OfferTransfer {
-        id: TransferId::parse(&id).expect("a prefix and a UUID are an id"),
+        id: HandoffId::parse(&id).expect("a prefix and a UUID are an id"),
         to: to.map(|it| it.as_str().into()),
         assignment: filled(&it.task, "task")?,
         summary: filled(&it.summary, "summary")?,
@@ -185,7 +184,7 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, O
 }
 
 /// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
-pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), OwnError> {
+pub(in super::super) fn may_answer(it: &Handoff, who: &AgentId) -> Result<(), OwnError> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {
         _ if it.from == *who => format!("hand-off {} is your own", it.id),

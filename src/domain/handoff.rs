@@ -17,12 +17,12 @@ use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Shar
 use provost_base::limits::{
     RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX,
 };
-use provost_base::{AgentId, Fence, Timestamp, TransferId};
+use provost_base::{AgentId, Fence, HandoffId, Timestamp};
 
 /// Where a transfer stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TransferState {
+pub enum HandoffState {
     /// No member has answered.
     Pending,
     /// Its recipient continues the work.
@@ -33,9 +33,9 @@ pub enum TransferState {
 
 /// Work that is handed over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Transfer {
+pub struct Handoff {
     /// The id that the door has chosen.
-    pub id: TransferId,
+    pub id: HandoffId,
     /// The agent that hands the work over.
     pub from: AgentId,
     /// The agent that is to take it, any name; `None` offers it to all.
@@ -43,7 +43,7 @@ pub struct Transfer {
     /// The assignment that the work is part of.
     pub assignment: Box<str>,
     /// The state of the offer.
-    pub state: TransferState,
+    pub state: HandoffState,
     /// What was done so far.
     pub summary: Box<str>,
     /// Files that the sender has changed.
@@ -63,7 +63,7 @@ pub struct Transfer {
     pub share: Option<Share>,
 }
 
-impl Transfer {
+impl Handoff {
     fn bytes(&self) -> usize {
         let lists = self.modified.iter().chain(&self.created).chain(&self.blockers);
         let texts = self.summary.len() + self.context.len() + self.assignment.len();
@@ -73,9 +73,9 @@ impl Transfer {
 
 /// All transfers, the oldest of those that were answered gone first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Transfers {
-    all: BTreeMap<TransferId, Arc<Transfer>>,
-    places: BTreeMap<Fence, TransferId>,
+pub struct Handoffs {
+    all: BTreeMap<HandoffId, Arc<Handoff>>,
+    places: BTreeMap<Fence, HandoffId>,
     answered: BTreeSet<Fence>,
     bytes: usize,
     /// Those that wait for an answer, and their bytes, for each share.
@@ -83,11 +83,11 @@ pub struct Transfers {
     open_bytes: Tally,
 }
 
-impl Transfers {
-    pub(super) fn put(&mut self, it: Arc<Transfer>) {
+impl Handoffs {
+    pub(super) fn put(&mut self, it: Arc<Handoff>) {
         self.remove(&it.id);
         self.places.insert(it.place, it.id.clone());
-        if it.state != TransferState::Pending {
+        if it.state != HandoffState::Pending {
             self.answered.insert(it.place);
         } else {
             self.open.add(it.share.as_ref());
@@ -97,7 +97,7 @@ impl Transfers {
         self.all.insert(it.id.clone(), it);
     }
 
-    pub(super) fn remove(&mut self, id: &TransferId) {
+    pub(super) fn remove(&mut self, id: &HandoffId) {
         let Some(it) = self.all.remove(id) else { return };
         self.places.remove(&it.place);
         if !self.answered.remove(&it.place) {
@@ -108,12 +108,12 @@ impl Transfers {
     }
 
     /// The transfer of this id, if it is remembered.
-    pub fn get(&self, id: &TransferId) -> Option<&Arc<Transfer>> {
+    pub fn get(&self, id: &HandoffId) -> Option<&Arc<Handoff>> {
         self.all.get(id)
     }
 
     /// All of them, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Transfer>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Handoff>> {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 }
@@ -127,12 +127,12 @@ impl State {
         verb: &OfferTransfer,
         out: &mut Outbox,
     ) -> Result<TransferOffered, Refusal> {
-        let transfer = Transfer {
+        let transfer = Handoff {
             id: verb.id.clone(),
             from: who.agent().clone(),
             to: verb.to.clone(),
             assignment: verb.assignment.clone(),
-            state: TransferState::Pending,
+            state: HandoffState::Pending,
             summary: verb.summary.clone(),
             modified: verb.modified.clone(),
             created: verb.created.clone(),
@@ -148,12 +148,12 @@ impl State {
         let (id, to, assignment) = (transfer.id.clone(), transfer.to.clone(), transfer.assignment.clone());
         out.say(CrewEvent::TransferOffered { id, to, assignment, files }.into());
         let transfer = Arc::new(transfer);
-        out.put(CrewChange::PutTransfer(transfer.clone()).into());
+        out.put(CrewChange::PutHandoff(transfer.clone()).into());
         Ok(TransferOffered { transfer })
     }
 
-    fn room_for_transfer(&self, new: &Transfer, out: &mut Outbox) -> Result<(), Refusal> {
-        let known = &self.transfers;
+    fn room_for_transfer(&self, new: &Handoff, out: &mut Outbox) -> Result<(), Refusal> {
+        let known = &self.handoffs;
         if known.get(&new.id).is_some() {
             return Err(Refusal::Exists { what: "a transfer" });
         }
@@ -180,7 +180,7 @@ impl State {
             let oldest = answered
                 .next()
                 .ok_or_else(|| Refusal::busy("as many unanswered handoffs as there can be"))?;
-            out.put(CrewChange::DropTransfer(oldest.id.clone()).into());
+            out.put(CrewChange::DropHandoff(oldest.id.clone()).into());
             (count, bytes) = (count - 1, bytes.saturating_sub(oldest.bytes()));
         }
         Ok(())
@@ -194,7 +194,7 @@ impl State {
         verb: &AnswerTransfer,
         out: &mut Outbox,
     ) -> TransferAnswered {
-        let found = self.transfers.get(&verb.id).filter(|it| it.state == TransferState::Pending);
+        let found = self.handoffs.get(&verb.id).filter(|it| it.state == HandoffState::Pending);
         let Some(transfer) = found else { return TransferAnswered { answered: false } };
         self.agents.beat(now, who.agent(), out);
         out.say(
@@ -206,8 +206,8 @@ impl State {
             }
             .into(),
         );
-        let state = if verb.accept { TransferState::Accepted } else { TransferState::Rejected };
-        out.put(CrewChange::PutTransfer(Arc::new(Transfer { state, ..Transfer::clone(transfer) })).into());
+        let state = if verb.accept { HandoffState::Accepted } else { HandoffState::Rejected };
+        out.put(CrewChange::PutHandoff(Arc::new(Handoff { state, ..Handoff::clone(transfer) })).into());
         TransferAnswered { answered: true }
     }
 }
