@@ -27,7 +27,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Pattern::Sequential => "sequential",
             Pattern::Parallel => "parallel",

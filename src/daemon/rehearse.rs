@@ -69,7 +69,7 @@ fn in_lines(left: &Left) -> Vec<String> {
     let made = made.iter().map(|made| format!("a git repository was made in the workspace: {made}"));
     let findings = report.findings.iter().take(FINDINGS_SHOWN);
     let findings =
-        findings.map(|it| format!("left behind: {} {} {}", it.change.word(), it.kind.word(), it.path));
+        findings.map(|it| format!("left behind: {} {} {}", it.change.as_str(), it.kind.as_str(), it.path));
     let more = report.findings.len().saturating_sub(FINDINGS_SHOWN) + report.more as usize;
     let more = (more > 0).then(|| format!("and {more} more"));
     let unknown = report.unknown.iter().map(|why| format!("what it has left is not known: {why}"));

@@ -232,7 +232,7 @@ pub enum Status {
 
 impl Status {
     /// The word for it, which is also DevIt's.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
             Status::InProgress => "in_progress",

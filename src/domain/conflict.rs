@@ -45,7 +45,7 @@ pub enum StakeKind {
 
 impl StakeKind {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             StakeKind::Claim => "claim",
             StakeKind::Lock => "lock",
@@ -319,7 +319,7 @@ impl Round<'_> {
             format!(
                 "across protocols: {}, where you have {mine}, {verb} {who}{until} (its {}: {what})",
                 one.at,
-                other.kind.word()
+                other.kind.as_str()
             ),
         )
     }

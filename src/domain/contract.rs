@@ -41,7 +41,7 @@ pub enum ContractStatus {
 
 impl ContractStatus {
     /// The word for it; wit has the first three.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ContractStatus::Proposed => "proposed",
             ContractStatus::Accepted => "accepted",

@@ -30,7 +30,7 @@ pub enum FileChange {
 
 impl FileChange {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FileChange::New => "new",
             FileChange::Changed => "changed",
@@ -70,7 +70,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FindingKind::Git => "git",
             FindingKind::Setting => "setting",
@@ -252,7 +252,7 @@ impl State {
         if verb.handoff.as_ref().is_some_and(ScanReport::is_tainted) {
             let summary = "Its worker has left files that run later; see metadata.handoff".into();
             let report = Report { summary, metadata: complete, ..Report::default() };
-            self.tell(now, &task, status.word(), true, report, out);
+            self.tell(now, &task, status.as_str(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));
     }
@@ -287,7 +287,7 @@ impl State {
         task.updated_at = now;
         // An editor's job hears of it in its own way.
         if is_news && task.order.errand.is_none() {
-            self.tell(now, &task, status.word(), true, report, out);
+            self.tell(now, &task, status.as_str(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));
     }

@@ -50,7 +50,7 @@ pub enum IntentStatus {
 
 impl IntentStatus {
     /// The word for it, which is also wit's.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             IntentStatus::Active => "active",
             IntentStatus::Declared => "declared",

@@ -50,7 +50,7 @@ pub enum JobKind {
 
 impl JobKind {
     /// As written in the log.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             JobKind::Execution => "execution",
             JobKind::Background => "background",
@@ -80,7 +80,7 @@ pub enum JobState {
 
 impl JobState {
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             JobState::Queued => "queued",
             JobState::Running => "running",

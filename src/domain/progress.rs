@@ -123,9 +123,9 @@ impl State {
             _ => {}
         }
         let said: Box<str> = verb.report.relay.as_ref().map_or_else(
-            || verb.status.word().into(),
+            || verb.status.as_str().into(),
             |relay| {
-                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
+                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.as_str()).into()
             },
         );
         let (said, mut report) = (clip(&said), verb.report.clone());
@@ -370,7 +370,7 @@ impl State {
             report.metadata = with_neighbours(report.metadata, &task.beside);
             let ending = Ending {
                 status: verb.status,
-                said: verb.status.word().into(),
+                said: verb.status.as_str().into(),
                 from: Some(task.order.worker.clone()),
                 report,
                 failure: verb.failure.clone(),

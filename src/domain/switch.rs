@@ -32,7 +32,7 @@ pub enum Switch {
 
 impl Switch {
     /// As people read it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Switch::On => "on",
             Switch::Paused => "paused",
@@ -114,7 +114,7 @@ impl Switches {
 fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
     let why = format!(
         "{by} has switched it {}; the fleet command `start` from where that was said, or `provost worker on {worker}`, switches it on",
-        to.word()
+        to.as_str()
     );
     Refusal::WorkerBroken { worker: worker.clone(), why: why.into() }
 }
@@ -154,7 +154,7 @@ impl State {
             let why = format!(
                 "{by} has switched it {}, and {whose} it begin again: `provost worker on {worker}`, at a terminal that is not \
                  below an agent",
-                to.word()
+                to.as_str()
             );
             return Err(Refusal::NotYoursToSwitch { worker, why: why.into() });
         }

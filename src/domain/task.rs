@@ -73,13 +73,13 @@ impl TaskState {
     }
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TaskState::Awaiting { .. } => "waiting for approval",
             TaskState::Queued { .. } => "queued",
             TaskState::Assigned { .. } => "assigned",
             TaskState::Running { .. } => "running",
-            TaskState::Finished { status, .. } => status.word(),
+            TaskState::Finished { status, .. } => status.as_str(),
         }
     }
 

@@ -373,7 +373,7 @@ async fn task_ended(handle: EngineHandle, task: TaskId, status: Status, reason: 
         body += &format!("\nIt was to: {}", shown(&task.order.goal));
     }
     let mut notice = Notification::new();
-    notice.appname("provost").summary(&format!("Provost: a task {}", status.word())).body(&body);
+    notice.appname("provost").summary(&format!("Provost: a task {}", status.as_str())).body(&body);
     drop(put_up(notice).await);
 }
 

@@ -206,7 +206,7 @@ impl RunContext<'_> {
 /// Says in which phase something failed. A6s 6.2.
 pub(super) fn in_phase(phase: PhaseName) -> impl Fn(Stop) -> Stop {
     move |stop| match stop {
-        Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.word())),
+        Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.as_str())),
         stop => stop,
     }
 }

@@ -204,7 +204,7 @@ impl JobRunner {
         run.by_agent.then(|| JobContext {
             job: format!("job_{}", self.job.id).into(),
             method: self.job.method.clone(),
-            phase: run.phase.word().into(),
+            phase: run.phase.as_str().into(),
             schema: run.schema.clone(),
             harvest: run.harvest,
             copy: run.copy.clone(),

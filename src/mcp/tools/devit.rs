@@ -171,7 +171,7 @@ async fn notify(call: Call, asked: Notify) -> Result<CallToolResult, AliasFault>
     }
     let request = wire::Report {
         task: asked.task_id,
-        status: asked.status.word().into(),
+        status: asked.status.as_str().into(),
         summary: Some(asked.summary),
         details: asked.details.map(Value::Object),
         evidence: asked.evidence.map(Value::Object),

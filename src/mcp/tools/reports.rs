@@ -43,7 +43,7 @@ pub(super) enum Status {
 
 impl Status {
     /// The word for it on the own API.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
             Status::InProgress => "in_progress",
@@ -84,7 +84,7 @@ struct Noted {
 async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, ToolError> {
     let request = wire::Report {
         task: asked.task_id,
-        status: asked.status.word().into(),
+        status: asked.status.as_str().into(),
         summary: Some(asked.summary),
         details: asked.details,
         evidence: asked.evidence,

@@ -114,7 +114,7 @@ impl A6s {
         let agent = super::wire::CommandedAgent {
             agent_id: id.to_string(),
             status: status(now.availability),
-            switch: now.switch.word(),
+            switch: now.switch.as_str(),
             active_tasks: now.running,
         };
         Said::new(&Commanded { ok: true, execution_id, agent: Some(agent) })

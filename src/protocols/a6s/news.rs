@@ -84,7 +84,7 @@ impl A6s {
             JobEvent::JobMoved { phase: Some((name, state)), .. } if has_phases(&job) => {
                 let progress = if *state == PhaseState::Completed { 100 } else { 0 };
                 let execution = execution_id(&job.id).into();
-                let (phase, status) = (name.word(), state.word());
+                let (phase, status) = (name.as_str(), state.as_str());
                 self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress });
             }
             // Its run is being stopped, and then it is known what it has changed.
@@ -101,7 +101,7 @@ impl A6s {
 
     fn tell_task(&self, job: &Job) {
         let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
-        let (task, status) = (task_id(&job.id).into(), job.state.word());
+        let (task, status) = (task_id(&job.id).into(), job.state.as_str());
         self.tell_on_time(A6sEvent::Task { task, status, progress });
     }
 
@@ -131,7 +131,7 @@ impl A6s {
             && job.state != JobState::Completed
         {
             let execution = execution_id(&job.id).into();
-            let (phase, status) = (name.word(), phase.state.word());
+            let (phase, status) = (name.as_str(), phase.state.as_str());
             self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress: 0 });
         }
         let whole = match self.whole(job, result, None).await {
@@ -149,8 +149,8 @@ impl A6s {
         let told = match phase {
             Some(phase) => A6sEvent::Phase {
                 execution: execution_id(&job).into(),
-                phase: phase.word(),
-                status: PhaseState::Running.word(),
+                phase: phase.as_str(),
+                status: PhaseState::Running.as_str(),
                 progress,
             },
             None if IN_BACKGROUND.contains(&kind) => running(&job, progress),
@@ -182,5 +182,5 @@ impl Late {
 }
 
 fn running(job: &JobId, progress: u8) -> A6sEvent {
-    A6sEvent::Task { task: task_id(job).into(), status: JobState::Running.word(), progress }
+    A6sEvent::Task { task: task_id(job).into(), status: JobState::Running.as_str(), progress }
 }

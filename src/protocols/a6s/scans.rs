@@ -82,7 +82,7 @@ impl A6s {
 /// The protocol has no word for a scan that was taken back; the error says so.
 fn status(job: &Job) -> &'static str {
     match job.state {
-        JobState::Cancelled => JobState::Failed.word(),
-        state => state.word(),
+        JobState::Cancelled => JobState::Failed.as_str(),
+        state => state.as_str(),
     }
 }

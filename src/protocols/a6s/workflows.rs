@@ -51,7 +51,7 @@ impl A6s {
                 max_rounds: workflow.max_rounds,
                 steps,
                 inputs,
-                priority: asked.priority.map(|it| it.word().into()),
+                priority: asked.priority.map(|it| it.as_str().into()),
             })),
         };
         let job = self.service().begin_job(&session.who, ask).await?;
@@ -112,7 +112,7 @@ fn row(it: &Workflow, agents: &Agents) -> WorkflowRow {
         name: it.name.to_string(),
         domain: it.domain().to_owned(),
         description: it.description.to_string(),
-        pattern: it.pattern.word(),
+        pattern: it.pattern.as_str(),
         step_count: it.steps.len(),
         agents: names,
     }

@@ -36,7 +36,7 @@ pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
 
 /// A delegated task; the files that its asker wants watched are what it is about.
 pub(super) fn task(it: &Task) -> wire::Task<'_> {
-    let started = it.notes.iter().find(|it| it.said.as_ref() == Status::InProgress.word());
+    let started = it.notes.iter().find(|it| it.said.as_ref() == Status::InProgress.as_str());
     let (started, completed) = match it.state {
         TaskState::Running { since, .. } => (Some(since), None),
         TaskState::Finished { status: Status::Completed, at } => (started.map(|it| it.at), Some(at)),

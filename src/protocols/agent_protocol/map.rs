@@ -209,17 +209,17 @@ fn details(it: &Event) -> Details {
             json!({ "door": "wit", "intent_id": intent, "files": files })
         }
         EventKind::IntentMoved { intent, to, .. } => {
-            json!({ "door": "wit", "intent_id": intent, "status": to.word() })
+            json!({ "door": "wit", "intent_id": intent, "status": to.as_str() })
         }
         EventKind::ContractProposed { contract, symbol, .. } => {
             json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string() })
         }
         EventKind::ContractMoved { contract, symbol, to } => {
-            json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string(), "status": to.word() })
+            json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string(), "status": to.as_str() })
         }
         EventKind::StakesMet { by, with, .. } => json!({
             "type": "overlap", "agents_involved": [by, it.actor], "previous_owner": by, "intruder": it.actor,
-            "held_as": with.word(),
+            "held_as": with.as_str(),
         }),
         EventKind::ApprovalAsked { approval, verb, rule, .. } => {
             json!({ "type": "approval", "approval_id": approval, "verb": verb, "rule": rule })
@@ -234,7 +234,7 @@ fn details(it: &Event) -> Details {
             json!({ "door": "devit", "assigned_to": worker, "tool": tool })
         }
         EventKind::Published { n, post } => of_post(*n, post),
-        EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.word() }),
+        EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.as_str() }),
         EventKind::TaskAssigned { .. } | EventKind::TaskStarted { .. } => json!({ "door": "devit" }),
         _ => json!({}),
     };

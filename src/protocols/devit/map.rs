@@ -326,7 +326,7 @@ fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
         delegated_to: order.worker.to_string(),
         created_at: task.created_at.rfc3339(),
         timeout_secs: order.timeout.as_seconds(),
-        status: task.state.status().word(),
+        status: task.state.status().as_str(),
         context: None,
         watch_patterns: Vec::new(),
         last_activity: task.updated_at.rfc3339(),

@@ -13,9 +13,9 @@ pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: 
     let summary = format!("{}, of which you have {}, {verb} {who}{until}: {what}", file, mine.one());
     let coordination = json!({
         "file": file.as_str(),
-        "yours": mine.word(),
+        "yours": mine.as_str(),
         "agent": who.as_str(),
-        "theirs": other.kind.word(),
+        "theirs": other.kind.as_str(),
         "at": other.at.as_str(),
         "since": other.since.rfc3339(),
         "until": other.until.map(|it| it.rfc3339()),

@@ -165,7 +165,7 @@ impl Devit {
             self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
         match answer {
             Answer::Done(done) => {
-                let status = done.state.status().word();
+                let status = done.state.status().as_str();
                 Ok(json!({ "task_id": verb.task.as_str(), "status": status }))
             }
             Answer::Parked(approval) => Ok(json!({

@@ -44,7 +44,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Code::Auth => "E_AUTH",
             Code::Forbidden => "E_FORBIDDEN",
@@ -95,7 +95,7 @@ impl DevitError {
             Value::Object(more) => Value::Object(more.clone()),
             _ => json!({}),
         };
-        payload["code"] = json!(self.code.word());
+        payload["code"] = json!(self.code.as_str());
         payload["message"] = json!(self.message);
         payload["data"] = json!({ "code": self.code.number() });
         Json::from_value(&payload)
@@ -108,7 +108,7 @@ impl DevitError {
             _ => json!({}),
         };
         data["code"] = json!(self.code.number());
-        data["reason"] = json!(self.code.word());
+        data["reason"] = json!(self.code.as_str());
         json!({ "code": -32000, "message": self.message, "data": data })
     }
 }

@@ -125,7 +125,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
 /// Which right is missing, for programs.
 fn naming_right(fault: OwnError, refusal: &Refusal) -> OwnError {
     let Refusal::OutOfScope { needs } = refusal else { return fault };
-    fault.data(json!({ "needs": needs.word() }))
+    fault.data(json!({ "needs": needs.as_str() }))
 }
 
 fn text(it: Option<String>) -> Option<Box<str>> {
@@ -316,8 +316,8 @@ fn used(it: Usage) -> wire::Used {
 fn scan_report(it: &ScanReport) -> wire::ScanReport {
     let finding = |it: &Finding| wire::Finding {
         path: it.path.to_string(),
-        kind: it.kind.word().into(),
-        change: it.change.word().into(),
+        kind: it.kind.as_str().into(),
+        change: it.change.as_str().into(),
     };
     wire::ScanReport {
         findings: it.findings.iter().map(finding).collect(),
@@ -329,7 +329,7 @@ fn scan_report(it: &ScanReport) -> wire::ScanReport {
 fn files_changed(it: &Watched) -> wire::FilesChanged {
     let file = |it: &WatchedFile| wire::ChangedFile {
         path: it.path.to_string(),
-        change: it.change.word().into(),
+        change: it.change.as_str().into(),
         from: it.from.as_ref().map(ToString::to_string),
     };
     wire::FilesChanged {

@@ -21,7 +21,7 @@ impl Handles<endpoints::About> for Own {
         let mut about = (self.0.about)();
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
-            let says = format!("{} by {}", switched.to.word(), switched.by);
+            let says = format!("{} by {}", switched.to.as_str(), switched.by);
             worker.map(|worker| worker.switched.replace(says));
         }
         Ok(wire::About {
@@ -55,8 +55,8 @@ impl Handles<endpoints::SwitchWorker> for Own {
         let worker = map::agent(&body.worker, "worker")?;
         let to = if body.on { Switch::On } else { Switch::Off };
         let from =
-            self.0.provost.switch_worker(&call.who, &worker, to, to.word()).await.map_err(map::fault)?;
-        let (from, to) = (from.word().into(), to.word().into());
+            self.0.provost.switch_worker(&call.who, &worker, to, to.as_str()).await.map_err(map::fault)?;
+        let (from, to) = (from.as_str().into(), to.as_str().into());
         Ok(wire::WorkerSwitched { worker: body.worker, from, to })
     }
 }

@@ -70,8 +70,8 @@ impl Handles<endpoints::RevokeTokens> for Own {
 
 fn read(words: &[String]) -> Result<Scopes, OwnError> {
     let scope = |word: &String| -> Result<Scope, OwnError> {
-        TOKEN_SCOPES.into_iter().find(|scope| scope.word() == word).ok_or_else(|| {
-            let known = TOKEN_SCOPES.map(Scope::word).join(", ");
+        TOKEN_SCOPES.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
+            let known = TOKEN_SCOPES.map(Scope::as_str).join(", ");
             OwnError::invalid(format!("scopes: a token is good for {known}"))
         })
     };
@@ -83,7 +83,7 @@ fn row(token: &Token) -> wire::Token {
     wire::Token {
         id: token.id(),
         agent: token.agent.to_string(),
-        scopes: token.scopes.iter().map(|scope| scope.word().into()).collect(),
+        scopes: token.scopes.iter().map(|scope| scope.as_str().into()).collect(),
         minted_at: token.minted_at.rfc3339(),
         minted_by: token.minted_by.to_string(),
         expires_at: token.expires_at.rfc3339(),

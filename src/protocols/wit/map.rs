@@ -90,12 +90,13 @@ fn refused(refusal: &Refusal) -> WitError {
         }
         Refusal::IntentNotFound => WitError::bare("INTENT_NOT_FOUND"),
         Refusal::IntentNotOwned { by } => WitError::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
-        Refusal::IntentCannot { from, to } => {
-            WitError::method("INVALID_TRANSITION", &json!({ "current": from.word(), "requested": to.word() }))
-        }
+        Refusal::IntentCannot { from, to } => WitError::method(
+            "INVALID_TRANSITION",
+            &json!({ "current": from.as_str(), "requested": to.as_str() }),
+        ),
         Refusal::ContractNotFound => WitError::bare("CONTRACT_NOT_FOUND"),
         Refusal::ContractSettled { status } => {
-            WitError::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
+            WitError::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.as_str() }))
         }
         Refusal::ContractOwn => WitError::bare("SELF_ACCEPT_NOT_ALLOWED"),
         Refusal::ContractNotYours { by } => {
@@ -181,7 +182,7 @@ impl Conflict {
             expires_at: stake.until.map_or_else(|| NEVER.to_owned(), |it| it.rfc3339()),
             acquired_at: stake.since.rfc3339(),
             symbol_path: format!("{}:", stake.at).into(),
-            reason: Some(format!("{}: {}", stake.kind.word(), stake.asked).into()),
+            reason: Some(format!("{}: {}", stake.kind.as_str(), stake.asked).into()),
             message,
             ..Self::default()
         }
@@ -219,11 +220,11 @@ pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> WitError {
 /// wit's word for where an intent stands.
 pub(super) fn intent_status(word: &str) -> Option<IntentStatus> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
-    [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.word() == word)
+    [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.as_str() == word)
 }
 
 /// wit's word for where a contract stands, or one of ours.
 pub(super) fn contract_status(word: &str) -> Option<ContractStatus> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
-    [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.word() == word)
+    [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.as_str() == word)
 }

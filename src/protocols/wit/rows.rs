@@ -332,7 +332,7 @@ pub(super) struct Updated<'a> {
 }
 
 pub(super) fn updated(intent: &Intent) -> Updated<'_> {
-    Updated { intent_id: &intent.id, status: intent.status.word(), updated_at: intent.updated_at }
+    Updated { intent_id: &intent.id, status: intent.status.as_str(), updated_at: intent.updated_at }
 }
 
 /// A row of `intent.query`.
@@ -387,7 +387,7 @@ fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
         symbols: super::wire::json(&intent.symbols).get().to_owned(),
         start_byte: reach.map(|it| it.start),
         end_byte: reach.map(|it| it.end),
-        status: intent.status.word(),
+        status: intent.status.as_str(),
         declared_at: intent.declared_at,
         updated_at: intent.updated_at,
         agent_name,
@@ -418,7 +418,7 @@ pub(super) struct Settled<'a> {
 }
 
 pub(super) fn settled(contract: &Contract) -> Settled<'_> {
-    Settled { contract_id: &contract.id, status: contract.status.word() }
+    Settled { contract_id: &contract.id, status: contract.status.as_str() }
 }
 
 /// A row of `contract.query`.
@@ -441,7 +441,7 @@ pub(super) fn contracts(found: &[Arc<Contract>]) -> Vec<ContractRow> {
         proposer_session_id: contract.proposer.clone(),
         symbol_path: contract.asked.clone(),
         signature: contract.signature.clone(),
-        status: contract.status.word(),
+        status: contract.status.as_str(),
         responder_session_id: contract.responder.clone(),
         proposed_at: contract.proposed_at,
         responded_at: contract.responded_at,

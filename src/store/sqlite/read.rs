@@ -345,7 +345,7 @@ impl Reader for SqliteReader {
             }
         };
         let mut select = tx.prepare_cached(sql)?;
-        let mut rows = select.query(params![before, filter.status.map(|it| it.word())])?;
+        let mut rows = select.query(params![before, filter.status.map(|it| it.as_str())])?;
         let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
         while let Some(row) = rows.next()? {
             let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;

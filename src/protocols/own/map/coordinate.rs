@@ -32,7 +32,7 @@ pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnErro
             let ask = "work on something else, or ask the holder; `[coordination] across_doors` decides whether this is refused";
             let data = json!({
                 "holder": stake.agent.as_str(),
-                "hold": stake.kind.word(),
+                "hold": stake.kind.as_str(),
                 "file": stake.at.as_str(),
                 "since": stake.since.rfc3339(),
                 "until": stake.until.map(|it| it.rfc3339()),
@@ -46,9 +46,9 @@ pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnErro
         }
         Refusal::IntentNotFound => fault.hint("`provost intents` lists those that live"),
         Refusal::IntentNotOwned { by } => fault.data(json!({ "owner": by.as_str() })),
-        Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.word(), "to": to.word() })),
+        Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.as_str(), "to": to.as_str() })),
         Refusal::ContractNotFound => fault.hint("`provost contract list` lists what there is"),
-        Refusal::ContractSettled { status } => fault.data(json!({ "status": status.word() })),
+        Refusal::ContractSettled { status } => fault.data(json!({ "status": status.as_str() })),
         Refusal::ContractNotYours { by } => fault.data(json!({ "proposer": by.as_str() })),
         _ => fault,
     }
@@ -114,7 +114,7 @@ pub(in super::super) fn intents_wanted(
 ) -> Result<SomeIntents, OwnError> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
     let status =
-        one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::word)?;
+        one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::as_str)?;
     let file = query.file.as_deref().map(|it| path(it, "file")).transpose()?;
     let file = file.map(|it| it.as_str().into());
     Ok(SomeIntents { agent: whose(query, caller)?, file, status })
@@ -122,14 +122,14 @@ pub(in super::super) fn intents_wanted(
 
 pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, OwnError> {
     use IntentStatus::{Abandoned, Active, Resolved};
-    let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::word)?;
+    let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::as_str)?;
     found.ok_or_else(|| OwnError::invalid("status is missing"))
 }
 
 pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, OwnError> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
     let all = [Proposed, Accepted, Rejected, Superseded, Withdrawn];
-    let status = one_of(query.status.as_deref(), all, ContractStatus::word)?;
+    let status = one_of(query.status.as_deref(), all, ContractStatus::as_str)?;
     let symbol = query.symbol.as_deref().map(symbol).transpose()?;
     Ok(SomeContracts { symbol: symbol.map(|it| it.to_string().into()), status })
 }
@@ -373,7 +373,7 @@ pub(in super::super) fn intent(it: &Intent, name: Option<&str>) -> wire::Intent 
         description: it.description.to_string(),
         files: it.files.iter().map(file).collect(),
         symbols: it.symbols.iter().map(ToString::to_string).collect(),
-        status: it.status.word().into(),
+        status: it.status.as_str().into(),
         declared_at: it.declared_at.rfc3339(),
         updated_at: it.updated_at.rfc3339(),
         expires_at: it.expires_at.rfc3339(),
@@ -389,7 +389,7 @@ pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
         signature: it.signature.to_string(),
         proposer: it.proposer.to_string(),
         responder: it.responder.as_ref().map(ToString::to_string),
-        status: it.status.word().into(),
+        status: it.status.as_str().into(),
         proposed_at: it.proposed_at.rfc3339(),
         responded_at: it.responded_at.map(|it| it.rfc3339()),
     }
