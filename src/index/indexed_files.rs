@@ -10,7 +10,7 @@ use super::walk::{is_hidden, is_ignored, is_of_interest};
 use provost_base::RepoPath;
 use provost_base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
 use provost_graph::{Full, Outline, is_settings};
-use provost_syntax::{Patience, Reading, language_of};
+use provost_syntax::{ParseDeadline, Reading, language_of};
 
 /// The files that the index has.
 #[derive(Default)]
@@ -136,13 +136,14 @@ impl Index {
         let Some(language) = language_of(path.as_str()) else { return Put::Same };
         match content(&self.0.root, path, SOURCE_BYTES_MAX) {
             Ok(Content::Bytes(bytes, stamp)) => {
-                let patience = Patience { cancelled: Some(&self.0.bell.stop), ..Patience::default() };
+                let patience =
+                    ParseDeadline { cancelled: Some(&self.0.bell.stop), ..ParseDeadline::default() };
                 let reading = self.0.cache.read(language, &bytes, &patience);
                 self.put(path, ticket, stamp.grown(), Some(Found::of(&reading)))
             }
             // It is known, and nothing of it.
             Ok(Content::TooLarge(stamp)) => {
-                let reading = provost_syntax::read(language, &[], &Patience::endless());
+                let reading = provost_syntax::read(language, &[], &ParseDeadline::endless());
                 self.put(
                     path,
                     ticket,

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use provost_base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
 use provost_base::{Digest, RepoPath};
 use provost_jail::Root;
-use provost_syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
+use provost_syntax::{Cache, Language, ParseDeadline, Reading, Trouble, language_of};
 use provost_system::{changed_at, reading_without_waiting, version_of};
 
 /// How long a caller that asks about a file waits for it to be read. After that, the answer lacks what
@@ -168,7 +168,7 @@ impl Code {
         let Ok(Ok(_turn)) = turn else { return unreadable(path, late) };
         let (code, at) = (self.clone(), path.clone());
         let parsed = blocking(move || {
-            let patience = Patience { until: Some(until), cancelled: None };
+            let patience = ParseDeadline { until: Some(until), cancelled: None };
             judged(path, code.cache.read(language, content.as_ref(), &patience))
         });
         parsed.await.unwrap_or_else(|| unreadable(at, late))
@@ -215,7 +215,7 @@ impl Code {
     }
 
     fn parse(&self, base: &Base, opened: Opened, until: Instant) -> Source {
-        let patience = Patience { until: Some(until), cancelled: None };
+        let patience = ParseDeadline { until: Some(until), cancelled: None };
         let content = Digest::of(&opened.bytes);
         let reading = self.cache.read_known_as(content, opened.language, &opened.bytes, &patience);
         if let Some(stamp) = opened.stamp
