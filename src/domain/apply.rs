@@ -17,7 +17,7 @@ use super::event::{Change, EventKind};
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
-    Refusal, Reply, Seen, Stake, StakeKind, State,
+    Refusal, Reply, Reservation, ReservationKind, Seen, State,
 };
 use provost_base::limits::APPLIED_REMEMBERED_MAX;
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
@@ -272,10 +272,10 @@ impl State {
 
     /// The holder that keeps an agent from writing to a file: by a claim, a lock in it, and, if the configuration
     /// says so, an announced change. The rules are those between protocols: a write covers the whole file.
-    pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Stake> {
-        let mine = Stake {
+    pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Reservation> {
+        let mine = Reservation {
             agent: who.clone(),
-            kind: StakeKind::Claim,
+            kind: ReservationKind::Claim,
             at: file.clone(),
             pattern: None,
             part: super::Part::default(),
@@ -283,9 +283,9 @@ impl State {
             until: None,
             asked: file.as_str().into(),
         };
-        let binds = |it: &Stake| match it.kind {
-            StakeKind::Claim | StakeKind::Lock => true,
-            StakeKind::Intent | StakeKind::Plan => self.settings.deny_across_doors,
+        let binds = |it: &Reservation| match it.kind {
+            ReservationKind::Claim | ReservationKind::Lock => true,
+            ReservationKind::Intent | ReservationKind::Plan => self.settings.deny_across_doors,
         };
         self.first_in_the_way(now, &mine, binds)
     }

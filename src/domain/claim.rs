@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{ClaimFile, FileClaimed, FileLocked, FileReleased, LockFile, ReleaseFile};
 use super::tally::Tally;
 use super::{
-    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind,
-    State, Title, Version,
+    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Reservation,
+    ReservationKind, Share, State, Title, Version,
 };
 use provost_base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
 use provost_base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
@@ -159,10 +159,10 @@ pub struct Claim {
 
 impl Claim {
     /// The owner's stake in the file, for the comparison with stakes of other doors.
-    pub(super) fn stake(&self) -> Option<Stake> {
-        Some(Stake {
+    pub(super) fn stake(&self) -> Option<Reservation> {
+        Some(Reservation {
             agent: self.held.owner()?.clone(),
-            kind: StakeKind::Claim,
+            kind: ReservationKind::Claim,
             at: self.file.clone(),
             pattern: None,
             part: Part::default(),
@@ -296,7 +296,7 @@ impl State {
         let held = Hold::Claimed { owner: who.agent().clone(), since: now };
         let taken = self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out);
         let claim = Arc::new(Claim { share: Some(who.share()), ..taken });
-        let stakes: Vec<Stake> = claim.stake().into_iter().collect();
+        let stakes: Vec<Reservation> = claim.stake().into_iter().collect();
         let met = self.meet(now, &Title::Claim(verb.file.clone()), &stakes, out)?;
         out.say(
             CrewEvent::ClaimGranted {

@@ -14,25 +14,25 @@
 //! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later stake;
 //! where `[coordination] across_doors` says `deny`, it refuses the later one.
 
-mod stakes;
+mod reservations;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{Footprint, IntendedFile, PathScope, PostChange, Region, Round, fits, fixed_part, slug};
+use super::post::{IntendedFile, PathScope, PostChange, Region, Round, WorkingSet, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
 use provost_base::limits::WARNINGS_MAX;
 
 use provost_base::{AgentId, RepoPath, Timestamp, encloses};
 
-pub use stakes::{Stakes, Title};
+pub use reservations::{Reservations, Title};
 
 /// How an agent has a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StakeKind {
+pub enum ReservationKind {
     /// A claim on a file.
     Claim,
     /// A lock on a symbol, or on a whole file.
@@ -43,40 +43,40 @@ pub enum StakeKind {
     Plan,
 }
 
-impl StakeKind {
+impl ReservationKind {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            StakeKind::Claim => "claim",
-            StakeKind::Lock => "lock",
-            StakeKind::Intent | StakeKind::Plan => "intent",
+            ReservationKind::Claim => "claim",
+            ReservationKind::Lock => "lock",
+            ReservationKind::Intent | ReservationKind::Plan => "intent",
         }
     }
 
     /// The word with its article.
     pub fn one(self) -> &'static str {
         match self {
-            StakeKind::Claim => "a claim",
-            StakeKind::Lock => "a lock",
-            StakeKind::Intent | StakeKind::Plan => "an intent",
+            ReservationKind::Claim => "a claim",
+            ReservationKind::Lock => "a lock",
+            ReservationKind::Intent | ReservationKind::Plan => "an intent",
         }
     }
 
     /// The owner's action with the place, as the verb of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
-            StakeKind::Claim => "is claimed by",
-            StakeKind::Lock => "is locked by",
-            StakeKind::Intent | StakeKind::Plan => "is to be changed by",
+            ReservationKind::Claim => "is claimed by",
+            ReservationKind::Lock => "is locked by",
+            ReservationKind::Intent | ReservationKind::Plan => "is to be changed by",
         }
     }
 
     /// Whether a protocol has rules of its own for these two.
-    fn has_rules_with(self, other: StakeKind) -> bool {
-        let own = |it: StakeKind| match it {
-            StakeKind::Claim => 0,
-            StakeKind::Lock | StakeKind::Intent => 1,
-            StakeKind::Plan => 2,
+    fn has_rules_with(self, other: ReservationKind) -> bool {
+        let own = |it: ReservationKind| match it {
+            ReservationKind::Claim => 0,
+            ReservationKind::Lock | ReservationKind::Intent => 1,
+            ReservationKind::Plan => 2,
         };
         own(self) == own(other)
     }
@@ -120,11 +120,11 @@ fn last(name: &str) -> &str {
 
 /// An agent's hold on one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Stake {
+pub struct Reservation {
     /// The agent whose stake it is.
     pub agent: AgentId,
     /// The kind of thing that the agent has.
-    pub kind: StakeKind,
+    pub kind: ReservationKind,
     /// The file, or a folder and all below; of a pattern, the folder in which it begins.
     pub at: RepoPath,
     /// The pattern that paths below `at` have to match; `None` for all paths.
@@ -139,9 +139,9 @@ pub struct Stake {
     pub asked: Box<str>,
 }
 
-impl Stake {
+impl Reservation {
     /// Whether both are about a place in common.
-    pub fn meets(&self, other: &Stake) -> bool {
+    pub fn meets(&self, other: &Reservation) -> bool {
         reaches(&self.at, &other.at)
             && self.covers(other)
             && other.covers(self)
@@ -150,14 +150,14 @@ impl Stake {
 
     /// Whether both stakes are one agent's, which never meets itself. At the broker door, names are compared
     /// as that door does.
-    fn is_of_same_agent(&self, other: &Stake) -> bool {
-        let plan = |it: &Stake| it.kind == StakeKind::Plan;
+    fn is_of_same_agent(&self, other: &Reservation) -> bool {
+        let plan = |it: &Reservation| it.kind == ReservationKind::Plan;
         self.agent == other.agent
             || ((plan(self) || plan(other)) && slug(self.agent.as_str()) == slug(other.agent.as_str()))
     }
 
     /// Whether this one's pattern, if it has one, is about the other's path.
-    fn covers(&self, other: &Stake) -> bool {
+    fn covers(&self, other: &Reservation) -> bool {
         let Some(pattern) = &self.pattern else { return true };
         // Of two patterns only the folders are compared.
         other.pattern.is_some() || fits(pattern, other.at.as_str())
@@ -187,9 +187,9 @@ pub struct Overlap {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
     /// The stake that an agent is about to have.
-    pub mine: Stake,
+    pub mine: Reservation,
     /// The stake of another agent that is there already.
-    pub with: Arc<Stake>,
+    pub with: Arc<Reservation>,
 }
 
 impl State {
@@ -202,7 +202,7 @@ impl State {
         &self,
         now: Timestamp,
         title: &Title,
-        new: &[Stake],
+        new: &[Reservation],
         out: &mut Outbox,
     ) -> Result<Vec<Meeting>, Refusal> {
         Round::new(now, self, out).meet(title, new)
@@ -212,18 +212,18 @@ impl State {
     pub(super) fn first_in_the_way(
         &self,
         now: Timestamp,
-        mine: &Stake,
-        binds: impl Fn(&Stake) -> bool,
-    ) -> Option<Stake> {
-        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
-        let foreign = |it: &Stake| binds(it) && live(it) && !mine.is_of_same_agent(it);
-        self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Stake::clone(it))
+        mine: &Reservation,
+        binds: impl Fn(&Reservation) -> bool,
+    ) -> Option<Reservation> {
+        let live = |it: &Reservation| it.until.is_none_or(|it| it > now);
+        let foreign = |it: &Reservation| binds(it) && live(it) && !mine.is_of_same_agent(it);
+        self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Reservation::clone(it))
     }
 
     /// Agents that are in each other's way at this moment, whichever doors they use: what they have meets, or both change
     /// one file, or a claimed file was changed by another. Each pair once for each place, at most `most`.
     pub(super) fn in_the_way_of_each_other(&self, now: Timestamp, most: usize) -> Vec<Overlap> {
-        let live = |it: &&Arc<Stake>| it.until.is_none_or(|it| it > now);
+        let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
         let mut found: BTreeSet<Overlap> = BTreeSet::new();
         let pair = |file: &str, a: &str, b: &str| {
             let (a, b) = if a <= b { (a, b) } else { (b, a) };
@@ -252,10 +252,10 @@ impl State {
         found.into_iter().take(most).collect()
     }
 
-    pub(super) fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
+    pub(super) fn meetings(&self, now: Timestamp, new: &[Reservation]) -> Vec<Meeting> {
         let mut met: Vec<Meeting> = Vec::new();
         for mine in new {
-            let foreign = |it: &Stake| {
+            let foreign = |it: &Reservation| {
                 !mine.is_of_same_agent(it)
                     && !it.kind.has_rules_with(mine.kind)
                     && it.until.is_none_or(|it| it > now)
@@ -270,14 +270,14 @@ impl State {
 
 impl Round<'_> {
     /// As [`State::meet`], within a step.
-    pub(super) fn meet(&mut self, title: &Title, new: &[Stake]) -> Result<Vec<Meeting>, Refusal> {
+    pub(super) fn meet(&mut self, title: &Title, new: &[Reservation]) -> Result<Vec<Meeting>, Refusal> {
         let met = self.state.meetings(self.now, new);
         if let Some(first) = met.first().filter(|_| self.state.settings.deny_across_doors) {
-            return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
+            return Err(Refusal::HeldElsewhere(Box::new(Reservation::clone(&first.with))));
         }
         let before = self.state.stakes.of(title);
         let now = self.now;
-        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
+        let live = |it: &Reservation| it.until.is_none_or(|it| it > now);
         let known = |it: &Meeting| {
             before.iter().any(|mine| mine.at == it.mine.at && live(mine) && mine.meets(&it.with))
         };
@@ -307,7 +307,7 @@ impl Round<'_> {
     }
 
     /// Those who read messages at the broker door are told there.
-    fn feed_back(&mut self, one: &Stake, other: &Stake) -> Result<(), Refusal> {
+    fn feed_back(&mut self, one: &Reservation, other: &Reservation) -> Result<(), Refusal> {
         let to = slug(one.agent.as_str());
         if !self.has_inbox(&to) {
             return Ok(());
@@ -326,7 +326,7 @@ impl Round<'_> {
 }
 
 /// Keeps the stakes in step with what they come from.
-impl Stakes {
+impl Reservations {
     pub(super) fn follow(&mut self, change: &Change) {
         match change {
             Change::PutLock(lock) if lock.lapsed => self.drop(&Title::Lock(lock.at.clone())),
@@ -350,14 +350,14 @@ impl Stakes {
 }
 
 /// The stakes of what an agent has announced at the broker door.
-pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
+pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     let Some(intent) = &print.intent else { return Vec::new() };
     let agent = AgentId::from(&print.slug);
     let stake = |file: &IntendedFile| {
         let (at, pattern) = place(&file.path)?;
-        Some(Stake {
+        Some(Reservation {
             agent: agent.clone(),
-            kind: StakeKind::Plan,
+            kind: ReservationKind::Plan,
             at,
             pattern,
             part: part(&file.regions),

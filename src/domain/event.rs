@@ -8,7 +8,7 @@ use super::post::{Post, PostChange};
 use super::{
     Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
-    PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
+    PermissionEvent, Principal, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage, Uses,
     Verdict, Waiter,
 };
 use provost_base::{
@@ -309,11 +309,11 @@ pub enum EventKind {
         /// The file in which they meet.
         file: RepoPath,
         /// The form in which the actor has the place.
-        kind: StakeKind,
+        kind: ReservationKind,
         /// The agent that has the place already.
         by: AgentId,
         /// The form in which the other agent has the place.
-        with: StakeKind,
+        with: ReservationKind,
         /// The place or the purpose, as the other agent wrote it.
         asked: Box<str>,
     },

@@ -22,7 +22,8 @@ use super::command::{
 };
 use super::tally::Tally;
 use super::{
-    Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind, State, Title,
+    Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Reservation, ReservationKind, Share, State,
+    Title,
 };
 use provost_base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
@@ -125,11 +126,11 @@ impl Intent {
         Some(Span { start, end: spans().map(|it| it.end).max()? })
     }
 
-    pub(super) fn stakes(&self) -> Vec<Stake> {
+    pub(super) fn stakes(&self) -> Vec<Reservation> {
         let names = |it: &IntentFile| if self.symbols.is_empty() { Vec::new() } else { it.names.clone() };
-        let stake = |it: &IntentFile| Stake {
+        let stake = |it: &IntentFile| Reservation {
             agent: self.agent.clone(),
-            kind: StakeKind::Intent,
+            kind: ReservationKind::Intent,
             at: it.path.clone(),
             pattern: None,
             part: Part { names: names(it), lines: Vec::new() },

@@ -25,8 +25,8 @@ use super::command::{
     QueueLeft, ReapLocks, ReleaseLock, Rival, SymbolPresence, Warning,
 };
 use super::{
-    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
-    State, Task, Title,
+    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Reservation, ReservationKind,
+    Scope, Share, State, Task, Title,
 };
 use provost_base::limits::{
     DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
@@ -91,12 +91,12 @@ impl Lock {
         self.all_names().any(|name| name == symbol || encloses(name, symbol))
     }
 
-    pub(super) fn stake(&self) -> Stake {
+    pub(super) fn stake(&self) -> Reservation {
         let names =
             if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
-        Stake {
+        Reservation {
             agent: self.holder.clone(),
-            kind: StakeKind::Lock,
+            kind: ReservationKind::Lock,
             at: self.at.file().clone(),
             pattern: None,
             part: Part { names, lines: Vec::new() },

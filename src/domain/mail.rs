@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{CollectMail, Collected, SettleMail, Settled};
 use super::{
-    Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind, State,
+    Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Reservation,
+    ReservationKind, State,
 };
 use provost_base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
@@ -94,9 +95,9 @@ pub enum MailKind {
         /// Where the recipient has it, and how.
         file: RepoPath,
         /// How the recipient has it.
-        mine: StakeKind,
+        mine: ReservationKind,
         /// The stake of the other agent.
-        other: Box<Stake>,
+        other: Box<Reservation>,
     },
     /// An agent waits for a lock of the recipient's.
     Wanted {

@@ -62,7 +62,7 @@ pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};
-pub use conflict::{Meeting, Overlap, Part, Stake, StakeKind, Stakes, Title};
+pub use conflict::{Meeting, Overlap, Part, Reservation, ReservationKind, Reservations, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;
 pub use crew::{
@@ -165,7 +165,7 @@ pub struct State {
     /// Agreements on signatures, offered and in force.
     pub contracts: Contracts,
     /// All of these, and what other doors have, as they are compared.
-    pub stakes: Stakes,
+    pub stakes: Reservations,
     /// Messages between agents, without what they say.
     pub broker: BrokerState,
     /// Agents that have announced themselves to work together.
@@ -206,7 +206,7 @@ impl State {
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
-            stakes: Stakes::default(),
+            stakes: Reservations::default(),
             broker: BrokerState::default(),
             crew: Crew::default(),
             claims: Claims::default(),

@@ -10,25 +10,25 @@
 
 mod broker_state;
 pub(crate) mod change;
+mod contention;
 mod detector;
-mod footprint;
 mod paths;
 mod publish;
 mod roster;
 mod slug;
-mod standoff;
+mod working_set;
 
 use serde::{Deserialize, Serialize};
 
 pub use broker_state::{BrokerState, Question};
 pub use change::PostChange;
-pub use footprint::{Announced, Footprint};
+pub use contention::Contention;
 pub use paths::PathScope;
 pub(crate) use paths::{fits, fixed_part};
 pub(crate) use publish::Round;
 pub use roster::{Correspondent, Row};
 pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
-pub use standoff::Standoff;
+pub use working_set::{Announced, WorkingSet};
 
 use super::Principal;
 use provost_base::{AgentId, Json, Slug, Timestamp, Ttl};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
-use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Scope, Stake, TaskState};
+use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState};
 use provost_base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
@@ -153,7 +153,7 @@ pub enum Refusal {
     },
     /// Another agent has the place through another door, and the configuration says that this is refused.
     #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.as_str())]
-    HeldElsewhere(Box<Stake>),
+    HeldElsewhere(Box<Reservation>),
     /// No intent goes by this id.
     #[error("no such intent")]
     IntentNotFound,

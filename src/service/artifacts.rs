@@ -30,7 +30,9 @@ use provost_base::limits::{
 use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
 use provost_domain::command::ApplyFiles;
 use provost_domain::view::{InTheWay, WaitingOne};
-use provost_domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
+use provost_domain::{
+    Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Reservation, ReservationKind,
+};
 use provost_workspace::apply_record::Records;
 use provost_workspace::approval_diff::ApprovalDiff;
 use provost_workspace::artifact_path;
@@ -335,7 +337,11 @@ impl Provost {
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
-    async fn keepers(&self, who: &Principal, asked: &[ApplyItem]) -> Result<Vec<Option<Stake>>, Refusal> {
+    async fn keepers(
+        &self,
+        who: &Principal,
+        asked: &[ApplyItem],
+    ) -> Result<Vec<Option<Reservation>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
         let mut keepers = self.view(InTheWay { who: who.agent().clone(), files }).await?.into_iter();
@@ -360,7 +366,7 @@ impl Provost {
     fn compare(
         &self,
         asked: ApplyItem,
-        keeper: Option<Stake>,
+        keeper: Option<Reservation>,
         (store, leaving): (&mut ArtifactStore, &BTreeSet<RepoPath>),
         budget: Budget,
     ) -> Previewed {
@@ -403,7 +409,7 @@ impl Provost {
     }
 
     /// Leaves what an apply would really do, and counts the rest.
-    fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Stake>>) -> Sorted {
+    fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Reservation>>) -> Sorted {
         self.withhold(&mut asked);
         let (mut sorted, mut store) = (Sorted::default(), self.artifact_store());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
@@ -446,7 +452,7 @@ impl Provost {
 }
 
 /// Files that a call removes, without those that another agent's stake protects.
-fn leaving(asked: &[ApplyItem], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
+fn leaving(asked: &[ApplyItem], keepers: &[Option<Reservation>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
     orders.filter(|order| order.is_removal()).map(|order| order.path.clone()).collect()
@@ -523,9 +529,9 @@ fn shown(path: &str) -> String {
 }
 
 /// The holder that keeps the caller from writing.
-fn kept_by(stake: &Stake) -> String {
+fn kept_by(stake: &Reservation) -> String {
     match stake.kind {
-        StakeKind::Claim => format!("claimed by {}", stake.agent),
+        ReservationKind::Claim => format!("claimed by {}", stake.agent),
         kind => format!("claimed by {} ({})", stake.agent, kind.one()),
     }
 }

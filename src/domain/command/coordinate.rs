@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Reservation};
 use provost_base::{
     AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl,
 };
@@ -138,7 +138,7 @@ pub enum Warning {
     /// Another agent has announced a change of this.
     Intended(Arc<Intent>),
     /// Another agent has the file, or a part of it, through another door.
-    Elsewhere(Arc<Stake>),
+    Elsewhere(Arc<Reservation>),
     /// The repository has no such file.
     NoFile,
     /// The file does not define this symbol.

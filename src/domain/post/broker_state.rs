@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::standoff::Key;
-use super::{Correspondent, Footprint, PathScope, Post, Standoff, roster, slug};
+use super::contention::Key;
+use super::{Contention, Correspondent, PathScope, Post, WorkingSet, roster, slug};
 use crate::Share;
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
@@ -95,10 +95,10 @@ impl Reach {
 pub struct BrokerState {
     correspondents: BTreeMap<Slug, Arc<Correspondent>>,
     newest: BTreeMap<Slug, PostSeq>,
-    prints: BTreeMap<Slug, Arc<Footprint>>,
+    prints: BTreeMap<Slug, Arc<WorkingSet>>,
     pub(super) changed: Reach,
     pub(super) intended: Reach,
-    standoffs: BTreeMap<Key, Arc<Standoff>>,
+    standoffs: BTreeMap<Key, Arc<Contention>>,
     standoffs_of: BTreeMap<Slug, BTreeSet<Key>>,
     undecided: BTreeSet<(Timestamp, Key)>,
     questions: BTreeMap<PostSeq, Arc<Question>>,
@@ -133,14 +133,14 @@ impl BrokerState {
         }
     }
 
-    pub(super) fn put_footprint(&mut self, it: Arc<Footprint>) {
+    pub(super) fn put_footprint(&mut self, it: Arc<WorkingSet>) {
         self.take_print(&it.slug);
         self.changed.add(&it.slug, it.files().into_keys());
         self.intended.add(&it.slug, intended(&it));
         self.prints.insert(it.slug.clone(), it);
     }
 
-    pub(super) fn put_standoff(&mut self, it: Arc<Standoff>) {
+    pub(super) fn put_standoff(&mut self, it: Arc<Contention>) {
         let key = it.key();
         self.remove_standoff(&key);
         for slug in [&it.a, &it.b] {
@@ -152,7 +152,7 @@ impl BrokerState {
         self.standoffs.insert(key, it);
     }
 
-    pub(super) fn drop_standoff(&mut self, it: &Standoff) {
+    pub(super) fn drop_standoff(&mut self, it: &Contention) {
         self.remove_standoff(&it.key());
     }
 
@@ -226,7 +226,7 @@ impl BrokerState {
     }
 
     /// The footprint of an agent, if it works on files.
-    pub fn print(&self, slug: &Slug) -> Option<&Arc<Footprint>> {
+    pub fn print(&self, slug: &Slug) -> Option<&Arc<WorkingSet>> {
         self.prints.get(slug)
     }
 
@@ -235,23 +235,23 @@ impl BrokerState {
         self.questions.values()
     }
 
-    pub(super) fn standoff(&self, key: &Key) -> Option<&Arc<Standoff>> {
+    pub(super) fn standoff(&self, key: &Key) -> Option<&Arc<Contention>> {
         self.standoffs.get(key)
     }
 
     /// All cases of two agents that change one file.
-    pub fn standoffs(&self) -> impl Iterator<Item = &Arc<Standoff>> {
+    pub fn standoffs(&self) -> impl Iterator<Item = &Arc<Contention>> {
         self.standoffs.values()
     }
 
     /// Cases in which an agent takes part.
-    pub(super) fn standoffs_of(&self, slug: &Slug) -> impl Iterator<Item = &Arc<Standoff>> {
+    pub(super) fn standoffs_of(&self, slug: &Slug) -> impl Iterator<Item = &Arc<Contention>> {
         let keys = self.standoffs_of.get(slug).into_iter().flatten();
         keys.filter_map(|key| self.standoffs.get(key))
     }
 
     /// Cases beyond what can be remembered, oldest first, if so many more come.
-    pub(super) fn too_old(&self, more: usize, most: usize) -> Vec<Arc<Standoff>> {
+    pub(super) fn too_old(&self, more: usize, most: usize) -> Vec<Arc<Contention>> {
         let excess = (self.standoffs.len() + more).saturating_sub(most);
         if excess == 0 {
             return Vec::new();
@@ -263,7 +263,7 @@ impl BrokerState {
     }
 
     /// Cases whose time is up.
-    pub(super) fn overdue(&self, now: Timestamp, window: Ttl) -> Vec<Arc<Standoff>> {
+    pub(super) fn overdue(&self, now: Timestamp, window: Ttl) -> Vec<Arc<Contention>> {
         let due = self.undecided.iter().take_while(|(since, _)| since.after(window) <= now);
         due.filter_map(|(_, key)| self.standoffs.get(key).cloned()).collect()
     }
@@ -336,6 +336,6 @@ impl BrokerState {
     }
 }
 
-fn intended(print: &Footprint) -> impl Iterator<Item = PathScope> + '_ {
+fn intended(print: &WorkingSet) -> impl Iterator<Item = PathScope> + '_ {
     print.intent.iter().flat_map(|it| &it.files).map(|it| PathScope::of(&it.path))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BrokerState, Correspondent, Footprint, Question, Standoff};
+use super::{BrokerState, Contention, Correspondent, Question, WorkingSet};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
@@ -28,11 +28,11 @@ pub enum PostChange {
     /// An agent was forgotten, with its inbox.
     DropCorrespondent(Slug),
     /// The files that an agent works on.
-    PutFootprint(Arc<Footprint>),
+    PutFootprint(Arc<WorkingSet>),
     /// Two agents change one file.
-    PutStandoff(Arc<Standoff>),
+    PutStandoff(Arc<Contention>),
     /// The two agents do not change that file any more.
-    DropStandoff(Arc<Standoff>),
+    DropStandoff(Arc<Contention>),
     /// A question was asked.
     PutQuestion(Arc<Question>),
     /// The question was answered, has expired, or made room for another one.

@@ -12,10 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::footprint::{shared, shown};
+use super::contention::Key;
 use super::publish::Round;
-use super::standoff::Key;
-use super::{Footprint, Owner, PathScope, Post, PostChange, PostSettings, Standoff, supervisor};
+use super::working_set::{shared, shown};
+use super::{Contention, Owner, PathScope, Post, PostChange, PostSettings, WorkingSet, supervisor};
 use crate::{Change, Outbox, Refusal, State};
 use provost_base::limits::STANDOFFS_MAX;
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
@@ -32,8 +32,8 @@ impl Round<'_> {
     pub(super) fn detect(
         &mut self,
         post: &Post,
-        before: &Footprint,
-        mut after: Footprint,
+        before: &WorkingSet,
+        mut after: WorkingSet,
     ) -> Result<(), Refusal> {
         match post {
             Post::Intent { .. } if self.state.settings.posts.warn_on_overlap => self.overlaps(&mut after)?,
@@ -61,7 +61,7 @@ impl Round<'_> {
     }
 
     /// Intents that overlap the one that has just been announced.
-    fn overlaps(&mut self, mine: &mut Footprint) -> Result<(), Refusal> {
+    fn overlaps(&mut self, mine: &mut WorkingSet) -> Result<(), Refusal> {
         let state = self.state;
         let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
         let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
@@ -106,7 +106,7 @@ impl Round<'_> {
     }
 
     /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
-    fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
+    fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
         for (place, written) in mine.files() {
@@ -133,7 +133,7 @@ impl Round<'_> {
             self.feedback(&a, text(&b))?;
             self.feedback(&b, text(&a))?;
             let since = self.now;
-            let case = Standoff { a, b, file, written, since, decided: false };
+            let case = Contention { a, b, file, written, since, decided: false };
             self.out.put(Change::Post(PostChange::PutStandoff(Arc::new(case))));
             met.insert((other, place));
         }
@@ -146,14 +146,18 @@ impl Round<'_> {
         // Two files under different names are different files: only what means several is compared.
         let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
         let may_be = |file: &str| place.file().is_none() || is_wide(file);
-        let same = |it: &Arc<Standoff>| {
+        let same = |it: &Arc<Contention>| {
             it.a == *a && it.b == *b && may_be(&it.file) && PathScope::of(&it.file).meets(place)
         };
         self.state.broker.standoff(key).is_some() || self.state.broker.standoffs_of(a).any(same)
     }
 
     /// Files that are others', by what these announce or by what is written about who owns them.
-    fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, PathScope)>) -> Result<(), Refusal> {
+    fn trespasses(
+        &mut self,
+        mine: &mut WorkingSet,
+        met: &BTreeSet<(Slug, PathScope)>,
+    ) -> Result<(), Refusal> {
         let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
         let rules = rules(self.state);
         let files: Vec<(PathScope, Box<str>)> =
@@ -236,7 +240,7 @@ impl Round<'_> {
 }
 
 /// Whether two agents have heard that their intents overlap.
-fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
+fn told(mine: &WorkingSet, n: PostSeq, theirs: &WorkingSet, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
@@ -289,14 +293,14 @@ impl State {
         for case in self.broker.overdue(now, settings.window) {
             // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
-            let decided = Standoff { decided: true, ..Standoff::clone(&case) };
+            let decided = Contention { decided: true, ..Contention::clone(&case) };
             round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));
         }
     }
 }
 
 impl Round<'_> {
-    fn decide(&mut self, case: &Standoff) -> Result<(), Refusal> {
+    fn decide(&mut self, case: &Contention) -> Result<(), Refusal> {
         if !self.state.settings.posts.detector {
             return Ok(());
         }
@@ -316,7 +320,7 @@ impl Round<'_> {
     }
 
     /// Whether both have announced which parts of the file they change, and these are different ones.
-    fn keep_apart(&self, case: &Standoff) -> bool {
+    fn keep_apart(&self, case: &Contention) -> bool {
         let place = PathScope::File(case.file.clone());
         let parts = |slug: &Slug| {
             let intent = self.state.broker.print(slug).and_then(|it| it.live(self.now));

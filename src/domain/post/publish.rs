@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::broker_state::SAME_FOR;
-use super::footprint::of;
+use super::working_set::of;
 use super::{
-    Absent, Audience, Correspondent, Footprint, PathScope, Post, PostChange, Question, Source, shortened,
+    Absent, Audience, Correspondent, PathScope, Post, PostChange, Question, Source, WorkingSet, shortened,
     slug_of_branch, supervisor,
 };
 use crate::command::{
@@ -219,7 +219,7 @@ impl<'a> Round<'a> {
     }
 
     /// Puts a footprint in force, and ends the cases that it ends.
-    pub(super) fn stepped(&mut self, print: Footprint) {
+    pub(super) fn stepped(&mut self, print: WorkingSet) {
         let files = print.files();
         for case in self.state.broker.standoffs_of(&print.slug) {
             let place = PathScope::of(&case.file);
@@ -263,8 +263,8 @@ impl State {
         }
         if post.is_of_roster() {
             let slug = of(post.sender());
-            let before = self.broker.print(&slug).map(|it| Footprint::clone(it));
-            let before = before.unwrap_or_else(|| Footprint::new(slug));
+            let before = self.broker.print(&slug).map(|it| WorkingSet::clone(it));
+            let before = before.unwrap_or_else(|| WorkingSet::new(slug));
             let after = before.after(now, n, post, verb.source);
             if matches!(post, Post::Intent { .. }) {
                 round.meet(&Title::Plan(after.slug.clone()), &plan(&after))?;

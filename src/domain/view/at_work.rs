@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::View;
 use crate::post::slug;
 use crate::{
-    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Stake, StakeKind, State,
-    TaskState,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind,
+    State, TaskState,
 };
 use provost_base::limits::AT_WORK_ROWS_MAX;
 use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
@@ -45,7 +45,7 @@ pub struct AtWorkOut {
     /// Files that are claimed, locked or in conflict, by path.
     pub claims: FirstOf<Arc<Claim>>,
     /// Other agents' stakes through other doors that are not over, by path.
-    pub stakes: FirstOf<Arc<Stake>>,
+    pub stakes: FirstOf<Arc<Reservation>>,
     /// Assignments for the agent that are not done, oldest first.
     pub assignments: FirstOf<Arc<Assignment>>,
     /// Transfers that the agent may answer, oldest first.
@@ -95,7 +95,7 @@ impl View for AtWork {
 
 /// Whether it is another agent's, through another door than that of claims, and not over. At the broker door one
 /// agent has several spellings.
-fn is_anothers(it: &Stake, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
-    let mine = it.agent == *me || (it.kind == StakeKind::Plan && slug(it.agent.as_str()) == *my_slug);
-    it.kind != StakeKind::Claim && !mine && it.until.is_none_or(|until| until > now)
+fn is_anothers(it: &Reservation, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
+    let mine = it.agent == *me || (it.kind == ReservationKind::Plan && slug(it.agent.as_str()) == *my_slug);
+    it.kind != ReservationKind::Claim && !mine && it.until.is_none_or(|until| until > now)
 }

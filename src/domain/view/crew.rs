@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Foreign, View};
 use crate::command::{Conflict, DeclareIntent};
-use crate::{Ahead, Assignment, Claim, Handoff, HandoffState, Hold, Member, Stake, StakeKind, State};
+use crate::{
+    Ahead, Assignment, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind, State,
+};
 use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, Timestamp};
 
 /// The crew with its claims, assignments and transfers.
@@ -29,7 +31,7 @@ pub struct CrewSnapshot {
     /// Others, where they are shown.
     pub foreign: Foreign,
     /// Other agents' stakes through other doors that are not over, by path.
-    pub stakes: Vec<Arc<Stake>>,
+    pub stakes: Vec<Arc<Reservation>>,
 }
 
 impl View for WholeCrew {
@@ -51,9 +53,9 @@ impl View for WholeCrew {
 
 impl State {
     /// The stakes through doors other than the crew's that are not over.
-    fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Stake>> {
-        let live = move |it: &&Arc<Stake>| it.until.is_none_or(|until| until > now);
-        self.stakes.iter().filter(|it| it.kind != StakeKind::Claim).filter(live)
+    fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Reservation>> {
+        let live = move |it: &&Arc<Reservation>| it.until.is_none_or(|until| until > now);
+        self.stakes.iter().filter(|it| it.kind != ReservationKind::Claim).filter(live)
     }
 }
 
@@ -63,7 +65,7 @@ pub struct OneFile(pub RepoPath);
 
 impl View for OneFile {
     /// The claim, if the crew has ever asked for the file; and what is at this very path.
-    type Out = (Option<Arc<Claim>>, Vec<Arc<Stake>>);
+    type Out = (Option<Arc<Claim>>, Vec<Arc<Reservation>>);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         let here = state.stakes_elsewhere(now).filter(|it| it.at == self.0).cloned().collect();

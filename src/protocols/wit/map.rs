@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Faults};
 use provost_base::{AgentId, Fence, Timestamp};
 use provost_domain::command::Rival;
-use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
+use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Reservation};
 use provost_service::ProposeFault;
 
 /// A refusal in wit's words.
@@ -175,7 +175,7 @@ impl Conflict {
 
 impl Conflict {
     /// A stake of another door. A claim has no end of its own; wit's clients print one.
-    fn elsewhere(stake: &Stake, message: String) -> Self {
+    fn elsewhere(stake: &Reservation, message: String) -> Self {
         const NEVER: &str = "9999-12-31T23:59:59.999Z";
         Self {
             held_by: stake.agent.to_string(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
 use provost_domain::command::{Conflict, Declared, Warning};
 use provost_domain::view::Named;
-use provost_domain::{Contract, Intent, Lock, Meeting, Stake, StakeKind};
+use provost_domain::{Contract, Intent, Lock, Meeting, Reservation, ReservationKind};
 use provost_service as service;
 
 /// A lock that was granted.
@@ -141,15 +141,15 @@ fn plain(asked: &str, r#type: &'static str, message: String) -> WarningRow {
 }
 
 /// The type of a stake of another door.
-fn elsewhere(kind: StakeKind) -> &'static str {
+fn elsewhere(kind: ReservationKind) -> &'static str {
     match kind {
-        StakeKind::Claim => "FILE_CLAIMED",
-        StakeKind::Lock => "LOCKED",
-        StakeKind::Intent | StakeKind::Plan => "ANNOUNCED",
+        ReservationKind::Claim => "FILE_CLAIMED",
+        ReservationKind::Lock => "LOCKED",
+        ReservationKind::Intent | ReservationKind::Plan => "ANNOUNCED",
     }
 }
 
-fn had(stake: &Stake) -> String {
+fn had(stake: &Reservation) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }

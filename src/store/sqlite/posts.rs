@@ -11,7 +11,7 @@ use super::rows::{meta, put, set_meta};
 use crate::codec::{int, nat, parse, text};
 use crate::{Letter, Letters, StoreError};
 use provost_base::{EventSeq, PostSeq, Slug};
-use provost_domain::post::{Correspondent, Standoff};
+use provost_domain::post::{Contention, Correspondent};
 use provost_domain::{Change, PostChange, State};
 
 /// The key of the number after which the audit log begins.
@@ -107,7 +107,7 @@ pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError>
     })?;
     each(db, "footprint", "", |it| apply(PostChange::PutFootprint(it)))?;
     // Of those that were forgotten, cases of two have no use.
-    each(db, "standoff", "", |it: Arc<Standoff>| {
+    each(db, "standoff", "", |it: Arc<Contention>| {
         if slugs.contains(&it.a) && slugs.contains(&it.b) {
             apply(PostChange::PutStandoff(it));
         }

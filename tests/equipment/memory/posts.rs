@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_base::{EventSeq, PostSeq, Slug};
-use provost_domain::post::{Correspondent, Footprint, Question, Standoff};
+use provost_domain::post::{Contention, Correspondent, Question, WorkingSet};
 use provost_domain::{Change, PostChange};
 use provost_store::{Letter, Letters, StoreError, StoredEvent};
 
@@ -14,8 +14,8 @@ pub(super) struct PostRows {
     inboxes: BTreeMap<(Slug, PostSeq), EventSeq>,
     parked: BTreeMap<(PostSeq, Slug), EventSeq>,
     correspondents: BTreeMap<Slug, Arc<Correspondent>>,
-    footprints: BTreeMap<Slug, Arc<Footprint>>,
-    standoffs: BTreeMap<String, Arc<Standoff>>,
+    footprints: BTreeMap<Slug, Arc<WorkingSet>>,
+    standoffs: BTreeMap<String, Arc<Contention>>,
     questions: BTreeMap<PostSeq, Arc<Question>>,
     log_from: PostSeq,
 }

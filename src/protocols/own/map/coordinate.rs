@@ -12,7 +12,8 @@ use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, T
 use provost_domain::command::{Conflict, Declared, Rival, Warning};
 use provost_domain::view::{Named, SomeContracts, SomeIntents};
 use provost_domain::{
-    Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
+    Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Reservation,
+    ReservationKind, Waiter,
 };
 use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
 
@@ -246,17 +247,17 @@ fn plain(kind: &str, message: String) -> wire::Told {
     wire::Told { kind: kind.into(), message, ..wire::Told::default() }
 }
 
-fn had(stake: &Stake) -> String {
+fn had(stake: &Reservation) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
 /// A warning about what another agent has through another door.
-fn of_stake(stake: &Stake, message: String) -> wire::Told {
+fn of_stake(stake: &Reservation, message: String) -> wire::Told {
     let kind = match stake.kind {
-        StakeKind::Claim => "file_claimed",
-        StakeKind::Lock => "locked",
-        StakeKind::Intent | StakeKind::Plan => "announced",
+        ReservationKind::Claim => "file_claimed",
+        ReservationKind::Lock => "locked",
+        ReservationKind::Intent | ReservationKind::Plan => "announced",
     };
     let until = stake.until.map(|it| it.rfc3339());
     wire::Told { holder: Some(stake.agent.to_string()), until, ..plain(kind, message) }

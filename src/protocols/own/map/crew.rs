@@ -7,7 +7,8 @@ use provost_base::{AgentId, HandoffId};
 use provost_domain::command::{FileClaimed, JoinCrew, OfferTransfer};
 use provost_domain::view::{AtWorkOut, FirstOf};
 use provost_domain::{
-    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Role, Stake, StakeKind, Standing,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind,
+    Role, Standing,
 };
 
 pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, OwnError> {
@@ -44,8 +45,9 @@ pub(in super::super) fn member(it: &Member) -> wire::Member {
 }
 
 pub(in super::super) fn claimed(it: &FileClaimed) -> wire::Claimed {
-    let warning =
-        |(with, at): (&Stake, &str)| format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked);
+    let warning = |(with, at): (&Reservation, &str)| {
+        format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked)
+    };
     let warnings = it.met.iter().map(|it| warning((&it.with, it.mine.at.as_str()))).collect();
     wire::Claimed { file: it.claim.file.as_str().into(), warnings }
 }
@@ -84,15 +86,20 @@ fn file_held(it: &Claim) -> Option<wire::FileHeld> {
     Some(wire::FileHeld { file: it.file.as_str().into(), how: how.into(), agent })
 }
 
-fn stake(it: &Stake) -> wire::Stake {
+fn stake(it: &Reservation) -> wire::Reservation {
     let kind = match it.kind {
-        StakeKind::Claim => "claim",
-        StakeKind::Lock => "lock",
-        StakeKind::Intent | StakeKind::Plan => "intent",
+        ReservationKind::Claim => "claim",
+        ReservationKind::Lock => "lock",
+        ReservationKind::Intent | ReservationKind::Plan => "intent",
     };
     // A pattern says more than the folder in which it begins.
     let at = it.pattern.as_deref().unwrap_or(it.at.as_str());
-    wire::Stake { at: at.into(), kind: kind.into(), agent: it.agent.to_string(), asked: it.asked.to_string() }
+    wire::Reservation {
+        at: at.into(),
+        kind: kind.into(),
+        agent: it.agent.to_string(),
+        asked: it.asked.to_string(),
+    }
 }
 
 fn task(it: &Assignment) -> wire::TaskForMe {

@@ -7,7 +7,7 @@ use std::path::Path;
 use provost_base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
 use provost_base::{AgentId, Json};
 use provost_domain::post::Post;
-use provost_domain::{Mail, MailKind, Stake, Task};
+use provost_domain::{Mail, MailKind, Reservation, Task};
 use provost_service::{InboxItem, Letter};
 
 /// A message of the caller's, in our words.
@@ -148,7 +148,7 @@ fn word(kind: &MailKind) -> (String, &'static str, String) {
             (daemon(), "approval", format!("approval {} waits until {expires_at}: {reason}", approval.0))
         }
         MailKind::Met { file, mine, other } => {
-            let Stake { agent, kind, asked, .. } = &**other;
+            let Reservation { agent, kind, asked, .. } = &**other;
             let text = format!("{file}, where you have {}, {} {agent}: {asked}", mine.one(), kind.verb());
             (daemon(), "meeting", text)
         }

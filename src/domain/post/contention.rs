@@ -6,7 +6,7 @@ use provost_base::{Slug, Timestamp};
 
 /// A case of two agents that change one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Standoff {
+pub struct Contention {
     /// The agent whose slug comes first.
     pub a: Slug,
     /// The agent whose slug comes second.
@@ -24,7 +24,7 @@ pub struct Standoff {
 /// The members that tell one case from another.
 pub(super) type Key = (Slug, Slug, Box<str>);
 
-impl Standoff {
+impl Contention {
     pub(super) fn key(&self) -> Key {
         (self.a.clone(), self.b.clone(), self.file.clone())
     }

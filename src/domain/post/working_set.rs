@@ -14,7 +14,7 @@ use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everything that is known of an agent's files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Footprint {
+pub struct WorkingSet {
     /// The agent that works on the files.
     pub slug: Slug,
     /// The announcement that is in force, if there is one.
@@ -55,7 +55,7 @@ impl Announced {
     }
 }
 
-impl Footprint {
+impl WorkingSet {
     pub(super) fn new(slug: Slug) -> Self {
         Self {
             slug,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::Stake;
+use super::Reservation;
 use provost_base::{IntentId, RepoPath, Slug, SymbolPath};
 
 /// The source of stakes.
@@ -22,13 +22,13 @@ pub enum Title {
 
 /// All stakes, by their source and by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stakes {
-    all: BTreeMap<Title, Vec<Arc<Stake>>>,
+pub struct Reservations {
+    all: BTreeMap<Title, Vec<Arc<Reservation>>>,
     paths: BTreeMap<RepoPath, BTreeSet<(Title, usize)>>,
 }
 
-impl Stakes {
-    pub(crate) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
+impl Reservations {
+    pub(crate) fn put(&mut self, title: Title, stakes: Vec<Reservation>) {
         self.drop(&title);
         for (number, stake) in stakes.iter().enumerate() {
             self.paths.entry(stake.at.clone()).or_default().insert((title.clone(), number));
@@ -48,12 +48,12 @@ impl Stakes {
     }
 
     /// The stakes of a source.
-    pub(super) fn of(&self, title: &Title) -> &[Arc<Stake>] {
+    pub(super) fn of(&self, title: &Title) -> &[Arc<Reservation>] {
         self.all.get(title).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Stakes at a path, above it, and below it, in this order.
-    pub(super) fn near<'a>(&'a self, path: &'a RepoPath) -> impl Iterator<Item = &'a Arc<Stake>> + 'a {
+    pub(super) fn near<'a>(&'a self, path: &'a RepoPath) -> impl Iterator<Item = &'a Arc<Reservation>> + 'a {
         let text = path.as_str();
         let above =
             text.match_indices('/').map(|(at, _)| &text[..at]).chain((!text.is_empty()).then_some(""));
@@ -71,7 +71,7 @@ impl Stakes {
     }
 
     /// All of them, by path.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Stake>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Reservation>> {
         let all = self.paths.values().flatten();
         all.filter_map(|(title, number)| self.all.get(title)?.get(*number))
     }
