@@ -92,7 +92,7 @@ pub struct CodeAsk {
 
 /// Why no agent is asked a question.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum CodeFault {
+pub enum CodeActionError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -187,8 +187,8 @@ impl AgentService {
     /// its answer is new and the file what it was; one that failed is asked again.
     ///
     /// # Errors
-    /// [`CodeFault`]; then nothing has begun.
-    pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeFault> {
+    /// [`CodeActionError`]; then nothing has begun.
+    pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeActionError> {
         let agents = self.configured();
         let switches = self.provost().view(AllSwitches).await?;
         let whom = Whom::of(&agents.asked_for(ask.question.method(), |agent| switches.of(agent))?);
@@ -208,7 +208,7 @@ impl AgentService {
         let job = off_thread(move || {
             let order = request::of(&agents.prompts, &whom, &ask, &found)?;
             let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
-            Ok::<_, CodeFault>(JobAsk {
+            Ok::<_, CodeActionError>(JobAsk {
                 id,
                 kind: JobKind::Code,
                 method: ask.question.method(),

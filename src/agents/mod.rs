@@ -18,7 +18,7 @@ mod workflows;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use code_actions::{
-    CodeAsk, CodeFault, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
+    CodeActionError, CodeAsk, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
     WorkspaceProbe, further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
 pub use configured::{Agent, AgentOutput, Agents, NoAgent, ResolvedAgent, Role, Rounds};

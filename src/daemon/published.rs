@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use super::Daemon;
 use provost_base::Door;
 use provost_config::{Config, ImportFound};
-use provost_service::{ImportFault, Provost};
+use provost_service::{CallGraphImportError, Provost};
 use provost_system::{folder_inside, private_file};
 
 /// The path of the database, from the top of the repository.
@@ -52,10 +52,10 @@ impl Daemon {
                             tracing::info!(taken, known, unfit, "the published server's events are on the timeline");
                             remember(&seen, &stamp);
                         }
-                        Err(ImportFault::File(why)) => {
+                        Err(CallGraphImportError::File(why)) => {
                             tracing::warn!(why, ".agent-protocol/protocol.db cannot be imported");
                         }
-                        Err(ImportFault::Refused(err)) => {
+                        Err(CallGraphImportError::Refused(err)) => {
                             tracing::warn!(%err, ".agent-protocol/protocol.db was not imported");
                         }
                     }

@@ -157,7 +157,7 @@ impl About {
     ) -> Entry
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
-        Doing: Future<Output = Result<CallToolResult, AliasFault>> + Send + 'static,
+        Doing: Future<Output = Result<CallToolResult, AliasError>> + Send + 'static,
     {
         let hints = self.kind.annotations(self.title, self.name == "devit_delegate");
         let tool = Tool::new(self.name, self.description, shape::taken_by_alias::<In>())
@@ -167,7 +167,7 @@ impl About {
             let act = act.clone();
             Box::pin(async move {
                 let asked =
-                    read::<In>(call.arguments()).map_err(|ToolError(why)| AliasFault::invalid(why).0)?;
+                    read::<In>(call.arguments()).map_err(|ToolError(why)| AliasError::invalid(why).0)?;
                 Ok(act(call, asked).await.map_err(|fault| fault.0)?.into())
             })
         });
@@ -176,9 +176,9 @@ impl About {
 }
 
 /// What goes wrong with an alias, in the words that its clients know. DevIt 1.15.
-pub(super) struct AliasFault(ErrorData);
+pub(super) struct AliasError(ErrorData);
 
-impl AliasFault {
+impl AliasError {
     /// What was asked makes no sense, or is refused.
     pub(super) fn invalid(why: impl std::fmt::Display) -> Self {
         let code = "E_VALIDATION";
@@ -192,7 +192,7 @@ impl AliasFault {
     }
 }
 
-impl From<ClientError> for AliasFault {
+impl From<ClientError> for AliasError {
     fn from(error: ClientError) -> Self {
         let theirs = matches!(&error, ClientError::Refused { status, .. } if (400..500).contains(status));
         let ToolError(why) = error.into();

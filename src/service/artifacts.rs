@@ -82,7 +82,7 @@ pub struct Applied {
 
 /// Why nothing was done at all.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ApplyFault {
+pub enum ApplyError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -103,7 +103,7 @@ pub enum ApplyFault {
     Unreadable(Box<str>),
 }
 
-impl From<io::Error> for ApplyFault {
+impl From<io::Error> for ApplyError {
     fn from(err: io::Error) -> Self {
         Self::Unreadable(err.to_string().into())
     }
@@ -205,12 +205,12 @@ impl Provost {
     /// Compares artifacts with what is there. Changes nothing.
     ///
     /// # Errors
-    /// [`ApplyFault`] when there are too many, or the daemon cannot say whose files are.
+    /// [`ApplyError`] when there are too many, or the daemon cannot say whose files are.
     pub async fn preview(
         &self,
         who: &Principal,
         artifacts: Vec<Artifact>,
-    ) -> Result<Vec<Previewed>, ApplyFault> {
+    ) -> Result<Vec<Previewed>, ApplyError> {
         let mut asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
@@ -233,12 +233,12 @@ impl Provost {
     /// Writes artifacts into the workspace, one after the other. Each is counted once: written, skipped or an error.
     ///
     /// # Errors
-    /// [`ApplyFault`]; then nothing has changed.
+    /// [`ApplyError`]; then nothing has changed.
     pub async fn apply(
         &self,
         who: &Principal,
         artifacts: Vec<Artifact>,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
@@ -250,14 +250,14 @@ impl Provost {
     /// What a task has changed in its private copy, as it is kept.
     ///
     /// # Errors
-    /// [`ApplyFault::NothingKept`] or [`ApplyFault::Unreadable`].
-    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyFault> {
+    /// [`ApplyError::NothingKept`] or [`ApplyError::Unreadable`].
+    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyError> {
         let (artifacts, id) = (self.artifacts(), task.clone());
         let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
-        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
-        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
+        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
+        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
         let changes = kept.map(|it| it.artifacts).unwrap_or_default();
-        if changes.is_empty() { Err(ApplyFault::NothingKept(task.clone())) } else { Ok(changes) }
+        if changes.is_empty() { Err(ApplyError::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
     /// Waits until an approval is granted, is denied or has run out; `false` when `patience` was over first.
@@ -281,7 +281,7 @@ impl Provost {
         who: &Principal,
         sorted: Sorted,
         undoes: Option<ApplyId>,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let Sorted { orders, mut applied, shown } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
@@ -313,9 +313,9 @@ impl Provost {
     }
 
     /// Reads artifacts as clients send them.
-    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<ApplyItem>, ApplyFault> {
+    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<ApplyItem>, ApplyError> {
         if artifacts.len() > APPLY_FILES_MAX {
-            return Err(ApplyFault::TooMany(artifacts.len()));
+            return Err(ApplyError::TooMany(artifacts.len()));
         }
         let root = self.root().place().path().to_string_lossy().into_owned();
         let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());

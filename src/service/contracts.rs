@@ -20,7 +20,7 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Why a contract was not offered.
 #[derive(Debug, thiserror::Error)]
-pub enum ProposeFault {
+pub enum ProposeError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -82,7 +82,7 @@ impl Provost {
     /// Offers a contract on the signature that a symbol has on disk.
     ///
     /// # Errors
-    /// [`ProposeFault`]; then nothing has changed.
+    /// [`ProposeError`]; then nothing has changed.
     pub async fn propose(
         &self,
         who: &Principal,
@@ -90,7 +90,7 @@ impl Provost {
         id: ContractId,
         at: &SymbolPath,
         asked: &str,
-    ) -> Result<Arc<Contract>, ProposeFault> {
+    ) -> Result<Arc<Contract>, ProposeError> {
         let source = self.code().read(base.unwrap_or(self.base()), at.file()).await;
         let reading = match &source.content {
             Content::Code(reading) => reading,
@@ -270,16 +270,16 @@ fn fault_in(reading: &Reading, contract: &Contract) -> Option<ContractMismatch> 
     }
 }
 
-fn no_symbol(why: &str) -> ProposeFault {
-    ProposeFault::NoSymbol { why: why.into(), candidates: Vec::new() }
+fn no_symbol(why: &str) -> ProposeError {
+    ProposeError::NoSymbol { why: why.into(), candidates: Vec::new() }
 }
 
-fn no_signature(fault: &NoSignature) -> ProposeFault {
+fn no_signature(fault: &NoSignature) -> ProposeError {
     match fault {
         NoSignature::Missing => no_symbol("the file defines no such symbol"),
         NoSignature::Undeclared => no_symbol("it declares nothing that callers could rely on"),
         NoSignature::Unparsable => no_symbol("the file does not parse there"),
-        NoSignature::Ambiguous(candidates) => ProposeFault::NoSymbol {
+        NoSignature::Ambiguous(candidates) => ProposeError::NoSymbol {
             why: "several symbols have this name; use the full name of one".into(),
             candidates: candidates.clone(),
         },

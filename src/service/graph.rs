@@ -26,7 +26,7 @@ pub enum CallDirection {
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GraphFault {
+pub enum GraphError {
     /// It is no symbol's name.
     Malformed(String),
     /// The file is not known: not there, ignored, or not read yet.
@@ -54,12 +54,12 @@ impl Provost {
     /// Who calls a symbol, or what it calls, one step away: `file:Path`, or a name that only one file has.
     ///
     /// # Errors
-    /// [`GraphFault`].
-    pub async fn calls(&self, symbol: &str, way: CallDirection) -> Result<Calls, GraphFault> {
+    /// [`GraphError`].
+    pub async fn calls(&self, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
         let (index, symbol) = (self.index().clone(), symbol.to_owned());
         // The file is looked at, and read if it has changed.
         let done = tokio::task::spawn_blocking(move || calls(&index, &symbol, way)).await;
-        done.unwrap_or(Err(GraphFault::Ending))
+        done.unwrap_or(Err(GraphError::Ending))
     }
 
     /// Who calls a symbol of a file that was just read: in that file by what was read, in others by the index. The
@@ -171,13 +171,13 @@ impl Provost {
     }
 
     /// How much of the repository is known.
-    pub async fn graph_state(&self) -> Result<State, GraphFault> {
+    pub async fn graph_state(&self) -> Result<State, GraphError> {
         let index = self.index().clone();
-        tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphFault::Ending)
+        tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphError::Ending)
     }
 }
 
-fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, GraphFault> {
+fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
     let of = meant(index, symbol)?;
     let mut symbols: Vec<SymbolPath> = Vec::new();
     for one in &of {
@@ -194,22 +194,22 @@ fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, Graph
     Ok(Calls { of, symbols, state: index.state() })
 }
 
-fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphFault> {
+fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
     if !symbol.contains(':') {
         let found = index.named(symbol);
         return match found.len() {
-            0 => Err(GraphFault::NoSuchSymbol(Vec::new())),
+            0 => Err(GraphError::NoSuchSymbol(Vec::new())),
             1 => Ok(found),
-            _ => Err(GraphFault::Several(found.into_iter().take(GRAPH_CANDIDATES_MAX).collect())),
+            _ => Err(GraphError::Several(found.into_iter().take(GRAPH_CANDIDATES_MAX).collect())),
         };
     }
     let symbol =
-        SymbolPath::parse(symbol).map_err(|err| GraphFault::Malformed(format!("{symbol}: {err}")))?;
+        SymbolPath::parse(symbol).map_err(|err| GraphError::Malformed(format!("{symbol}: {err}")))?;
     index.touch(symbol.file());
     match index.asked(&symbol) {
         LookupResult::Found(found) => Ok(found),
-        LookupResult::NoSuchFile => Err(GraphFault::NoSuchFile(symbol)),
-        LookupResult::NoSuchSymbol(alike) => Err(GraphFault::NoSuchSymbol(alike)),
+        LookupResult::NoSuchFile => Err(GraphError::NoSuchFile(symbol)),
+        LookupResult::NoSuchSymbol(alike) => Err(GraphError::NoSuchSymbol(alike)),
     }
 }
 

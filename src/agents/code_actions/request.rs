@@ -2,7 +2,7 @@
 
 use super::location::Found;
 use super::patch::place;
-use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
+use super::{CodeActionError, CodeAsk, CodePlan, CodeQuestion, Whom};
 use crate::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
 use provost_base::RepoPath;
 use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
@@ -22,7 +22,7 @@ pub(super) fn of(
     whom: &Whom,
     ask: &CodeAsk,
     found: &Found,
-) -> Result<PreparedQuestion, CodeFault> {
+) -> Result<PreparedQuestion, CodeActionError> {
     let (file, output) = (found.file.as_ref(), whom.output);
     let refactors = ask.question == CodeQuestion::Refactor;
     let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
@@ -68,9 +68,9 @@ pub(super) fn of(
 ///
 /// # Errors
 /// Where new text could not be put in its place, or never be written.
-fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeFault> {
+fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeActionError> {
     let Some(file) = &found.file else { return Ok(None) };
-    let refuse = |why: String| CodeFault::Selection(why.into());
+    let refuse = |why: String| CodeActionError::Selection(why.into());
     if let Some(why) = &found.unwritable {
         return Err(refuse(format!("{file}: {why}")));
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::call::Call;
-use crate::tool::{About, AliasFault, Entry, Kind, Said, ToolError, done};
+use crate::tool::{About, AliasError, Entry, Kind, Said, ToolError, done};
 use provost_api::wire;
 use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
 use provost_client::{Client, ClientError};
@@ -138,10 +138,10 @@ impl From<Denied> for ToolError {
     }
 }
 
-impl From<Denied> for AliasFault {
+impl From<Denied> for AliasError {
     fn from(denied: Denied) -> Self {
         match denied {
-            Denied::Rule(why) => AliasFault::invalid(why),
+            Denied::Rule(why) => AliasError::invalid(why),
             Denied::Client(error) => error.into(),
         }
     }
@@ -223,9 +223,9 @@ fn yes() -> bool {
     true
 }
 
-async fn devit(call: Call, asked: Devit) -> Result<CallToolResult, AliasFault> {
+async fn devit(call: Call, asked: Devit) -> Result<CallToolResult, AliasError> {
     if asked.thumb_quality.is_some_and(|it| !(1..=100).contains(&it)) || asked.thumb_width == Some(0) {
-        return Err(AliasFault::invalid("thumb_quality is from 1 to 100, and thumb_width at least 1"));
+        return Err(AliasError::invalid("thumb_quality is from 1 to 100, and thumb_width at least 1"));
     }
     let task = asked_for(call.client(), None, WAIT_S).await?;
     if task.state != "completed" {

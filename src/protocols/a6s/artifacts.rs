@@ -11,7 +11,7 @@ use super::wire::{Applied, OfArtifacts, Previewed, Previews};
 use provost_base::Digest;
 use provost_base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX};
 use provost_domain::{Answer, Artifact};
-use provost_service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
+use provost_service::{Action, Applied as Done, ApplyError, Previewed as Compared};
 
 /// The unit in which contents are counted, in bytes.
 pub(super) const UNIT: usize = 1 << 10;
@@ -118,9 +118,9 @@ fn nothing_written(errors: &[String]) -> String {
 }
 
 /// No fault of the service has changed anything.
-fn fault(fault: ApplyFault) -> A6sError {
+fn fault(fault: ApplyError) -> A6sError {
     match fault {
-        ApplyFault::Refused(refusal) => refusal.into(),
+        ApplyError::Refused(refusal) => refusal.into(),
         fault => A6sError::new(fault.to_string()),
     }
 }

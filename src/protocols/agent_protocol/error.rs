@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use provost_domain::{CrewRefusal, Refusal, RefusalKind};
-use provost_service::SettleFault;
+use provost_service::SettleError;
 use provost_transport::http::Untaken;
 
 /// What is answered instead of what was asked for.
@@ -97,17 +97,17 @@ impl From<Refusal> for AgentProtocolError {
     }
 }
 
-impl From<SettleFault> for AgentProtocolError {
-    fn from(fault: SettleFault) -> Self {
+impl From<SettleError> for AgentProtocolError {
+    fn from(fault: SettleError) -> Self {
         let says = fault.to_string();
         match fault {
-            SettleFault::Refused(refusal) => refusal.into(),
-            SettleFault::Unknown(_) => Self::bad(says),
-            SettleFault::NotInConflict
-            | SettleFault::NotKept
-            | SettleFault::Gone
-            | SettleFault::InTheWay
-            | SettleFault::Io(_) => Self::new(StatusCode::CONFLICT, says),
+            SettleError::Refused(refusal) => refusal.into(),
+            SettleError::Unknown(_) => Self::bad(says),
+            SettleError::NotInConflict
+            | SettleError::NotKept
+            | SettleError::Gone
+            | SettleError::InTheWay
+            | SettleError::Io(_) => Self::new(StatusCode::CONFLICT, says),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::{ApplyId, Digest, TaskId};
 use provost_domain::{Answer, Artifact, Seen};
-use provost_service::{Action, Applied, ApplyFault, PastApply, Previewed};
+use provost_service::{Action, Applied, ApplyError, PastApply, Previewed};
 
 impl Handles<endpoints::PreviewArtifacts> for Own {
     async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
@@ -137,18 +137,18 @@ fn row(it: &PastApply) -> wire::Apply {
     }
 }
 
-fn fault(fault: ApplyFault) -> OwnError {
+fn fault(fault: ApplyError) -> OwnError {
     let text = fault.to_string();
     match fault {
-        ApplyFault::Refused(refusal) => map::fault(refusal),
-        ApplyFault::TooMany(_) => OwnError::invalid(text),
-        ApplyFault::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
+        ApplyError::Refused(refusal) => map::fault(refusal),
+        ApplyError::TooMany(_) => OwnError::invalid(text),
+        ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost applies` lists what there is"),
-        ApplyFault::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
+        ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
             "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
              works",
         ),
-        ApplyFault::NotOver(_) => OwnError::new(StatusCode::CONFLICT, "apply_not_over", text),
-        ApplyFault::Unreadable(_) => OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
+        ApplyError::NotOver(_) => OwnError::new(StatusCode::CONFLICT, "apply_not_over", text),
+        ApplyError::Unreadable(_) => OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
     }
 }

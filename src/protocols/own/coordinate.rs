@@ -15,7 +15,7 @@ use provost_auth::peer::process_of_ours;
 use provost_base::{Fence, IntentId, is_absolute};
 use provost_domain::command::AppointLead;
 use provost_domain::view::{ClaimsOn, ContractsOn};
-use provost_service::{Base, ImportFault, IntentOrder, LockOrder};
+use provost_service::{Base, CallGraphImportError, IntentOrder, LockOrder};
 
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
@@ -227,8 +227,8 @@ impl Handles<endpoints::ImportEvents> for Own {
     async fn handle(&self, call: &Call, body: wire::ImportEvents) -> Answered<wire::Imported> {
         let file = body.file;
         let done = self.0.provost.import(&call.who, Path::new(&file)).await.map_err(|fault| match fault {
-            ImportFault::Refused(refusal) => map::fault(refusal),
-            ImportFault::File(why) => OwnError::new(
+            CallGraphImportError::Refused(refusal) => map::fault(refusal),
+            CallGraphImportError::File(why) => OwnError::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "no_database",
                 format!("nothing can be imported: {why}"),

@@ -17,7 +17,7 @@ use provost_domain::{
     Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
     approvers_text,
 };
-use provost_service::{Calls, GraphFault, GraphState, Snapshot};
+use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
 /// A delegation without a timeout has half an hour, as on the DevIt door.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
@@ -475,26 +475,26 @@ pub(super) fn graph(it: GraphState) -> wire::Graph {
     }
 }
 
-pub(super) fn graph_fault(fault: GraphFault) -> OwnError {
+pub(super) fn graph_fault(fault: GraphError) -> OwnError {
     let not_found = |word, message: String| OwnError::new(StatusCode::NOT_FOUND, word, message);
     match fault {
-        GraphFault::Malformed(what) => {
+        GraphError::Malformed(what) => {
             OwnError::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
         }
-        GraphFault::NoSuchFile(symbol) => {
+        GraphError::NoSuchFile(symbol) => {
             not_found("no_such_file", format!("{} is not known as a source file", symbol.file())).hint(
                 "files that git ignores, hidden ones and other languages are not read; `provost graph status` says how far reading has come",
             )
         }
-        GraphFault::NoSuchSymbol(alike) if alike.is_empty() => {
+        GraphError::NoSuchSymbol(alike) if alike.is_empty() => {
             not_found("no_such_symbol", "nothing has this name".into())
                 .hint("`provost graph status` says how far reading has come")
         }
-        GraphFault::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
+        GraphError::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
             .hint(format!("maybe {}", names(&alike).join(", "))),
-        GraphFault::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
+        GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
             .hint(format!("write the whole of one of {}", names(&all).join(", "))),
-        GraphFault::Ending => {
+        GraphError::Ending => {
             OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
         }
     }

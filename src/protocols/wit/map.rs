@@ -8,7 +8,7 @@ use super::wire::{self, Faults};
 use provost_base::{AgentId, Fence, Timestamp};
 use provost_domain::command::Rival;
 use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Reservation};
-use provost_service::ProposeFault;
+use provost_service::ProposeError;
 
 /// A refusal in wit's words.
 pub(super) struct WitError(pub(super) wire::Error);
@@ -207,10 +207,10 @@ pub(super) fn conflict(
 }
 
 /// Why there is no contract to offer.
-pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> WitError {
+pub(super) fn not_proposed(fault: ProposeError, asked: &str) -> WitError {
     match fault {
-        ProposeFault::Refused(refusal) => refusal.into(),
-        ProposeFault::NoSymbol { why, candidates } => WitError::method(
+        ProposeError::Refused(refusal) => refusal.into(),
+        ProposeError::NoSymbol { why, candidates } => WitError::method(
             "SYMBOL_NOT_FOUND",
             &json!({ "symbolPath": asked, "message": why, "candidates": candidates }),
         ),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{Applied, ApplyFault, Provost, Sorted, places};
+use super::{Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
 use provost_domain::{Answer, Principal, Seen};
@@ -37,8 +37,8 @@ impl Provost {
     /// Applies that can be undone, the newest first.
     ///
     /// # Errors
-    /// [`ApplyFault::Unreadable`].
-    pub async fn applies(&self) -> Result<Vec<PastApply>, ApplyFault> {
+    /// [`ApplyError::Unreadable`].
+    pub async fn applies(&self) -> Result<Vec<PastApply>, ApplyError> {
         let provost = self.clone();
         let read = move || {
             let records = &provost.0.applying.records;
@@ -67,18 +67,18 @@ impl Provost {
     /// its present content, which is kept as well, is not wanted.
     ///
     /// # Errors
-    /// [`ApplyFault`]; then nothing has changed.
+    /// [`ApplyError`]; then nothing has changed.
     pub async fn undo(
         &self,
         who: &Principal,
         apply: ApplyId,
         force: bool,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let provost = self.clone();
         let sorted = move || {
-            let record = provost.0.applying.records.read(apply)?.ok_or(ApplyFault::NoSuchApply(apply))?;
+            let record = provost.0.applying.records.read(apply)?.ok_or(ApplyError::NoSuchApply(apply))?;
             if record.end.is_none() {
-                return Err(ApplyFault::NotOver(apply));
+                return Err(ApplyError::NotOver(apply));
             }
             Ok(provost.sort_back(&record, force))
         };

@@ -16,7 +16,7 @@ use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
     ApplyRules, Applying, Configured, Content, ContractMismatch, Edit, Granted, IntentOrder, LockOrder,
-    ProposeFault, Provost, Staged, Violation,
+    ProposeError, Provost, Staged, Violation,
 };
 use provost::store::{Artifacts, Retention};
 use provost::workspace::Versions;
@@ -416,7 +416,7 @@ async fn what_has_no_signature_of_its_own_cannot_be_agreed_on() {
     ] {
         let id = ContractId::parse("c").unwrap();
         match world.provost.propose(&client("ada"), None, id, &at(symbol), symbol).await {
-            Err(ProposeFault::NoSymbol { why, candidates }) => {
+            Err(ProposeError::NoSymbol { why, candidates }) => {
                 assert!(why.contains(part), "{symbol}: {why}");
                 assert_eq!(candidates.len(), if symbol.ends_with(":end") { 2 } else { 0 });
             }

@@ -15,7 +15,7 @@ use provost_domain::{
     Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Reservation,
     ReservationKind, Waiter,
 };
-use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
+use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeError, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
 pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnError {
@@ -66,10 +66,10 @@ fn in_the_way(rival: &Rival) -> Value {
     })
 }
 
-pub(in super::super) fn proposed(fault: ProposeFault) -> OwnError {
+pub(in super::super) fn proposed(fault: ProposeError) -> OwnError {
     match fault {
-        ProposeFault::Refused(refusal) => super::fault(refusal),
-        ProposeFault::NoSymbol { why, candidates } => {
+        ProposeError::Refused(refusal) => super::fault(refusal),
+        ProposeError::NoSymbol { why, candidates } => {
             let fault = OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
             match candidates.is_empty() {
                 true => fault,
