@@ -53,7 +53,7 @@ use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, socke
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
-    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, Hands, HookCommand, HookParts, OpenDoor,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookCommand, HookParts, OpenDoor,
     WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
@@ -189,7 +189,7 @@ struct Daemon {
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     names: Arc<Names>,
-    camera: watch::Sender<Arc<CaptureConfig>>,
+    capture_config: watch::Sender<Arc<CaptureConfig>>,
     notices: watch::Sender<DesktopOptions>,
     devit: Devit,
     wit: Wit,
@@ -278,7 +278,7 @@ async fn assemble(
     prepared: &Prepared,
     config: &Config,
     orders: mpsc::Sender<Ordered>,
-) -> Result<(Daemon, Own, Running, Hands)> {
+) -> Result<(Daemon, Own, Running, EffectRunner)> {
     let places = &start.places;
     let store = wiring::store(places, config)?;
     let mut policy = PolicyFile::find(config, places)?;
@@ -308,7 +308,7 @@ async fn assemble(
     let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
-    let (camera, seen) = watch::channel(Arc::new(pictures::camera(config, &start.places)));
+    let (capture_config, seen) = watch::channel(Arc::new(pictures::capture_config(config, &start.places)));
     let (notices, options) = watch::channel(notices::options(config));
     let desktop = notices::parts(prepared, options);
     let work = (started.effects, started.owed);
@@ -322,7 +322,7 @@ async fn assemble(
         system: role::system(),
         keys: vec![names.keys().clone()],
         names,
-        camera,
+        capture_config,
         notices,
         devit,
         wit,
@@ -364,16 +364,16 @@ fn start_hands(
     prepared: &Prepared,
     provost: &Provost,
     (root, doors): (Root, Option<OpenDoor>),
-    (hooks, camera, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
+    (hooks, capture_config, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
     (effects, owed): Work,
-) -> Result<Hands> {
+) -> Result<EffectRunner> {
     let places = &start.places;
     let copies = places.state.with_extension("copies");
     let profiles = provost.clone();
     let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
         root,
-        grounds: wiring::grounds(places)?,
+        forbidden_paths: wiring::forbidden_paths(places)?,
         copies,
         vault: Vault::at(places.secrets()),
         doors,
@@ -388,10 +388,10 @@ fn start_hands(
         system: role::system(),
         workers,
         hooks,
-        camera,
+        capture_config,
         desktop,
     };
-    Ok(Hands::start(parts, effects, owed))
+    Ok(EffectRunner::start(parts, effects, owed))
 }
 
 impl Daemon {
@@ -530,7 +530,8 @@ impl Daemon {
         self.provost.set_apply_rules(wiring::apply_rules(&loaded.config, &self.start.places.root));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
-        self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));
+        self.capture_config
+            .send_replace(Arc::new(pictures::capture_config(&loaded.config, &self.start.places)));
         self.policy = policy;
         self.put_in_force(rules).await?;
         Ok("configuration, policy and keys were read again; doors and limits keep what they started with"

@@ -16,7 +16,7 @@ pub(super) fn settings(config: &Config, settings: &mut Settings) {
 }
 
 /// How pictures of the screen are taken.
-pub(super) fn camera(config: &Config, places: &Places) -> CaptureConfig {
+pub(super) fn capture_config(config: &Config, places: &Places) -> CaptureConfig {
     let settings = &config.screenshot;
     let root = config.workspace.sandbox_root.as_deref().unwrap_or(&places.root);
     CaptureConfig {
@@ -26,7 +26,7 @@ pub(super) fn camera(config: &Config, places: &Places) -> CaptureConfig {
             config::ScreenBackend::Grim => Backend::Grim,
         }),
         format: settings.format.as_str(),
-        gallery: gallery(settings, root, &places.state),
+        folder: folder(settings, root, &places.state),
         staging: places.state.join("screen"),
         workspace: root.to_owned(),
         environment: std::env::vars_os().collect(),
@@ -34,7 +34,7 @@ pub(super) fn camera(config: &Config, places: &Places) -> CaptureConfig {
 }
 
 /// Beneath the workspace or the state folder, and nowhere else.
-fn gallery(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<ScreenshotFolder, String> {
+fn folder(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<ScreenshotFolder, String> {
     let (asked, keep) = (Path::new(&settings.output_dir), settings.keep as usize);
     let (base, inside) = match (asked.strip_prefix(root), asked.strip_prefix(state)) {
         (Ok(inside), _) => (root, inside),
@@ -55,5 +55,5 @@ fn gallery(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<S
 
 /// What a person should know before a picture is asked for.
 pub(super) fn note(config: &Config, places: &Places) -> Option<String> {
-    camera(config, places).gallery.err().filter(|_| config.screenshot.enabled)
+    capture_config(config, places).folder.err().filter(|_| config.screenshot.enabled)
 }

@@ -49,7 +49,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let directory = asked.directory.map(|dir| inside(&root, &dir)).transpose()?;
     let rehearsal = Rehearsal {
         profile,
-        grounds: wiring::grounds(places)?,
+        forbidden_paths: wiring::forbidden_paths(places)?,
         copies: places.state.with_extension("copies"),
         vault,
         network,

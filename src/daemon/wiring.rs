@@ -383,7 +383,7 @@ pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
 }
 
 /// What no worker is ever shown: the user's home, and what belongs to the daemon.
-pub(super) fn grounds(places: &Places) -> Result<ForbiddenPaths> {
+pub(super) fn forbidden_paths(places: &Places) -> Result<ForbiddenPaths> {
     let home = Environment::current().home.context("HOME is not set")?;
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     Ok(ForbiddenPaths { home, forbidden })

@@ -25,7 +25,7 @@ use provost_domain::{Failure, Principal, Refusal};
 /// State that all pictures share.
 pub(super) struct Captures {
     handle: EngineHandle,
-    camera: watch::Receiver<Arc<CaptureConfig>>,
+    capture_config: watch::Receiver<Arc<CaptureConfig>>,
     turn: Semaphore,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
@@ -40,15 +40,18 @@ struct Once {
 }
 
 impl Captures {
-    pub(super) fn new(handle: EngineHandle, camera: watch::Receiver<Arc<CaptureConfig>>) -> Arc<Self> {
-        Arc::new(Self { handle, camera, turn: Semaphore::new(1), known: Mutex::default() })
+    pub(super) fn new(
+        handle: EngineHandle,
+        capture_config: watch::Receiver<Arc<CaptureConfig>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { handle, capture_config, turn: Semaphore::new(1), known: Mutex::default() })
     }
 
     /// Removes what an earlier daemon left behind. Before the first picture.
     pub(super) async fn sweep(&self) {
-        let camera = self.camera.borrow().clone();
+        let capture_config = self.capture_config.borrow().clone();
         // Only a shutdown of the runtime cancels it, and then no picture is taken either.
-        let _swept = tokio::task::spawn_blocking(move || camera.sweep()).await;
+        let _swept = tokio::task::spawn_blocking(move || capture_config.sweep()).await;
     }
 
     /// Ends a picture that is owed from before this daemon: the agent that wanted it is
@@ -127,10 +130,10 @@ impl Once {
 
     /// Takes the picture on a thread that may wait. The drop of the pipe's other end ends the program.
     async fn snap(&self) -> Result<StoredScreenshot, Failure> {
-        let camera = self.captures.camera.borrow().clone();
+        let capture_config = self.captures.capture_config.borrow().clone();
         let (stopped, stop) = std::io::pipe()
             .map_err(|err| worker_failed(format!("the system has no resources left: {err}")))?;
-        let mut work = std::pin::pin!(tokio::task::spawn_blocking(move || camera.snap(&stopped)));
+        let mut work = std::pin::pin!(tokio::task::spawn_blocking(move || capture_config.snap(&stopped)));
         let shutdown = &self.captures.handle.shutdown;
         let done = tokio::select! {
             done = work.as_mut() => done,

@@ -77,7 +77,7 @@ impl CaptureConfig {
     /// [`Failure::Sandbox`] when there is no place for it, [`Failure::RunTimeout`], or [`Failure::WorkerFailed`].
     pub(super) fn snap(&self, stopped: &PipeReader) -> Result<StoredScreenshot, Failure> {
         let outside = |why: &String| Failure::Sandbox { why: why.as_str().into() };
-        let album = self.gallery.as_ref().map_err(outside)?.open()?;
+        let album = self.folder.as_ref().map_err(outside)?.open()?;
         let (backend, program) = self.program().map_err(worker_failed)?;
         let arguments = backend.arguments(self.format).map_err(worker_failed)?;
         let folder = Staging::new(&self.staging)

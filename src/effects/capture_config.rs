@@ -24,7 +24,7 @@ pub struct CaptureConfig {
     /// Format of the picture, as a file extension.
     pub format: &'static str,
     /// Where pictures go, or why they cannot go anywhere.
-    pub gallery: Result<ScreenshotFolder, String>,
+    pub folder: Result<ScreenshotFolder, String>,
     /// A folder of the daemon's own, for what is not a picture yet; emptied at start.
     pub staging: PathBuf,
     /// The workspace: no program from there takes pictures.

@@ -66,7 +66,7 @@ pub use keeper::keep_if_asked;
 pub use network::not_ours;
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
-pub use router::{EffectParts, Hands};
+pub use router::{EffectParts, EffectRunner};
 pub use run_outside::runs_outside;
 pub use shell::shell_profile;
 pub use worker::{Profiles, WorkerParts};

@@ -36,7 +36,7 @@ pub(super) struct RunEnvironment {
     /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
-    pub(super) grounds: ForbiddenPaths,
+    pub(super) forbidden_paths: ForbiddenPaths,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
     /// The store of secrets for workers.
@@ -170,7 +170,7 @@ pub(super) fn prepare_words(
         true => None,
         false => Some(shield(profile, tier, (root, directory.place()), place.trying)?.over(&mut draft)),
     };
-    let plan = draft.check(&place.grounds).map_err(jail_refused)?;
+    let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
     let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })

@@ -28,7 +28,7 @@ pub struct Rehearsal {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: ForbiddenPaths,
+    pub forbidden_paths: ForbiddenPaths,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
     /// The store of secrets for workers.
@@ -92,9 +92,9 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
     let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
-    let Rehearsal { root, grounds, copies, vault, .. } = asked;
+    let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = RunEnvironment { root, grounds, copies, vault, doors: None, program: None, trying };
+    let place = RunEnvironment { root, forbidden_paths, copies, vault, doors: None, program: None, trying };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }

@@ -27,11 +27,11 @@ pub struct EffectParts {
     /// The parts that notices need.
     pub desktop: DesktopParts,
     /// How pictures of the screen are taken, as the configuration has it now.
-    pub camera: watch::Receiver<Arc<CaptureConfig>>,
+    pub capture_config: watch::Receiver<Arc<CaptureConfig>>,
 }
 
 /// Carries out effects until the daemon stops.
-pub struct Hands {
+pub struct EffectRunner {
     handle: EngineHandle,
 }
 
@@ -43,7 +43,7 @@ struct Router {
     captures: Arc<Captures>,
 }
 
-impl Hands {
+impl EffectRunner {
     /// Takes up what is owed from before, then carries out what comes. Called within a runtime.
     pub fn start(
         parts: EffectParts,
@@ -55,7 +55,7 @@ impl Hands {
             handle: handle.clone(),
             workers: Workers::new(handle.clone(), parts.workers),
             hooks: Hooks::new(handle.clone(), parts.hooks),
-            captures: Captures::new(handle.clone(), parts.camera),
+            captures: Captures::new(handle.clone(), parts.capture_config),
         };
         handle.tracker.spawn(Desktop::new(handle.clone(), parts.desktop).look_on());
         handle.tracker.spawn(super::reaper::look_on(handle.clone()));

@@ -29,7 +29,7 @@ const SAME_MOMENT_MAX: u32 = 100;
 
 /// The folder of pictures, open.
 pub(super) struct OpenFolder<'a> {
-    gallery: &'a ScreenshotFolder,
+    folder: &'a ScreenshotFolder,
     dir: OwnedFd,
 }
 
@@ -69,7 +69,7 @@ impl ScreenshotFolder {
                 errno => refused(format!("screenshots cannot be written to {}: {errno}", shown().display())),
             })?;
         }
-        Ok(OpenFolder { gallery: self, dir })
+        Ok(OpenFolder { folder: self, dir })
     }
 }
 
@@ -114,13 +114,13 @@ impl OpenFolder<'_> {
             taken.discard();
             return Err(io(err));
         }
-        prune(&taken, self.gallery.keep);
+        prune(&taken, self.folder.keep);
         Ok(taken)
     }
 
     fn picture(&self, name: &str, format: &str, content: &[u8]) -> Picture {
-        let below = Path::new(self.gallery.folder.as_str()).join(name);
-        let path = if self.gallery.relative { below } else { self.gallery.base.join(below) };
+        let below = Path::new(self.folder.folder.as_str()).join(name);
+        let path = if self.folder.relative { below } else { self.folder.base.join(below) };
         Picture {
             path: path.to_string_lossy().into(),
             format: format.into(),

@@ -28,7 +28,7 @@ pub(super) struct SharedCheckout {
     pub(super) began: Size,
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<SharedCheckout>>>;
+type CheckoutSlot = Arc<tokio::sync::Mutex<Option<SharedCheckout>>>;
 
 /// A job's copy for the time of one run; nothing is in it before the first.
 pub(super) type CheckoutLease = tokio::sync::OwnedMutexGuard<Option<SharedCheckout>>;
@@ -36,7 +36,7 @@ pub(super) type CheckoutLease = tokio::sync::OwnedMutexGuard<Option<SharedChecko
 /// The copies of all jobs that are not over.
 pub(super) struct SharedCheckouts {
     handle: EngineHandle,
-    known: Mutex<HashMap<JobId, Slot>>,
+    known: Mutex<HashMap<JobId, CheckoutSlot>>,
 }
 
 impl SharedCheckouts {
@@ -86,7 +86,7 @@ impl SharedCheckouts {
                 Err(RecvError::Closed) => break,
             }
         }
-        let all: Vec<Slot> = self.known().drain().map(|(_, slot)| slot).collect();
+        let all: Vec<CheckoutSlot> = self.known().drain().map(|(_, slot)| slot).collect();
         for slot in all {
             remove(slot).await;
         }
@@ -110,14 +110,14 @@ impl SharedCheckouts {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<JobId, Slot>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<JobId, CheckoutSlot>> {
         // Inserting and removing leave it valid at every moment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes a copy, once no run has it any more.
-async fn remove(slot: Slot) {
+async fn remove(slot: CheckoutSlot) {
     let shared = slot.lock_owned().await.take();
     // Only a shutdown of the runtime cancels it, and the next start removes what is left.
     let _removed = tokio::task::spawn_blocking(move || drop(shared)).await;

@@ -39,7 +39,7 @@ pub struct WorkerParts {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: ForbiddenPaths,
+    pub forbidden_paths: ForbiddenPaths,
     /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
     pub copies: PathBuf,
@@ -87,9 +87,16 @@ pub(super) struct RunControl {
 
 impl Workers {
     pub(super) fn new(handle: EngineHandle, parts: WorkerParts) -> Arc<Self> {
-        let WorkerParts { root, grounds, copies, vault, doors, program, .. } = parts;
-        let place =
-            RunEnvironment { root, grounds, copies, vault, doors, program, trying: PlanPurpose::InEarnest };
+        let WorkerParts { root, forbidden_paths, copies, vault, doors, program, .. } = parts;
+        let place = RunEnvironment {
+            root,
+            forbidden_paths,
+            copies,
+            vault,
+            doors,
+            program,
+            trying: PlanPurpose::InEarnest,
+        };
         let place = Arc::new(place);
         Arc::new(Self {
             watchers: Watchers::start(handle.clone(), place.clone()),

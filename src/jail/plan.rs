@@ -166,8 +166,8 @@ impl Draft {
     ///
     /// # Errors
     /// [`PlanRefused`] says what is too much, or missing.
-    pub fn check(self, grounds: &ForbiddenPaths) -> Result<Plan, PlanRefused> {
-        self.check_places(grounds)?;
+    pub fn check(self, forbidden_paths: &ForbiddenPaths) -> Result<Plan, PlanRefused> {
+        self.check_places(forbidden_paths)?;
         self.check_network()?;
         if self.limits.are_wrong() {
             return Err(PlanRefused::Limits);
@@ -181,7 +181,9 @@ impl Draft {
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
         let places = self.writable.iter().chain(&self.read_only).map(ResolvedPath::path);
         let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
-        if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
+        if let Some(odd) =
+            places.chain([self.program.asked(), forbidden_paths.home.as_path()]).find(|p| !utf8(p))
+        {
             return Err(PlanRefused::Spelling(odd.to_path_buf()));
         }
         let guards = self.all_guards();
@@ -199,7 +201,7 @@ impl Draft {
             read_only: self.read_only,
             hidden: self.hidden,
             sockets: self.sockets,
-            home: grounds.home.clone(),
+            home: forbidden_paths.home.clone(),
             network: self.network,
             outlets: self.outlets,
             home_files: self.home_files,
@@ -232,13 +234,13 @@ impl Draft {
         }
     }
 
-    fn check_places(&self, grounds: &ForbiddenPaths) -> Result<(), PlanRefused> {
+    fn check_places(&self, forbidden_paths: &ForbiddenPaths) -> Result<(), PlanRefused> {
         if self.writable.is_empty() || !self.writable.iter().any(|w| self.cwd.path().starts_with(w.path())) {
             return Err(PlanRefused::Directory(self.cwd.path().to_path_buf()));
         }
         for place in &self.writable {
             let path = place.path();
-            if is_home(path, &grounds.home) || path == Path::new("/") {
+            if is_home(path, &forbidden_paths.home) || path == Path::new("/") {
                 return Err(PlanRefused::TooWide(path.to_path_buf()));
             }
             if SYSTEM.iter().any(|system| overlap(path, Path::new(system))) {
@@ -250,15 +252,15 @@ impl Draft {
         }
         for place in self.writable.iter().chain(&self.read_only) {
             let path = place.path();
-            if let Some(own) = grounds.forbidden.iter().find(|own| overlap(path, own)) {
+            if let Some(own) = forbidden_paths.forbidden.iter().find(|own| overlap(path, own)) {
                 return Err(PlanRefused::OurOwn { path: path.to_path_buf(), own: own.clone() });
             }
-            if path == Path::new("/") || is_home(path, &grounds.home) || path.starts_with("/proc") {
+            if path == Path::new("/") || is_home(path, &forbidden_paths.home) || path.starts_with("/proc") {
                 return Err(PlanRefused::TooWide(path.to_path_buf()));
             }
         }
-        if !grounds.home.is_absolute() || grounds.home == Path::new("/") {
-            return Err(PlanRefused::Spelling(grounds.home.clone()));
+        if !forbidden_paths.home.is_absolute() || forbidden_paths.home == Path::new("/") {
+            return Err(PlanRefused::Spelling(forbidden_paths.home.clone()));
         }
         Ok(())
     }

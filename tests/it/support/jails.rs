@@ -57,7 +57,7 @@ impl World {
         self.path("workspace")
     }
 
-    pub(crate) fn grounds(&self) -> ForbiddenPaths {
+    pub(crate) fn forbidden_paths(&self) -> ForbiddenPaths {
         ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] }
     }
 
@@ -83,7 +83,7 @@ impl World {
     }
 
     pub(crate) fn plan(&self, draft: Draft) -> Plan {
-        draft.check(&self.grounds()).unwrap()
+        draft.check(&self.forbidden_paths()).unwrap()
     }
 
     /// As a daemon's: it keeps placeholders for the next run.

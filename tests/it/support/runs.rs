@@ -15,7 +15,7 @@ use provost::domain::{
     Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
 };
 use provost::effects::{
-    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, Hands, HookMessage, HookParts, Keep,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage, HookParts, Keep,
     TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
@@ -103,12 +103,12 @@ impl World {
     }
 
     /// Hands for what is owed and for what comes.
-    pub(crate) fn hands(&mut self) -> Hands {
+    pub(crate) fn hands(&mut self) -> EffectRunner {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
-            grounds: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },
+            forbidden_paths: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },
             copies: self.path("copies"),
             doors: None,
             program: None,
@@ -126,29 +126,29 @@ impl World {
             executable: provost(),
             concurrent: 1,
         };
-        let camera = self.no_camera();
+        let capture_config = self.no_camera();
         let parts = EffectParts {
             engine: self.engine.clone(),
             system: host(),
             workers,
             hooks,
-            camera,
+            capture_config,
             desktop: no_desktop(),
         };
-        Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
+        EffectRunner::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }
 
     /// These runs take no pictures.
     pub(crate) fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<CaptureConfig>> {
-        let camera = CaptureConfig {
+        let capture_config = CaptureConfig {
             backend: None,
             format: "png",
-            gallery: Err("there is no place for pictures".into()),
+            folder: Err("there is no place for pictures".into()),
             staging: self.path("screen"),
             workspace: self.path("repo"),
             environment: Vec::new(),
         };
-        tokio::sync::watch::channel(Arc::new(camera)).1
+        tokio::sync::watch::channel(Arc::new(capture_config)).1
     }
 
     pub(crate) async fn delegate(&self, task: &str, goal: &str) -> TaskId {
