@@ -342,8 +342,8 @@ impl Reservations {
             },
             Change::Crew(CrewChange::DropClaim(file)) => self.drop(&Title::Claim(file.clone())),
             Change::DropIntent(id) => self.drop(&Title::Intent(id.clone())),
-            Change::Post(PostChange::PutFootprint(it)) => self.put(Title::Plan(it.slug.clone()), plan(it)),
-            Change::Post(PostChange::DropCorrespondent(slug)) => self.drop(&Title::Plan(slug.clone())),
+            Change::Post(PostChange::PutWorkingSet(it)) => self.put(Title::Plan(it.slug.clone()), plan(it)),
+            Change::Post(PostChange::DropMailbox(slug)) => self.drop(&Title::Plan(slug.clone())),
             _ => {}
         }
     }

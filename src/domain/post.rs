@@ -26,7 +26,7 @@ pub use contention::Contention;
 pub use paths::PathScope;
 pub(crate) use paths::{fits, fixed_part};
 pub(crate) use publish::Round;
-pub use roster::{Correspondent, Row};
+pub use roster::{Mailbox, Row};
 pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
 pub use working_set::{Announced, WorkingSet};
 

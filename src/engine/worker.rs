@@ -20,7 +20,7 @@ use super::live::Teller;
 use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
-use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Lost, StateQuery, Trouble};
+use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
@@ -52,7 +52,7 @@ struct Waiting {
 
 /// Facts that doors read without asking the thread.
 pub(super) type Boards =
-    (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
+    (Arc<EmptyQueues>, Arc<InboxIndex>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
 
 pub(super) struct Worker {
     core: Core,
@@ -62,8 +62,8 @@ pub(super) struct Worker {
     inbox: Receiver<Envelope>,
     events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-    board: Arc<Board>,
-    letterboxes: Arc<Letterboxes>,
+    board: Arc<EmptyQueues>,
+    letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     /// When those that wait have to be put on record.
     repeats_due: Option<Instant>,
@@ -365,7 +365,7 @@ impl Worker {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
                 // An inbox is emptied bit by bit.
-                Change::Post(PostChange::DropCorrespondent(slug)) => {
+                Change::Post(PostChange::DropMailbox(slug)) => {
                     self.prune_on = true;
                     self.repeats.forget(slug);
                 }

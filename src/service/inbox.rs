@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Letter, Letters, Provost};
+use super::{Letters, Provost, StoredPost};
 use provost_base::limits::POLL_BYTES_MAX;
 use provost_base::{MailSeq, PostSeq, Timestamp};
 use provost_domain::post::slug;
@@ -28,7 +28,7 @@ pub struct Seen {
 #[derive(Clone, Debug)]
 pub enum InboxItem {
     /// A message of another agent.
-    Letter(Box<Letter>),
+    Letter(Box<StoredPost>),
     /// A word of the daemon, or of a worker by way of it.
     Mail(Arc<Mail>),
 }

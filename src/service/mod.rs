@@ -43,7 +43,7 @@ pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
-pub use posts::{Letter, Letters};
+pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use screenshot::Screenshot;

@@ -21,8 +21,8 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
-    Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
-    StoreError, StoredEvent, TimelineQuery, Verdict, codec,
+    Anchor, FinishedFilter, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store, StoreError,
+    StoredEvent, StoredPost, TimelineQuery, Verdict, codec,
 };
 
 use crew::CrewRows;
@@ -462,7 +462,7 @@ impl Reader for MemoryReader {
         &mut self,
         which: &Letters,
         bytes_max: usize,
-        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let disk = lock(&self.0);
         let rows = disk.read()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::contention::Key;
-use super::{Contention, Correspondent, PathScope, Post, WorkingSet, roster, slug};
+use super::{Contention, Mailbox, PathScope, Post, WorkingSet, roster, slug};
 use crate::Share;
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
@@ -93,7 +93,7 @@ impl Reach {
 /// The broker's part of the state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BrokerState {
-    correspondents: BTreeMap<Slug, Arc<Correspondent>>,
+    correspondents: BTreeMap<Slug, Arc<Mailbox>>,
     newest: BTreeMap<Slug, PostSeq>,
     prints: BTreeMap<Slug, Arc<WorkingSet>>,
     pub(super) changed: Reach,
@@ -113,7 +113,7 @@ impl BrokerState {
         *newest = n.max(*newest);
     }
 
-    pub(super) fn put_correspondent(&mut self, it: Arc<Correspondent>) {
+    pub(super) fn put_correspondent(&mut self, it: Arc<Mailbox>) {
         self.newest.entry(it.slug.clone()).or_default();
         self.correspondents.insert(it.slug.clone(), it);
     }
@@ -201,12 +201,12 @@ impl BrokerState {
     }
 
     /// An agent that has an inbox.
-    pub fn get(&self, slug: &Slug) -> Option<&Arc<Correspondent>> {
+    pub fn get(&self, slug: &Slug) -> Option<&Arc<Mailbox>> {
         self.correspondents.get(slug)
     }
 
     /// Everybody who has an inbox, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Correspondent>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
         self.correspondents.values()
     }
 
@@ -306,15 +306,15 @@ impl BrokerState {
         of: Option<&Share>,
         gone: &BTreeSet<Slug>,
     ) -> Option<Slug> {
-        let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
-        let theirs = |it: &&Arc<Correspondent>| of.is_none() || it.share.as_ref() == of;
+        let last = |it: &Mailbox| it.row.as_ref().map_or(it.since, |row| row.seen);
+        let theirs = |it: &&Arc<Mailbox>| of.is_none() || it.share.as_ref() == of;
         let there = self.correspondents.values().filter(|it| !gone.contains(&it.slug));
         let silent = there.filter(theirs).filter(|it| last(it) < before);
         silent.min_by_key(|it| last(it)).map(|it| it.slug.clone())
     }
 
     pub(super) fn silent_too_long(&self, now: Timestamp) -> Vec<Slug> {
-        let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
+        let last = |it: &Mailbox| it.row.as_ref().map_or(it.since, |row| row.seen);
         let gone = self.correspondents.values().filter(|it| last(it).after(SILENT_FOR) <= now);
         gone.map(|it| it.slug.clone()).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BrokerState, Contention, Correspondent, Question, WorkingSet};
+use super::{BrokerState, Contention, Mailbox, Question, WorkingSet};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
@@ -24,15 +24,15 @@ pub enum PostChange {
     /// The number of the newest post in an agent's inbox, as the store has it. Memory only.
     Newest(Slug, PostSeq),
     /// An agent has an inbox, and perhaps a row in the roster.
-    PutCorrespondent(Arc<Correspondent>),
+    PutMailbox(Arc<Mailbox>),
     /// An agent was forgotten, with its inbox.
-    DropCorrespondent(Slug),
+    DropMailbox(Slug),
     /// The files that an agent works on.
-    PutFootprint(Arc<WorkingSet>),
+    PutWorkingSet(Arc<WorkingSet>),
     /// Two agents change one file.
-    PutStandoff(Arc<Contention>),
+    PutContention(Arc<Contention>),
     /// The two agents do not change that file any more.
-    DropStandoff(Arc<Contention>),
+    DropContention(Arc<Contention>),
     /// A question was asked.
     PutQuestion(Arc<Question>),
     /// The question was answered, has expired, or made room for another one.
@@ -50,11 +50,11 @@ impl PostChange {
         match self {
             PostChange::File { n, to, .. } => to.iter().for_each(|to| broker.filed(to, *n)),
             PostChange::Newest(to, n) => broker.filed(to, *n),
-            PostChange::PutCorrespondent(it) => broker.put_correspondent(it.clone()),
-            PostChange::DropCorrespondent(slug) => broker.forget(slug),
-            PostChange::PutFootprint(it) => broker.put_footprint(it.clone()),
-            PostChange::PutStandoff(it) => broker.put_standoff(it.clone()),
-            PostChange::DropStandoff(it) => broker.drop_standoff(it),
+            PostChange::PutMailbox(it) => broker.put_correspondent(it.clone()),
+            PostChange::DropMailbox(slug) => broker.forget(slug),
+            PostChange::PutWorkingSet(it) => broker.put_footprint(it.clone()),
+            PostChange::PutContention(it) => broker.put_standoff(it.clone()),
+            PostChange::DropContention(it) => broker.drop_standoff(it),
             PostChange::PutQuestion(it) => broker.put_question(it.clone()),
             PostChange::DropQuestion(n) => broker.drop_question(*n),
             PostChange::Park(to, n, seq) => broker.park(to, *n, *seq),

@@ -123,7 +123,7 @@ impl Round<'_> {
             }
         }
         for old in state.broker.too_old(new.len(), STANDOFFS_MAX) {
-            self.out.put(Change::Post(PostChange::DropStandoff(old)));
+            self.out.put(Change::Post(PostChange::DropContention(old)));
         }
         let mut met = BTreeSet::new();
         for ((a, b, file), (other, place, written)) in new.into_iter().take(STANDOFFS_MAX) {
@@ -134,7 +134,7 @@ impl Round<'_> {
             self.feedback(&b, text(&a))?;
             let since = self.now;
             let case = Contention { a, b, file, written, since, decided: false };
-            self.out.put(Change::Post(PostChange::PutStandoff(Arc::new(case))));
+            self.out.put(Change::Post(PostChange::PutContention(Arc::new(case))));
             met.insert((other, place));
         }
         Ok(met)
@@ -294,7 +294,7 @@ impl State {
             // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
             let decided = Contention { decided: true, ..Contention::clone(&case) };
-            round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));
+            round.out.put(Change::Post(PostChange::PutContention(Arc::new(decided))));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::broker_state::SAME_FOR;
 use super::working_set::of;
 use super::{
-    Absent, Audience, Correspondent, PathScope, Post, PostChange, Question, Source, WorkingSet, shortened,
+    Absent, Audience, Mailbox, PathScope, Post, PostChange, Question, Source, WorkingSet, shortened,
     slug_of_branch, supervisor,
 };
 use crate::command::{
@@ -132,7 +132,7 @@ impl<'a> Round<'a> {
         self.make_room()?;
         let name = name.cloned().unwrap_or_else(|| AgentId::from(slug));
         let new = self.newcomer(slug.clone(), name);
-        self.put(PostChange::PutCorrespondent(Arc::new(new)));
+        self.put(PostChange::PutMailbox(Arc::new(new)));
         self.fresh.insert(slug.clone());
         for (of, seq) in self.state.broker.waiting_for(slug) {
             let n = self.out.next_post();
@@ -144,8 +144,8 @@ impl<'a> Round<'a> {
     }
 
     /// An agent that was not known before, counted among the present agents.
-    fn newcomer(&self, slug: Slug, name: AgentId) -> Correspondent {
-        Correspondent { share: self.share.clone(), ..Correspondent::new(slug, name, self.now) }
+    fn newcomer(&self, slug: Slug, name: AgentId) -> Mailbox {
+        Mailbox { share: self.share.clone(), ..Mailbox::new(slug, name, self.now) }
     }
 
     fn make_room(&mut self) -> Result<(), Refusal> {
@@ -170,7 +170,7 @@ impl<'a> Round<'a> {
             None => Refusal::busy("as many agents as the broker door can know"),
         };
         let silent = silent.ok_or_else(full)?;
-        self.put(PostChange::DropCorrespondent(silent.clone()));
+        self.put(PostChange::DropMailbox(silent.clone()));
         self.gone.insert(silent);
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<'a> Round<'a> {
         let known = self.state.broker.get(&slug).filter(|_| !self.fresh.contains(&slug)).cloned();
         let before = known.unwrap_or_else(|| Arc::new(self.newcomer(slug, post.sender().clone())));
         let after = before.after(self.now, post, source, self.state.settings.posts.settle_s);
-        self.put(PostChange::PutCorrespondent(Arc::new(after)));
+        self.put(PostChange::PutMailbox(Arc::new(after)));
         Ok(())
     }
 
@@ -224,10 +224,10 @@ impl<'a> Round<'a> {
         for case in self.state.broker.standoffs_of(&print.slug) {
             let place = PathScope::of(&case.file);
             if !files.keys().any(|it| it.meets(&place)) {
-                self.out.put(Change::Post(PostChange::DropStandoff(case.clone())));
+                self.out.put(Change::Post(PostChange::DropContention(case.clone())));
             }
         }
-        self.put(PostChange::PutFootprint(Arc::new(print)));
+        self.put(PostChange::PutWorkingSet(Arc::new(print)));
     }
 }
 
@@ -313,12 +313,12 @@ impl State {
         if fresh {
             round.open(&slug, Some(&verb.agent))?;
         }
-        let known = self.broker.get(&slug).map(|it| Correspondent::clone(it));
+        let known = self.broker.get(&slug).map(|it| Mailbox::clone(it));
         let mut it = known.unwrap_or_else(|| round.newcomer(slug, verb.agent.clone()));
         let cli = shortened(&verb.cli, ROSTER_TEXT_MAX);
         if !cli.is_empty() && it.cli.as_ref() != Some(&cli) {
             it.cli = Some(cli);
-            round.put(PostChange::PutCorrespondent(Arc::new(it)));
+            round.put(PostChange::PutMailbox(Arc::new(it)));
         }
         Ok(AgentAddressed { fresh })
     }
@@ -340,7 +340,7 @@ impl State {
         for slug in self.broker.silent_too_long(now) {
             // All agents' questions are in the supervisor's inbox.
             if slug != supervisor() {
-                out.put(Change::Post(PostChange::DropCorrespondent(slug)));
+                out.put(Change::Post(PostChange::DropMailbox(slug)));
             }
         }
     }

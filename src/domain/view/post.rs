@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::post::{Correspondent, Question};
+use crate::post::{Mailbox, Question};
 use crate::{Overlap, State};
 use provost_base::{PostSeq, Slug, Timestamp};
 
@@ -13,7 +13,7 @@ pub struct Roster;
 
 impl View for Roster {
     /// The agents with a row in the roster, and the moment of the look.
-    type Out = (Vec<Arc<Correspondent>>, Timestamp);
+    type Out = (Vec<Arc<Mailbox>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         (state.broker.iter().filter(|it| it.row.is_some()).cloned().collect(), now)

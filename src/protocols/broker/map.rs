@@ -10,9 +10,9 @@ use super::wire::{
 use super::{names, wire};
 use provost_auth::Rejected;
 use provost_base::{AgentId, Json, Slug, Timestamp, is_absolute};
-use provost_domain::post::{Correspondent, IntendedFile, Post, Region};
+use provost_domain::post::{IntendedFile, Mailbox, Post, Region};
 use provost_domain::{Refusal, RefusalKind};
-use provost_service::{Checkouts, Letter};
+use provost_service::{Checkouts, StoredPost};
 
 /// How long an intent is for that does not say.
 const INTENT_S: u64 = 900;
@@ -538,12 +538,12 @@ fn file(file: IntendedFile) -> FileIntent {
 }
 
 /// A post with its place, as the log has it.
-pub fn entry(letter: Letter) -> Entry {
+pub fn entry(letter: StoredPost) -> Entry {
     Entry { seq: letter.n.0, timestamp_unix_secs: letter.at.seconds(), message: message(letter.post) }
 }
 
 /// An agent's row; `None` for an agent without a status.
-pub(super) fn row(it: &Correspondent, now: Timestamp) -> Option<AgentRow> {
+pub(super) fn row(it: &Mailbox, now: Timestamp) -> Option<AgentRow> {
     let row = it.row.as_ref()?;
     Some(AgentRow {
         agent_id: it.slug.as_str().into(),

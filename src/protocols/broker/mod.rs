@@ -34,7 +34,7 @@ use provost_domain::command::AddressAgent;
 use provost_domain::post::{slug, slug_of_branch};
 use provost_domain::view::Roster;
 use provost_domain::{Door, Principal};
-use provost_service::{Checkouts, Letter, Letters, Provost};
+use provost_service::{Checkouts, Letters, Provost, StoredPost};
 use provost_transport::http::Untaken;
 use query::Query;
 use wire::{BrokerMessage, Identity, Status, WatchRequest};
@@ -313,7 +313,7 @@ impl Broker {
         let since = query.since()?.unwrap_or(0);
         let after = query.since_time()?;
         let numbered = query.numbered();
-        let write = move |it: Letter, rows: &mut Vec<u8>| match numbered {
+        let write = move |it: StoredPost, rows: &mut Vec<u8>| match numbered {
             _ if after.is_some_and(|after| it.at.seconds() <= after) => {}
             true => put_row(rows, &map::entry(it)),
             false => put_row(rows, &map::message(it.post)),
@@ -337,7 +337,7 @@ impl Broker {
         let query = Query::read(query)?;
         // Who gives no number does not go on either, and wants what is newest if not everything can be had.
         let which = query.since()?.map_or(Letters::Newest, |since| Letters::After(PostSeq(since)));
-        let write = |it: Letter, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
+        let write = |it: StoredPost, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
         let (rows, last) =
             self.0.provost.letters_written(which, POLL_BYTES_MAX, list("entries"), write).await?;
         Ok(listed(rows, last.map_or(0, |it| it.0)))

@@ -36,7 +36,7 @@ use provost_auth::{Rejected, UNSEEN};
 use provost_base::limits::TTL_MAX_MS;
 use provost_base::{AgentId, Digest, Secret, Timestamp};
 use provost_domain::{Mail, Principal, Refusal};
-use provost_engine::Slot;
+use provost_engine::QueueSlot;
 use provost_service::Provost;
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
@@ -240,7 +240,7 @@ struct Talk {
     proven: bool,
     carried: Option<Carried>,
     /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
-    slot: Option<(AgentId, Arc<Slot>)>,
+    slot: Option<(AgentId, Arc<QueueSlot>)>,
 }
 
 impl Talk {
@@ -419,7 +419,7 @@ impl Talk {
         self.door.0.names.by_frame(agent, standing, self.peer.line())
     }
 
-    fn slot(&mut self, agent: &AgentId) -> &Slot {
+    fn slot(&mut self, agent: &AgentId) -> &QueueSlot {
         let known = self.slot.take().filter(|(known, _)| known == agent);
         let board = self.door.0.provost.engine().board();
         let known = known.unwrap_or_else(|| (agent.clone(), board.slot(agent)));

@@ -13,7 +13,7 @@ use provost_domain::Scope;
 use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
 use provost_domain::view::{OpenQuestions, Overlaps, Roster};
-use provost_service::{Letter, Letters};
+use provost_service::{Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those that have neither key nor token.
@@ -58,7 +58,7 @@ impl Handles<endpoints::Posts> for Own {
     }
 }
 
-fn shown(letter: Letter) -> wire::Post {
+fn shown(letter: StoredPost) -> wire::Post {
     let at = letter.at.rfc3339();
     let entry = entry(letter);
     wire::Post {

@@ -16,7 +16,7 @@ use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
+    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
@@ -380,7 +380,7 @@ impl Reader for SqliteReader {
         &mut self,
         which: &Letters,
         bytes_max: usize,
-        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         posts::each_letter(&self.db, which, bytes_max, each)
     }

@@ -8,7 +8,7 @@ use provost_base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
 use provost_base::{AgentId, Json};
 use provost_domain::post::Post;
 use provost_domain::{Mail, MailKind, Reservation, Task};
-use provost_service::{InboxItem, Letter};
+use provost_service::{InboxItem, StoredPost};
 
 /// A message of the caller's, in our words.
 pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, OwnError> {
@@ -69,7 +69,7 @@ fn begin(mut text: String) -> (String, bool) {
     (text, cut)
 }
 
-fn of_letter(it: &Letter) -> wire::InboxEntry {
+fn of_letter(it: &StoredPost) -> wire::InboxEntry {
     let (text, cut) = begin(said(&it.post));
     wire::InboxEntry {
         post: Some(it.n.0),

@@ -15,7 +15,7 @@ use provost_domain::{PostChange, State};
 
 /// The newest number of one inbox.
 #[derive(Debug, Default)]
-pub struct Letterbox {
+pub struct InboxMark {
     newest: AtomicU64,
     /// Whether an agent has it, or only readers wait for it.
     taken: std::sync::atomic::AtomicBool,
@@ -23,7 +23,7 @@ pub struct Letterbox {
     pub arrived: Notify,
 }
 
-impl Letterbox {
+impl InboxMark {
     /// The newest number in it; 0 while there is none.
     pub fn newest(&self) -> PostSeq {
         PostSeq(self.newest.load(Ordering::Acquire))
@@ -32,12 +32,12 @@ impl Letterbox {
 
 /// The newest numbers of all inboxes, by slug, and the bell that wakes doors when one rises.
 #[derive(Debug, Default)]
-pub struct Letterboxes {
-    boxes: RwLock<HashMap<Slug, Arc<Letterbox>>>,
+pub struct InboxIndex {
+    boxes: RwLock<HashMap<Slug, Arc<InboxMark>>>,
     changed: Notify,
 }
 
-impl Letterboxes {
+impl InboxIndex {
     /// The newest number in an inbox; 0 where there is none.
     pub fn newest(&self, slug: &Slug) -> PostSeq {
         let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl Letterboxes {
     }
 
     /// An inbox to wait at, made if there is none yet.
-    pub fn at(&self, slug: &Slug) -> Arc<Letterbox> {
+    pub fn at(&self, slug: &Slug) -> Arc<InboxMark> {
         if let Some(it) = self.boxes.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
             return it.clone();
         }
@@ -85,13 +85,13 @@ impl Letterboxes {
                     it.arrived.notify_waiters();
                 }
             }
-            PostChange::PutCorrespondent(who) => {
+            PostChange::PutMailbox(who) => {
                 let known = self.at(&who.slug).taken.swap(true, Ordering::AcqRel);
                 if !known {
                     self.changed.notify_one();
                 }
             }
-            PostChange::DropCorrespondent(slug) => {
+            PostChange::DropMailbox(slug) => {
                 // Readers that wait at it go on waiting: its owner may come back.
                 let it = self.at(slug);
                 it.taken.store(false, Ordering::Release);

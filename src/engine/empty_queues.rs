@@ -17,13 +17,13 @@ const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
 
 /// One agent's place on the board.
 #[derive(Debug, Default)]
-pub struct Slot {
+pub struct QueueSlot {
     idle_until: AtomicI64,
     /// Told whenever mail is queued.
     pub arrived: Notify,
 }
 
-impl Slot {
+impl QueueSlot {
     /// Whether the engine is known to have no mail for this agent at the moment.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         now.0 < self.idle_until.load(Ordering::Acquire)
@@ -32,11 +32,11 @@ impl Slot {
 
 /// One place for each agent. Places that no door holds are dropped when there are too many.
 #[derive(Debug, Default)]
-pub struct Board(RwLock<HashMap<AgentId, Arc<Slot>>>);
+pub struct EmptyQueues(RwLock<HashMap<AgentId, Arc<QueueSlot>>>);
 
-impl Board {
+impl EmptyQueues {
     /// An agent's place, made if there is none.
-    pub fn slot(&self, agent: &AgentId) -> Arc<Slot> {
+    pub fn slot(&self, agent: &AgentId) -> Arc<QueueSlot> {
         if let Some(slot) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(agent) {
             return slot.clone();
         }
