@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod connect;
 mod idle_connections;
 pub mod keys;
-mod meet;
 mod stream;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]
@@ -308,7 +308,7 @@ impl Client {
 
 /// A connection to the daemon at a socket.
 async fn connect(socket: &Path) -> Result<Sender, ClientError> {
-    let stream = meet::connect(socket).await?;
+    let stream = connect::connect(socket).await?;
     let (sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
     // Ends by itself: with the answer, or when the sender is dropped, be it with its future.

@@ -16,7 +16,7 @@ use provost_config::AgentProtocolSettings;
 use provost_domain::command::{SeeFiles, SeenFile};
 use provost_domain::view::WholeCrew;
 use provost_domain::{Content, Hold, Principal, Refusal, Seen};
-use provost_index::{ChangeKind, Sight};
+use provost_index::{ChangeKind, SeenFileChange};
 use provost_service::Provost;
 
 /// How long a file has to be left alone, and how long it is waited for at most.
@@ -92,7 +92,7 @@ async fn tell(provost: Provost, system: Principal, tracked: Tracked, stop: Cance
 }
 
 /// Several things that became of a file in a short while are one.
-fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &Sight) {
+fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &SeenFileChange) {
     let before = waiting.get(&sight.path).copied();
     let way = match (before, sight.way) {
         (Some(ChangeKind::Created), ChangeKind::Deleted) => {

@@ -7,24 +7,24 @@
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
-mod ask;
+mod interned_names;
 mod lang;
 mod modules;
 mod outline;
+mod queries;
 mod resolve;
 mod scip;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use ask::{LookupResult, Size};
 pub use lang::is_settings;
 use lang::{Settings, rules_at};
 use modules::keys_of;
 pub use outline::Outline;
 use provost_base::RepoPath;
 use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
+pub use queries::{LookupResult, Size};
 use resolve::Resolver;
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 
@@ -85,7 +85,7 @@ enum Target {
         node: u32,
     },
     /// A word of the caller's file.
-    Unknown(words::NameId),
+    Unknown(interned_names::NameId),
 }
 
 /// Why a file was not taken in.

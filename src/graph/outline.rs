@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
-use super::words::{NameId, Words, Writer};
 use provost_syntax::{
     Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
 };
@@ -14,7 +14,7 @@ use provost_syntax::{
 #[derive(PartialEq, Eq, Debug)]
 pub struct Outline {
     pub(super) language: Language,
-    pub(super) words: Words,
+    pub(super) words: InternedNames,
     /// Every path once, in order.
     pub(super) nodes: Box<[Node]>,
     /// Modules that are named, each once.

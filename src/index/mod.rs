@@ -7,11 +7,11 @@
 //! them.
 #![forbid(unsafe_code)]
 
+mod file_changes;
 mod indexed_files;
 mod keeper;
 mod read;
 mod scip;
-mod seen;
 mod walk;
 mod watch;
 
@@ -24,14 +24,14 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::broadcast;
 
+use file_changes::Files;
+pub use file_changes::{ChangeKind, Moved, SeenFileChange};
 use indexed_files::{Found, IndexedFiles, Put};
 use keeper::Keeper;
 use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
 use provost_graph::{Graph, LookupResult, Size};
 use provost_syntax::{Cache, Reading};
-use seen::Files;
-pub use seen::{ChangeKind, Moved, Sight};
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -50,7 +50,7 @@ struct IndexInner {
     changed: broadcast::Sender<Changed>,
     /// Files of any kind.
     files: Mutex<Files>,
-    seen: broadcast::Sender<Arc<[Sight]>>,
+    seen: broadcast::Sender<Arc<[SeenFileChange]>>,
     moved: broadcast::Sender<Arc<[Moved]>>,
     bell: Arc<Bell>,
     /// Whether the repository is read at all.
@@ -149,7 +149,7 @@ impl Index {
     }
 
     /// Tells of files of any kind that have come, changed or gone. Who falls behind misses some.
-    pub fn sights(&self) -> broadcast::Receiver<Arc<[Sight]>> {
+    pub fn sights(&self) -> broadcast::Receiver<Arc<[SeenFileChange]>> {
         self.0.seen.subscribe()
     }
 

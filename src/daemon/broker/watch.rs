@@ -18,9 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{branch, look};
+use super::{branch, tree_scan};
 use crate::daemon::file_watcher::{Covered, FileWatcher};
-use look::{Looked, look};
 use provost_auth::role;
 use provost_base::AgentId;
 use provost_base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
@@ -29,6 +28,7 @@ use provost_domain::command::Publish;
 use provost_domain::post::{Post, Source, slug, slug_of_branch};
 use provost_domain::view::SeenFiles;
 use provost_service::Provost;
+use tree_scan::{Looked, look};
 
 /// How long after the first sign of a change a work tree is looked at: files are written in bursts.
 const MOMENT: Duration = Duration::from_millis(100);

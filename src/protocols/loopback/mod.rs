@@ -21,8 +21,8 @@
 
 mod answer;
 mod checks;
-mod crowd;
 pub mod html;
+mod process_limit;
 mod upgrade;
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use answer::dressed;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use checks::Spellings;
-use crowd::Crowd;
+use process_limit::ProcessLimit;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
@@ -63,7 +63,7 @@ use provost_service::Provost;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BodyLimits, Room, Taken, Untaken, server};
 use provost_transport::loopback::Accepted;
-use provost_transport::patient::Patient;
+use provost_transport::write_timeout::WriteTimeout;
 
 /// A protocol over loopback HTTP.
 pub trait LoopbackDoor: Send + Sync + 'static {
@@ -183,7 +183,7 @@ struct Parted<D> {
     gate: Gate,
     room: Room,
     looking: Semaphore,
-    crowd: Crowd,
+    crowd: ProcessLimit,
 }
 
 impl<D> Clone for Shell<D> {
@@ -202,7 +202,7 @@ impl<D: LoopbackDoor> Shell<D> {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let looking = Semaphore::new(LOOKS_AT_ONCE);
-        let (spellings, crowd) = (Spellings::of(gate.port), Crowd::new());
+        let (spellings, crowd) = (Spellings::of(gate.port), ProcessLimit::new());
         Self(Arc::new(Parted { door, spellings, gate, room, looking, crowd }))
     }
 
@@ -225,7 +225,7 @@ impl<D: LoopbackDoor> Shell<D> {
                 Ok::<_, Infallible>(answer.map(|body| body.keeping(busy)))
             }
         });
-        let patient = Patient::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
+        let patient = WriteTimeout::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
         let connection = server(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
             .title_case_headers(self.0.door.has_title_case())
             .serve_connection(TokioIo::new(patient), service)

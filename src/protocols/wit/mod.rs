@@ -29,7 +29,7 @@ use provost_service::{Base, Checkouts, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{Room, converse};
-use provost_transport::patient::Patient;
+use provost_transport::write_timeout::WriteTimeout;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
@@ -92,7 +92,7 @@ impl Wit {
                 return;
             }
         };
-        let patient = Patient::new(stream, READ_TIME_MAX);
+        let patient = WriteTimeout::new(stream, READ_TIME_MAX);
         if let Some(cause) = turned_away {
             tracing::warn!(door = "wit", cause, "connection turned away");
             let service = hyper::service::service_fn(move |_| std::future::ready(http::turned_away(cause)));

@@ -10,9 +10,9 @@ use provost_base::limits::LOOPBACK_SPARE_MAX;
 use provost_transport::accept::Guard;
 
 /// Looks for the processes of one door's peers, one look at a time.
-pub(super) struct Crowd(Semaphore);
+pub(super) struct ProcessLimit(Semaphore);
 
-impl Crowd {
+impl ProcessLimit {
     pub(super) fn new() -> Self {
         Self(Semaphore::new(1))
     }

@@ -10,13 +10,13 @@ use tokio::time::{Sleep, sleep};
 
 /// A stream whose peer has so long to take what waits for it.
 #[derive(Debug)]
-pub struct Patient<S> {
+pub struct WriteTimeout<S> {
     inner: S,
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
+impl<S> WriteTimeout<S> {
     /// Writes to `inner` fail once they have waited for `limit`.
     pub fn new(inner: S, limit: Duration) -> Self {
         Self { inner, limit, waiting: None }
@@ -43,7 +43,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -53,7 +53,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.inner).poll_write(cx, buf);
         self.judged(cx, wrote)

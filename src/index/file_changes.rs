@@ -25,7 +25,7 @@ pub enum ChangeKind {
 
 /// A file that was made, changed or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sight {
+pub struct SeenFileChange {
     /// The file, relative to the root.
     pub path: RepoPath,
     /// The kind of change.
@@ -90,7 +90,7 @@ impl Files {
         gone: &[RepoPath],
         found: BTreeMap<RepoPath, Stamp>,
         whole: bool,
-    ) -> Vec<Sight> {
+    ) -> Vec<SeenFileChange> {
         let mut sights = Vec::new();
         let mut lost: Vec<RepoPath> = gone.iter().flat_map(|it| self.in_folder(it, true)).collect();
         // After a look that was cut short, it is not known which files are missing.
@@ -102,7 +102,7 @@ impl Files {
                 && let Some(stamp) = self.there.remove(&path)
             {
                 self.gone.push((path.clone(), stamp));
-                sights.push(Sight { path, way: ChangeKind::Deleted });
+                sights.push(SeenFileChange { path, way: ChangeKind::Deleted });
             }
         }
         for (path, stamp) in found {
@@ -114,7 +114,7 @@ impl Files {
             };
             self.there.insert(path.clone(), stamp);
             self.come.push((path.clone(), stamp));
-            sights.push(Sight { path, way });
+            sights.push(SeenFileChange { path, way });
         }
         sights
     }

@@ -21,7 +21,7 @@ use provost_base::{Host, Secret};
 use provost_vault::{ByProxy, Credential, Upstream};
 
 /// A secret that is added to requests, ready for use.
-pub(super) struct Keyed {
+pub(super) struct AuthProxy {
     upstream: Upstream,
     host: HeaderValue,
     header: HeaderName,
@@ -35,7 +35,7 @@ pub(super) struct Keyed {
 /// Methods that a host may answer with what it was sent.
 const ECHOING: [&str; 2] = ["TRACE", "TRACK"];
 
-impl Keyed {
+impl AuthProxy {
     /// Gets everything ready that could go wrong.
     ///
     /// # Errors
@@ -112,12 +112,12 @@ fn server_name(host: &Host) -> ServerName<'static> {
 }
 
 /// Serves one connection of the worker.
-pub(super) async fn serve(caller: Caller, keyed: Arc<Keyed>) {
+pub(super) async fn serve(caller: Caller, keyed: Arc<AuthProxy>) {
     let Caller { stream, place: _held, way } = caller;
     http::serve(stream, move |request| answer(way.clone(), keyed.clone(), request)).await;
 }
 
-async fn answer(way: Arc<RunProxy>, keyed: Arc<Keyed>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Incoming>) -> Response<Body> {
     if !keyed.knows(&request) {
         return says(StatusCode::UNAUTHORIZED, "this address takes the token of its own run only");
     }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-/// A word, as a number in its file's [`Words`].
+/// A word, as a number in its file's [`InternedNames`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct NameId(u32);
 
 /// Words one behind the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Words {
+pub(super) struct InternedNames {
     text: Box<str>,
     /// The byte at which each word ends; the next one begins there.
     ends: Box<[u32]>,
 }
 
-impl Words {
+impl InternedNames {
     pub(super) fn get(&self, word: NameId) -> &str {
         let at = word.0 as usize;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
@@ -59,7 +59,7 @@ impl Writer {
         self.ends.len()
     }
 
-    pub(super) fn done(self) -> Words {
-        Words { text: self.text.into(), ends: self.ends.into() }
+    pub(super) fn done(self) -> InternedNames {
+        InternedNames { text: self.text.into(), ends: self.ends.into() }
     }
 }
