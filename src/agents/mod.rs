@@ -21,7 +21,7 @@ pub use code_actions::{
     CodeActionError, CodeAsk, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
     WorkspaceProbe, further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
-pub use configured::{Agent, AgentOutput, Agents, NoAgent, ResolvedAgent, Role, Rounds};
+pub use configured::{AgentOutput, Agents, ConfiguredAgent, NoAgent, ResolvedAgent, Role, Rounds};
 pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
 pub use jobs::{JobAsk, KEPT_WITHIN, Plan, Pulse, Wanted, fresh_job_id};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};

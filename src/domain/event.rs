@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
+    ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
-    PermissionEvent, Principal, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage, Uses,
-    Verdict, Waiter,
+    PermissionEvent, Principal, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task,
+    Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -472,7 +472,7 @@ pub enum Change {
     /// More is known of a finished task; its place in history stays.
     AmendTask(Arc<Task>),
     /// An agent that is known, with what it announced.
-    PutAgent(Arc<Agent>),
+    PutAgent(Arc<RegisteredAgent>),
     /// A sign of life. Memory only.
     Beat(AgentId, Timestamp),
     /// An agent has come by a door. Memory only.

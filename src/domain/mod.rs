@@ -93,7 +93,7 @@ pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;
-pub use session::{ALIVE_FOR, Agent, Agents, Nick};
+pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
 pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};

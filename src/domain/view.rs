@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
-    Waiter,
+    Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent, State, Task,
+    Token, Waiter,
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
@@ -122,7 +122,7 @@ pub struct KnownAgent {
     /// The name of the agent.
     pub id: AgentId,
     /// The record of the agent, if it has registered or has a name for people.
-    pub agent: Option<Arc<Agent>>,
+    pub agent: Option<Arc<RegisteredAgent>>,
     /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
     pub doors: BTreeSet<Door>,
     /// Last sign of life.

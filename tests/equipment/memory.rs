@@ -16,8 +16,8 @@ use provost_base::{
 };
 use provost_domain::post::Received;
 use provost_domain::{
-    Agent, Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
-    Outbox, Owed, Parked, Settings, Share, State, Switched, Task, Token, Uses,
+    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, Outbox,
+    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
@@ -70,7 +70,7 @@ struct Disk {
 
 #[derive(Clone, Default)]
 struct Rows {
-    agents: BTreeMap<AgentId, Arc<Agent>>,
+    agents: BTreeMap<AgentId, Arc<RegisteredAgent>>,
     tasks: BTreeMap<TaskId, Arc<Task>>,
     finished: Vec<Arc<Task>>,
     mail: BTreeMap<MailSeq, Arc<Mail>>,

@@ -4,7 +4,7 @@ use super::A6s;
 use super::envelope::{A6sError, Said};
 use super::session::Session;
 use super::wire::{Scan, ScanJob};
-use provost_agents::{Agent, Ask, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
+use provost_agents::{Ask, ConfiguredAgent, JobAsk, Plan, PromptFor, ScanFor, fresh_job_id, scan_schema};
 use provost_base::JobId;
 use provost_domain::{Job, JobKind, JobState, Refusal};
 
@@ -29,7 +29,7 @@ impl A6s {
                  `origin`"
             )));
         };
-        let works = |it: &&Agent| it.enabled && it.trouble.is_none() && it.takes(method);
+        let works = |it: &&ConfiguredAgent| it.enabled && it.trouble.is_none() && it.takes(method);
         let Some(agent) = agents.agents.iter().find(works) else {
             return Err(A6sError::new(format!(
                 "No agent that works takes {method}: configure an `[[agent]]`"
