@@ -232,19 +232,21 @@ impl State {
         let apply = out.next_apply();
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);
-        out.say(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
+        out.append_event(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
         ApplyBegun { apply, granted: false }
     }
 
     /// Records files that were written, and tells the followers of these files which agent wanted that.
     pub(super) fn tell_applied(&self, now: Timestamp, verb: &TellApplied, out: &mut Outbox) -> AppliedTold {
         let TellApplied { apply, by, files } = verb;
-        out.say(ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into());
+        out.append_event(
+            ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into(),
+        );
         for file in files {
             let (before, after) = (AppliedFile::says(file.before), AppliedFile::says(file.after));
             let claim = self.claims.get(&file.path);
             let owner = claim.and_then(|it| it.held.owner()).filter(|it| !self.is_away(it)).cloned();
-            out.say(
+            out.append_event(
                 CrewEvent::FileChanged {
                     file: file.path.clone(),
                     how: file.how(),
@@ -266,7 +268,7 @@ impl State {
     /// An apply is over.
     pub(super) fn end_apply(&self, verb: &EndApply, out: &mut Outbox) -> ApplyEnded {
         let EndApply { apply, by, applied, skipped, errors, broken_off } = verb.clone();
-        out.say(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
+        out.append_event(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
         ApplyEnded
     }
 

@@ -298,7 +298,7 @@ impl State {
         let claim = Arc::new(Claim { share: Some(who.share()), ..taken });
         let stakes: Vec<Reservation> = claim.stake().into_iter().collect();
         let met = self.meet(now, &Title::Claim(verb.file.clone()), &stakes, out)?;
-        out.say(
+        out.append_event(
             CrewEvent::ClaimGranted {
                 file: verb.file.clone(),
                 first: known.is_none(),
@@ -408,7 +408,7 @@ impl State {
         let Some(owner) = claim.held.owner().cloned() else { return };
         let why = why.map(Into::into);
         let last = Some(owner.clone());
-        out.say(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
+        out.append_event(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
         let (held, versions) = (Hold::Free, Vec::new());
         let free = Claim { held, assignment: None, last, content, earlier: None, versions, ..claim.clone() };
         out.put(CrewChange::PutClaim(Arc::new(free)).into());
@@ -447,7 +447,7 @@ impl State {
         if !verb.lock {
             // A lock outlives its owner's lead; the lead of the moment may end it.
             if let Some(claim) = known.filter(|_| locked) {
-                out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
+                out.append_event(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
                 self.free_claim(claim, verb.content, None, out);
             }
             return Ok(FileLocked { changed: locked });
@@ -463,7 +463,7 @@ impl State {
         let held = Hold::Locked { owner: who.agent().clone(), since: now };
         let taken = self.taken(verb.file.clone(), held, verb.content, None, out);
         let claim = Claim { share: Some(who.share()), ..taken };
-        out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
+        out.append_event(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
         out.put(CrewChange::PutClaim(Arc::new(claim)).into());
         Ok(FileLocked { changed: true })
     }

@@ -288,7 +288,7 @@ impl Round<'_> {
     /// Tells both sides, each where it listens.
     fn tell_both(&mut self, met: &Meeting) -> Result<(), Refusal> {
         let Meeting { mine, with } = met;
-        self.out.say(EventKind::StakesMet {
+        self.out.append_event(EventKind::StakesMet {
             file: mine.at.clone(),
             kind: mine.kind,
             by: with.agent.clone(),

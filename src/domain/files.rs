@@ -216,12 +216,12 @@ impl State {
             && task.watched.as_ref() != Some(watched)
         {
             let count = u32::try_from(watched.count()).unwrap_or(u32::MAX);
-            out.say(EventKind::FilesChanged { task: verb.task.clone(), count });
+            out.append_event(EventKind::FilesChanged { task: verb.task.clone(), count });
             task.watched = Some(watched.clone());
         }
         if let Some(handoff) = &verb.handoff {
             if handoff.is_tainted() {
-                out.say(EventKind::TaskTainted {
+                out.append_event(EventKind::TaskTainted {
                     task: verb.task.clone(),
                     findings: handoff.findings.clone(),
                     more: handoff.more,

@@ -146,7 +146,7 @@ impl State {
         self.agents.beat(now, who.agent(), out);
         let files = u32::try_from(transfer.modified.len() + transfer.created.len()).unwrap_or(u32::MAX);
         let (id, to, assignment) = (transfer.id.clone(), transfer.to.clone(), transfer.assignment.clone());
-        out.say(CrewEvent::TransferOffered { id, to, assignment, files }.into());
+        out.append_event(CrewEvent::TransferOffered { id, to, assignment, files }.into());
         let transfer = Arc::new(transfer);
         out.put(CrewChange::PutHandoff(transfer.clone()).into());
         Ok(TransferOffered { transfer })
@@ -197,7 +197,7 @@ impl State {
         let found = self.handoffs.get(&verb.id).filter(|it| it.state == HandoffState::Pending);
         let Some(transfer) = found else { return TransferAnswered { answered: false } };
         self.agents.beat(now, who.agent(), out);
-        out.say(
+        out.append_event(
             CrewEvent::TransferAnswered {
                 id: verb.id.clone(),
                 assignment: transfer.assignment.clone(),

@@ -269,7 +269,7 @@ impl State {
         let mut conflicts = self.collisions(&intent, verb);
         let met = self.meet(now, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
         conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
-        out.say(EventKind::IntentDeclared {
+        out.append_event(EventKind::IntentDeclared {
             intent: intent.id.clone(),
             files: intent.files.iter().take(SHOWN).map(|it| it.path.clone()).collect(),
             conflicts: u32::try_from(conflicts.len()).unwrap_or(u32::MAX),
@@ -409,7 +409,11 @@ impl State {
         to: IntentStatus,
         out: &mut Outbox,
     ) -> Arc<Intent> {
-        out.say(EventKind::IntentMoved { intent: intent.id.clone(), owner: intent.agent.clone(), to });
+        out.append_event(EventKind::IntentMoved {
+            intent: intent.id.clone(),
+            owner: intent.agent.clone(),
+            to,
+        });
         let moved = Arc::new(Intent { status: to, updated_at: now, ..intent.clone() });
         out.put(Change::PutIntent(moved.clone()));
         moved

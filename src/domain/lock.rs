@@ -186,7 +186,7 @@ impl State {
         }
         let lock = Arc::new(self.granted(now, who, verb, own, out));
         let met = self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
-        out.say(EventKind::LockAcquired {
+        out.append_event(EventKind::LockAcquired {
             symbol: lock.at.clone(),
             fence: lock.fence,
             until: lock.expires_at,
@@ -327,7 +327,7 @@ impl State {
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
         self.tell_holder(now, &waiter, &rival, out);
-        out.say(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
+        out.append_event(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
         out.put(Change::PutWaiter(Arc::new(waiter)));
         Ok(Locked::Queued { ticket, ahead, until })
     }
@@ -424,7 +424,7 @@ impl State {
     fn let_go(&self, lock: &Lock, why: &str, out: &mut Outbox) {
         if !lock.lapsed {
             let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
-            out.say(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
+            out.append_event(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
         }
         out.put(Change::DropLock(lock.at.clone()));
     }
@@ -445,7 +445,7 @@ impl State {
     }
 
     fn give_up(&self, waiter: &Waiter, out: &mut Outbox) {
-        out.say(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
+        out.append_event(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
         out.put(Change::DropWaiter(waiter.ticket));
     }
 
@@ -482,7 +482,7 @@ impl State {
                     continue;
                 }
                 self.let_go(lock, &format!("its file is {to} now"), out);
-                out.say(EventKind::LockAcquired {
+                out.append_event(EventKind::LockAcquired {
                     symbol: there.clone(),
                     fence: lock.fence,
                     until: lock.expires_at,
@@ -514,7 +514,7 @@ impl State {
             } else {
                 self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
                 let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
-                out.say(EventKind::LockFreed {
+                out.append_event(EventKind::LockFreed {
                     symbol,
                     holder,
                     fence: lock.fence,

@@ -205,7 +205,7 @@ impl Mailboxes {
         }
         self.make_room(to, kind.bytes(), out);
         let seq = out.next_mail();
-        out.say(EventKind::MailQueued {
+        out.append_event(EventKind::MailQueued {
             mail: seq,
             to: to.clone(),
             what: kind.name().into(),
@@ -323,7 +323,7 @@ impl Mailboxes {
 
     fn announce_dropped(&self, to: &AgentId, count: u32, why: &str, out: &mut Outbox) {
         if count > 0 {
-            out.say(EventKind::MailDropped { to: to.clone(), count, why: why.into() });
+            out.append_event(EventKind::MailDropped { to: to.clone(), count, why: why.into() });
         }
     }
 
@@ -357,7 +357,7 @@ impl Mailboxes {
             out.put(Change::CarryMail(who.agent().clone(), verb.seq, false));
             return Ok(None);
         }
-        out.say(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
+        out.append_event(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
         out.put(Change::DropMail(who.agent().clone(), verb.seq));
         Ok(Some(mail.clone()))
     }

@@ -395,7 +395,7 @@ impl Core {
         self.lapse(now, out);
         for parked in self.state.approvals.due(now) {
             self.by_itself(now, out, |state, out| {
-                out.say(EventKind::ApprovalExpired { approval: parked.id });
+                out.append_event(EventKind::ApprovalExpired { approval: parked.id });
                 state.drop_approval(parked.id, out);
                 let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
                 state.give_up_parked(now, &parked, "Approval timed out", failure, out);

@@ -118,7 +118,7 @@ impl Agents {
             nick: self.known.get(who.agent()).and_then(|it| it.nick.clone()),
             share: Some(who.share()),
         };
-        out.say(EventKind::AgentRegistered {
+        out.append_event(EventKind::AgentRegistered {
             version: agent.version.clone(),
             caps: agent.caps.clone(),
             pid: agent.pid,
@@ -158,7 +158,7 @@ impl Agents {
         let mut agent = known.map_or(blank, |it| RegisteredAgent::clone(it));
         let number = out.next_named();
         agent.nick = Some(Nick { number, name: verb.name.clone() });
-        out.say(EventKind::AgentNamed { number });
+        out.append_event(EventKind::AgentNamed { number });
         out.put(Change::PutAgent(Arc::new(agent)));
         out.put(Change::Beat(who.agent().clone(), now));
         Ok(AgentNamed { number })
@@ -189,7 +189,7 @@ impl Agents {
     /// A sign of life; announces an agent that had been away.
     pub(super) fn beat(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         if self.known.contains_key(agent) && !self.is_alive(agent, now) {
-            out.say(EventKind::AgentRevived);
+            out.append_event(EventKind::AgentRevived);
         }
         out.put(Change::Beat(agent.clone(), now));
     }

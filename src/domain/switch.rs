@@ -160,7 +160,7 @@ impl State {
         }
         let own = || (who.agent().clone(), (!who.is_person()).then(|| who.share()));
         let (by, from) = others.map_or_else(own, |it| (it.by.clone(), it.from.clone()));
-        out.say(EventKind::WorkerSwitched {
+        out.append_event(EventKind::WorkerSwitched {
             worker: verb.worker.clone(),
             to: verb.to,
             command: verb.command.clone(),

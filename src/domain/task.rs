@@ -379,7 +379,7 @@ impl Tasks {
         }
         task.state = TaskState::Queued { until: now.after(settings.away_keep) };
         task.updated_at = now;
-        out.say(EventKind::TaskDelegated {
+        out.append_event(EventKind::TaskDelegated {
             task: task.id().clone(),
             worker: task.order.worker.clone(),
             tool: task.order.tool.name.clone(),

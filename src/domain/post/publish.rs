@@ -84,7 +84,7 @@ impl<'a> Round<'a> {
         {
             self.ask(n, agent, question);
         }
-        let seq = self.out.say(EventKind::Published { n, post });
+        let seq = self.out.append_event(EventKind::Published { n, post });
         let waits = to.is_empty() && matches!(audience, Audience::One { absent: Absent::Wait, .. });
         self.put(PostChange::File { n, seq, at: self.now, to: to.into(), own: true });
         if let Audience::One { to, .. } = audience
@@ -136,7 +136,7 @@ impl<'a> Round<'a> {
         self.fresh.insert(slug.clone());
         for (of, seq) in self.state.broker.waiting_for(slug) {
             let n = self.out.next_post();
-            self.out.say(EventKind::PostDelivered { n, of, to: slug.clone() });
+            self.out.append_event(EventKind::PostDelivered { n, of, to: slug.clone() });
             self.put(PostChange::Unpark(slug.clone(), of));
             self.put(PostChange::File { n, seq, at: self.now, to: [slug.clone()].into(), own: false });
         }
@@ -282,7 +282,7 @@ impl State {
     /// full.
     pub(crate) fn republish(&self, now: Timestamp, verb: &Republish, out: &mut Outbox) -> Republished {
         let n = out.next_post();
-        let seq = out.say(EventKind::Published { n, post: verb.post.clone() });
+        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone() });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
         Republished { n }
     }
@@ -327,7 +327,7 @@ impl State {
     pub(crate) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));
-        out.say(EventKind::PostLogBegun { after });
+        out.append_event(EventKind::PostLogBegun { after });
         LogBegun { after }
     }
 
