@@ -158,7 +158,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The owner's stake in the file, for the comparison with stakes of other doors.
+    /// The owner's reservation in the file, for the comparison with reservations of other doors.
     pub(super) fn stake(&self) -> Option<Reservation> {
         Some(Reservation {
             agent: self.held.owner()?.clone(),

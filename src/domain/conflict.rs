@@ -1,8 +1,8 @@
 //! Compares what agents hold and announce through different doors, by one rule set.
 //!
-//! A *stake* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols (wit),
-//! a plan with regions (the broker's `agent.intent`). Stakes of one protocol are compared by that protocol's own rules;
-//! between protocols there is this one:
+//! A *reservation* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols
+//! (wit), a plan with regions (the broker's `agent.intent`). Reservations of one protocol are compared by that protocol's own
+//! rules; between protocols there is this one:
 //!
 //! | | the same file, or one inside the other's folder | |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | both name lines | they meet when a line is both's | |
 //! | one names symbols, the other lines | they meet: nothing says that they do not | |
 //!
-//! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later stake;
+//! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later reservation;
 //! where `[coordination] across_doors` says `deny`, it refuses the later one.
 
 mod reservations;
@@ -121,7 +121,7 @@ fn last(name: &str) -> &str {
 /// An agent's hold on one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reservation {
-    /// The agent whose stake it is.
+    /// The agent whose reservation it is.
     pub agent: AgentId,
     /// The kind of thing that the agent has.
     pub kind: ReservationKind,
@@ -129,11 +129,11 @@ pub struct Reservation {
     pub at: RepoPath,
     /// The pattern that paths below `at` have to match; `None` for all paths.
     pub pattern: Option<Box<str>>,
-    /// The part of the file that the stake is for.
+    /// The part of the file that the reservation is for.
     pub part: Part,
     /// When the agent got it.
     pub since: Timestamp,
-    /// When it ends; `None` for a stake without an end of its own.
+    /// When it ends; `None` for a reservation without an end of its own.
     pub until: Option<Timestamp>,
     /// The place or the purpose, as the owner wrote it.
     pub asked: Box<str>,
@@ -148,7 +148,7 @@ impl Reservation {
             && self.part.meets(&other.part)
     }
 
-    /// Whether both stakes are one agent's, which never meets itself. At the broker door, names are compared
+    /// Whether both reservations are one agent's, which never meets itself. At the broker door, names are compared
     /// as that door does.
     fn is_of_same_agent(&self, other: &Reservation) -> bool {
         let plan = |it: &Reservation| it.kind == ReservationKind::Plan;
@@ -183,12 +183,12 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
-/// A new stake and one that it meets, across doors.
+/// A new reservation and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// The stake that an agent is about to have.
+    /// The reservation that an agent is about to have.
     pub mine: Reservation,
-    /// The stake of another agent that is there already.
+    /// The reservation of another agent that is there already.
     pub with: Arc<Reservation>,
 }
 
@@ -208,7 +208,7 @@ impl State {
         Round::new(now, self, out).meet(title, new)
     }
 
-    /// The first binding stake of another agent that meets this one.
+    /// The first binding reservation of another agent that meets this one.
     pub(super) fn first_in_the_way(
         &self,
         now: Timestamp,
@@ -325,7 +325,7 @@ impl Round<'_> {
     }
 }
 
-/// Keeps the stakes in step with what they come from.
+/// Keeps the reservations in step with what they come from.
 impl Reservations {
     pub(super) fn follow(&mut self, change: &Change) {
         match change {
@@ -349,7 +349,7 @@ impl Reservations {
     }
 }
 
-/// The stakes of what an agent has announced at the broker door.
+/// The reservations of what an agent has announced at the broker door.
 pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     let Some(intent) = &print.intent else { return Vec::new() };
     let agent = AgentId::from(&print.slug);
@@ -370,7 +370,7 @@ pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
 }
 
 /// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one
-/// at the broker door is one here. A path that leads out of the repository meets no other agent's stake.
+/// at the broker door is one here. A path that leads out of the repository meets no other agent's reservation.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
     match PathScope::of(text) {
         PathScope::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),

@@ -1,6 +1,6 @@
-//! Changes of files during a task: the hand-off report, and the files that the asking agent watches.
+//! Changes of files during a task: the scan report, and the files that the asking agent watches.
 //!
-//! Work that was done in the jail is used outside of it. The hand-off report names the files that a run has left and
+//! Work that was done in the jail is used outside of it. The scan report names the files that a run has left and
 //! that run later, by themselves or in a build; a task with such findings, or one that could not be compared, is
 //! *tainted*. It is a hint where to look, not a verdict: a person's changes in that time count too.
 

@@ -1,4 +1,4 @@
-//! Transfers: work that one agent of the crew hands over to another one, with its notes.
+//! Handoffs: work that one agent of the crew hands over to another one, with its notes.
 //!
 //! ```text
 //!   [pending] --accept--> [accepted]
@@ -19,7 +19,7 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, Fence, HandoffId, Timestamp};
 
-/// Where a transfer stands.
+/// Where a handoff stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffState {
@@ -71,7 +71,7 @@ impl Handoff {
     }
 }
 
-/// All transfers, the oldest of those that were answered gone first.
+/// All handoffs, the oldest of those that were answered gone first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Handoffs {
     all: BTreeMap<HandoffId, Arc<Handoff>>,
@@ -107,7 +107,7 @@ impl Handoffs {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// The transfer of this id, if it is remembered.
+    /// The handoff of this id, if it is remembered.
     pub fn get(&self, id: &HandoffId) -> Option<&Arc<Handoff>> {
         self.all.get(id)
     }

@@ -96,7 +96,7 @@ pub enum MailKind {
         file: RepoPath,
         /// How the recipient has it.
         mine: ReservationKind,
-        /// The stake of the other agent.
+        /// The reservation of the other agent.
         other: Box<Reservation>,
     },
     /// An agent waits for a lock of the recipient's.

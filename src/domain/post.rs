@@ -4,7 +4,7 @@
 //! ```text
 //!                     +--> the inboxes of those whom it concerns
 //!   publish --> post -+--> the roster: where its sender stands
-//!                     +--> footprints: which files its sender works on --> conflicts, which are posts again
+//!                     +--> working sets: which files its sender works on --> conflicts, which are posts again
 //! ```
 //! All of that is one step: a reader up to a number has seen everything below it.
 

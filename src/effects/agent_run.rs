@@ -174,7 +174,7 @@ fn fill(
     Ok(lent)
 }
 
-/// The worker as a task runs it: with another command in its place, where the errand names one.
+/// The worker as a task runs it: with another command in its place, where the job context names one.
 pub(super) fn in_its_place(task: &Task, profile: Arc<Profile>) -> Result<Arc<Profile>, Failure> {
     let Some(command) = task.order.command() else { return Ok(profile) };
     let name = command.first().ok_or_else(|| worker_failed("the command to run is empty"))?;

@@ -18,7 +18,7 @@ use provost_engine::Engine;
 pub struct EffectParts {
     /// The engine, to which results go as commands.
     pub engine: Engine,
-    /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
+    /// The daemon's own principal; it needs [`provost_domain::Scope::Host`].
     pub system: Principal,
     /// The parts that runs of workers need.
     pub workers: WorkerParts,

@@ -1,4 +1,4 @@
-//! The hand-off report: the files that a run has left in the workspace and that run later, outside of any jail.
+//! The scan report: the files that a run has left in the workspace and that run later, outside of any jail.
 //!
 //! The report compares two scans, one before the worker starts and one when all of its processes have ended. Every
 //! change in between counts: a worker's change cannot be told from a person's change at the same time.

@@ -15,7 +15,7 @@ use provost_base::{AgentId, Timestamp, Ttl};
 /// How long an empty queue is believed to be empty; also how often the engine hears of a sign of life.
 const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
 
-/// One agent's place on the board.
+/// One agent's place among the empty queues.
 #[derive(Debug, Default)]
 pub struct QueueSlot {
     idle_until: AtomicI64,

@@ -367,7 +367,7 @@ impl Engine {
         Feed::new(self.clone(), after)
     }
 
-    /// The board of empty queues, which doors read without asking the engine.
+    /// The empty queues, which doors read without asking the engine.
     pub fn board(&self) -> &EmptyQueues {
         &self.board
     }

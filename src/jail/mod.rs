@@ -17,8 +17,8 @@
 //! (modes, times, extended attributes) of the user's other files stays within reach. `job` is for Windows, where a
 //! job object and a write-restricted token keep a worker to its folders in writing, and in nothing else.
 //!
-//! Beside the jail there is the pen ([`start_restricted`]) for the few programs of the daemon's own that must see the
-//! user's session: they read what the user reads and write into one folder.
+//! Beside the jail there are restricted processes ([`start_restricted`]) for the few programs of the daemon's own
+//! that must see the user's session: they read what the user reads and write into one folder.
 //!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason

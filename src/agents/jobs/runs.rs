@@ -199,7 +199,7 @@ impl JobRunner {
         }
     }
 
-    /// The errand of an agent's task: what its work is a part of.
+    /// The job context of an agent's task: what its work is a part of.
     fn errand(&self, run: &RunRequest) -> Option<JobContext> {
         run.by_agent.then(|| JobContext {
             job: format!("job_{}", self.job.id).into(),

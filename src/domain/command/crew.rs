@@ -1,4 +1,4 @@
-//! Verbs of a crew: members, claims on files, assignments, transfers, notes. Agent Protocol, 3.
+//! Verbs of a crew: members, claims on files, assignments, handoffs, notes. Agent Protocol, 3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -195,17 +195,17 @@ pub struct OfferTransfer {
     pub blockers: Vec<Box<str>>,
 }
 
-/// The transfer waits for an answer.
+/// The handoff waits for an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferOffered {
-    /// The transfer as it was recorded.
+    /// The handoff as it was recorded.
     pub transfer: Arc<Handoff>,
 }
 
 /// Take over work that was offered, or decline it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerTransfer {
-    /// The transfer to answer.
+    /// The handoff to answer.
     pub id: HandoffId,
     /// Whether the caller takes the work over; `false` declines it.
     pub accept: bool,
@@ -213,7 +213,7 @@ pub struct AnswerTransfer {
     pub reason: Box<str>,
 }
 
-/// The transfer has its answer.
+/// The handoff has its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferAnswered {
     /// Whether it waited for one until now.

@@ -1,4 +1,4 @@
-//! All stakes, by their source and by path.
+//! All reservations, by their source and by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Reservation;
 use provost_base::{IntentId, RepoPath, Slug, SymbolPath};
 
-/// The source of stakes.
+/// The source of reservations.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Title {
     /// A claim on this file.
@@ -20,7 +20,7 @@ pub enum Title {
     Plan(Slug),
 }
 
-/// All stakes, by their source and by path.
+/// All reservations, by their source and by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reservations {
     all: BTreeMap<Title, Vec<Arc<Reservation>>>,
@@ -28,31 +28,31 @@ pub struct Reservations {
 }
 
 impl Reservations {
-    pub(crate) fn put(&mut self, title: Title, stakes: Vec<Reservation>) {
+    pub(crate) fn put(&mut self, title: Title, reservations: Vec<Reservation>) {
         self.drop(&title);
-        for (number, stake) in stakes.iter().enumerate() {
-            self.paths.entry(stake.at.clone()).or_default().insert((title.clone(), number));
+        for (number, reservation) in reservations.iter().enumerate() {
+            self.paths.entry(reservation.at.clone()).or_default().insert((title.clone(), number));
         }
-        self.all.insert(title, stakes.into_iter().map(Arc::new).collect());
+        self.all.insert(title, reservations.into_iter().map(Arc::new).collect());
     }
 
     pub(crate) fn drop(&mut self, title: &Title) {
-        for (number, stake) in self.all.remove(title).into_iter().flatten().enumerate() {
-            if let Some(here) = self.paths.get_mut(&stake.at) {
+        for (number, reservation) in self.all.remove(title).into_iter().flatten().enumerate() {
+            if let Some(here) = self.paths.get_mut(&reservation.at) {
                 here.remove(&(title.clone(), number));
                 if here.is_empty() {
-                    self.paths.remove(&stake.at);
+                    self.paths.remove(&reservation.at);
                 }
             }
         }
     }
 
-    /// The stakes of a source.
+    /// The reservations of a source.
     pub(super) fn of(&self, title: &Title) -> &[Arc<Reservation>] {
         self.all.get(title).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Stakes at a path, above it, and below it, in this order.
+    /// Reservations at a path, above it, and below it, in this order.
     pub(super) fn near<'a>(&'a self, path: &'a RepoPath) -> impl Iterator<Item = &'a Arc<Reservation>> + 'a {
         let text = path.as_str();
         let above =
@@ -76,7 +76,7 @@ impl Reservations {
         all.filter_map(|(title, number)| self.all.get(title)?.get(*number))
     }
 
-    /// How many things have stakes.
+    /// How many things have reservations.
     pub fn len(&self) -> usize {
         self.all.len()
     }

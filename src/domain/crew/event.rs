@@ -125,7 +125,7 @@ pub enum CrewEvent {
     },
     /// Work is handed over.
     TransferOffered {
-        /// The id of the new transfer.
+        /// The id of the new handoff.
         id: HandoffId,
         /// The agent that is to take it; any name. `None` offers it to all.
         to: Option<Box<str>>,
@@ -136,7 +136,7 @@ pub enum CrewEvent {
     },
     /// Work that was handed over is taken, or declined.
     TransferAnswered {
-        /// The id of the transfer.
+        /// The id of the handoff.
         id: HandoffId,
         /// The assignment that the work is part of.
         assignment: Box<str>,
@@ -263,7 +263,7 @@ pub enum CrewChange {
     PutAssignment(Arc<Assignment>),
     /// An assignment that is forgotten.
     DropAssignment(AssignmentId),
-    /// A new transfer, or its answer.
+    /// A new handoff, or its answer.
     PutHandoff(Arc<Handoff>),
     /// Work that was handed over, and is forgotten.
     DropHandoff(HandoffId),

@@ -225,7 +225,7 @@ impl BrokerState {
         self.newest.iter().map(|(slug, n)| (slug, *n))
     }
 
-    /// The footprint of an agent, if it works on files.
+    /// The working set of an agent, if it works on files.
     pub fn print(&self, slug: &Slug) -> Option<&Arc<WorkingSet>> {
         self.prints.get(slug)
     }

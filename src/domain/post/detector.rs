@@ -28,7 +28,7 @@ const ACROSS_KINDS: &str = "Note: one side declared named regions and the other 
                             the same region kind.";
 
 impl Round<'_> {
-    /// Looks at what a post says of files, and puts its sender's footprint in force.
+    /// Looks at what a post says of files, and puts its sender's working set in force.
     pub(super) fn detect(
         &mut self,
         post: &Post,

@@ -218,7 +218,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Puts a footprint in force, and ends the cases that it ends.
+    /// Puts a working set in force, and ends the cases that it ends.
     pub(super) fn stepped(&mut self, print: WorkingSet) {
         let files = print.files();
         for case in self.state.broker.standoffs_of(&print.slug) {
@@ -232,7 +232,7 @@ impl<'a> Round<'a> {
 }
 
 impl State {
-    /// Publishes a post: it is filed, the roster and footprints follow, and conflicts are told.
+    /// Publishes a post: it is filed, the roster and working sets follow, and conflicts are told.
     pub(crate) fn publish(
         &self,
         now: Timestamp,

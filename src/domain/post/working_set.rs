@@ -79,7 +79,7 @@ impl WorkingSet {
         all.map(|it| (PathScope::of(it), it.trim())).collect()
     }
 
-    /// The footprint after one of the agent's own posts.
+    /// The working set after one of the agent's own posts.
     pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
         let mut next = self.clone();
         match post {
@@ -136,7 +136,7 @@ impl WorkingSet {
         }
     }
 
-    /// The footprint after the committed files were checked or merged.
+    /// The working set after the committed files were checked or merged.
     pub(super) fn settled(&self) -> Self {
         Self { left: Vec::new(), ..self.clone() }
     }

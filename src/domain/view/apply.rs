@@ -4,7 +4,7 @@ use super::View;
 use crate::{Reservation, State};
 use provost_base::{AgentId, RepoPath, Timestamp};
 
-/// The stake that keeps an agent from writing to a file; one answer for each file.
+/// The reservation that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
     /// The agent that wants to write.

@@ -44,11 +44,11 @@ pub struct AtWorkOut {
     pub workers: FirstOf<(AgentId, TaskId)>,
     /// Files that are claimed, locked or in conflict, by path.
     pub claims: FirstOf<Arc<Claim>>,
-    /// Other agents' stakes through other doors that are not over, by path.
+    /// Other agents' reservations through other doors that are not over, by path.
     pub stakes: FirstOf<Arc<Reservation>>,
     /// Assignments for the agent that are not done, oldest first.
     pub assignments: FirstOf<Arc<Assignment>>,
-    /// Transfers that the agent may answer, oldest first.
+    /// Handoffs that the agent may answer, oldest first.
     pub handoffs: FirstOf<Arc<Handoff>>,
     /// How long a member may give no sign of life.
     pub patience: Ttl,

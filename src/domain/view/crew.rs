@@ -9,7 +9,7 @@ use crate::{
 };
 use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, Timestamp};
 
-/// The crew with its claims, assignments and transfers.
+/// The crew with its claims, assignments and handoffs.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeCrew;
 
@@ -22,7 +22,7 @@ pub struct CrewSnapshot {
     pub claims: Vec<Arc<Claim>>,
     /// Assignments, oldest first.
     pub assignments: Vec<Arc<Assignment>>,
-    /// Transfers, oldest first.
+    /// Handoffs, oldest first.
     pub handoffs: Vec<Arc<Handoff>>,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
@@ -30,7 +30,7 @@ pub struct CrewSnapshot {
     pub events: u64,
     /// Others, where they are shown.
     pub foreign: Foreign,
-    /// Other agents' stakes through other doors that are not over, by path.
+    /// Other agents' reservations through other doors that are not over, by path.
     pub stakes: Vec<Arc<Reservation>>,
 }
 
@@ -52,7 +52,7 @@ impl View for WholeCrew {
 }
 
 impl State {
-    /// The stakes through doors other than the crew's that are not over.
+    /// The reservations through doors other than the crew's that are not over.
     fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Reservation>> {
         let live = move |it: &&Arc<Reservation>| it.until.is_none_or(|until| until > now);
         self.stakes.iter().filter(|it| it.kind != ReservationKind::Claim).filter(live)
@@ -205,7 +205,7 @@ impl View for OneAssignment {
     }
 }
 
-/// The transfer of this id, if it is remembered.
+/// The handoff of this id, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneHandoff(pub HandoffId);
 
@@ -258,12 +258,12 @@ impl View for HeldFiles {
     }
 }
 
-/// Transfers that concern an agent, oldest first: its own, and those that it may answer.
+/// Handoffs that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
 pub struct SomeHandoffs {
-    /// The agent that the transfers concern.
+    /// The agent that the handoffs concern.
     pub of: AgentId,
-    /// Whether answered transfers are listed, too.
+    /// Whether answered handoffs are listed, too.
     pub answered: bool,
 }
 

@@ -239,7 +239,7 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
-    /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
+    /// The engine's empty queues have this place for the agent that spoke last; nearly always only one speaks here.
     slot: Option<(AgentId, Arc<QueueSlot>)>,
 }
 

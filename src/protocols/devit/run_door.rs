@@ -123,7 +123,7 @@ impl WorkerDoor {
 }
 
 impl Devit {
-    /// The door of one run, with a secret of its own. `system` is the daemon's own hand.
+    /// The door of one run, with a secret of its own. `system` is the daemon's own principal.
     ///
     /// # Errors
     /// When the system has no randomness to give.

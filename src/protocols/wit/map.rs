@@ -174,7 +174,7 @@ impl Conflict {
 }
 
 impl Conflict {
-    /// A stake of another door. A claim has no end of its own; wit's clients print one.
+    /// A reservation of another door. A claim has no end of its own; wit's clients print one.
     fn elsewhere(stake: &Reservation, message: String) -> Self {
         const NEVER: &str = "9999-12-31T23:59:59.999Z";
         Self {

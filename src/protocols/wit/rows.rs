@@ -140,7 +140,7 @@ fn plain(asked: &str, r#type: &'static str, message: String) -> WarningRow {
     WarningRow { locked_symbol: asked.into(), r#type, message, ..WarningRow::default() }
 }
 
-/// The type of a stake of another door.
+/// The type of a reservation of another door.
 fn elsewhere(kind: ReservationKind) -> &'static str {
     match kind {
         ReservationKind::Claim => "FILE_CLAIMED",

@@ -162,7 +162,7 @@ impl Carrying {
         }
     }
 
-    /// Writes one file when no other apply writes it and no agent's stake protects it;
+    /// Writes one file when no other apply writes it and no agent's reservation protects it;
     /// `None` if it needs nothing.
     async fn one(&mut self, order: FileWrite) -> Result<Option<AppliedFile>, String> {
         let provost = self.provost.clone();

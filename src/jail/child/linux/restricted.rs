@@ -1,4 +1,4 @@
-//! A pen: for programs of the daemon's own that must see the user's session, and so cannot be jailed.
+//! Restricted processes: for programs of the daemon's own that must see the user's session, and so cannot be jailed.
 //!
 //! Such a program may read what the user may read, and writes nothing but what lies in its own folder. It
 //! cannot signal a process outside, and gains no privileges by executing anything.
@@ -17,7 +17,7 @@ use super::sys;
 /// What every program may write besides: the bin, and the shared memory through which windows are exchanged.
 const COMMON: [&str; 2] = ["/dev/null", "/dev/shm"];
 
-/// Starts a program in a pen. A thread of its own is restricted for good and starts the program, which inherits
+/// Starts a program as a restricted process. A thread of its own is restricted for good and starts the program, which inherits
 /// the restriction; the daemon stays as it is.
 ///
 /// # Errors
