@@ -1,8 +1,8 @@
 //! Compares what agents hold and announce through different doors, by one rule set.
 //!
 //! A *reservation* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols
-//! (wit), a plan with regions (the broker's `agent.intent`). Reservations of one protocol are compared by that protocol's own
-//! rules; between protocols there is this one:
+//! (wit), a plan with regions (the broker's `agent.intent`). Reservations of one protocol are compared by that
+//! protocol's own rules; between protocols there is this one:
 //!
 //! | | the same file, or one inside the other's folder | |
 //! |---|---|---|

@@ -7,8 +7,8 @@
 //! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door
 //! is full, the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
 //!
-//! The door then gets an [`AdmittedRequest`]: the head as it came, the body, which [`Body::take`] takes in within the door's
-//! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
+//! The door then gets an [`AdmittedRequest`]: the head as it came, the body, which [`Body::take`] takes in within the
+//! door's bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
 //! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
 //!

@@ -17,8 +17,8 @@ use super::sys;
 /// What every program may write besides: the bin, and the shared memory through which windows are exchanged.
 const COMMON: [&str; 2] = ["/dev/null", "/dev/shm"];
 
-/// Starts a program as a restricted process. A thread of its own is restricted for good and starts the program, which inherits
-/// the restriction; the daemon stays as it is.
+/// Starts a program as a restricted process. A thread of its own is restricted for good and starts the program,
+/// which inherits the restriction; the daemon stays as it is.
 ///
 /// # Errors
 /// When the kernel has no Landlock, or the program cannot be started. Nothing runs then.
