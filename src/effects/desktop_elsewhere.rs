@@ -41,7 +41,7 @@ pub struct DesktopParts {
 pub(super) struct Desktop;
 
 impl Desktop {
-    pub(super) fn new(_desk: EngineHandle, _parts: DesktopParts) -> Self {
+    pub(super) fn new(_handle: EngineHandle, _parts: DesktopParts) -> Self {
         Self
     }
 
