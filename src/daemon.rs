@@ -5,7 +5,7 @@ mod agents;
 mod broker;
 mod clock;
 mod code_owners;
-mod ears;
+mod file_watcher;
 mod follow;
 mod hosts;
 mod identities;
@@ -53,19 +53,20 @@ use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, socke
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookCommand, HookParts, OpenDoor,
+    WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
 use provost_jail::{OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::FrontDoor;
 use provost_protocols::devit::Devit;
-use provost_protocols::own::{Order, Ordered, Own};
+use provost_protocols::own::{DaemonCommand, Ordered, Own};
 use provost_protocols::wit::Wit;
 use provost_service::Provost;
 use provost_system::{self as system, Signal, Signals};
 use provost_transport::accept::{AllDoors, Capacity, accept_loop};
-use provost_transport::listen::{Place, bind};
+use provost_transport::listen::{SocketFolder, bind};
 use provost_vault::Vault;
 use ready::Ready;
 pub use rehearse::rehearse;
@@ -184,11 +185,11 @@ struct Daemon {
     start: Start,
     provost: Provost,
     agents: AgentService,
-    host: Principal,
+    system: Principal,
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     names: Arc<Names>,
-    camera: watch::Sender<Arc<Camera>>,
+    capture_config: watch::Sender<Arc<CaptureConfig>>,
     notices: watch::Sender<DesktopOptions>,
     devit: Devit,
     wit: Wit,
@@ -227,14 +228,14 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
-    daemon.open(Arc::new(own), &daemon.start.places.own_socket(), Place::Ours)?;
+    daemon.open(Arc::new(own), &daemon.start.places.own_socket(), SocketFolder::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
-    daemon.open_devit(&devit_at, Place::Ours)?;
+    daemon.open_devit(&devit_at, SocketFolder::Ours)?;
     daemon.open_extra(&config)?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.doors.spawn(follow::renamed_files(
         daemon.provost.clone(),
-        daemon.host.clone(),
+        daemon.system.clone(),
         daemon.stop.clone(),
     ));
     daemon.see_files(&config.agent_protocol);
@@ -254,7 +255,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
                 }
             },
             order = inbox.recv() => match order {
-                Some((Order::Stop, reply)) => { reply_to = Some(reply); break }
+                Some((DaemonCommand::Stop, reply)) => { reply_to = Some(reply); break }
                 Some(order) => daemon.obey(order).await,
                 None => break,
             },
@@ -277,7 +278,7 @@ async fn assemble(
     prepared: &Prepared,
     config: &Config,
     orders: mpsc::Sender<Ordered>,
-) -> Result<(Daemon, Own, Running, Hands)> {
+) -> Result<(Daemon, Own, Running, EffectRunner)> {
     let places = &start.places;
     let store = wiring::store(places, config)?;
     let mut policy = PolicyFile::find(config, places)?;
@@ -294,7 +295,7 @@ async fn assemble(
     let index = wiring::index(&root_path, config)?;
     let kept = wiring::kept(places, config)?;
     let provost =
-        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, kept);
+        Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
     let agents = AgentService::new(provost.clone(), agents);
     let names = identities::names(&start, prepared, config, &engine)?;
     let shared = Arc::new(Mutex::new(Shared(about)));
@@ -307,7 +308,7 @@ async fn assemble(
     let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
-    let (camera, seen) = watch::channel(Arc::new(pictures::camera(config, &start.places)));
+    let (capture_config, seen) = watch::channel(Arc::new(pictures::capture_config(config, &start.places)));
     let (notices, options) = watch::channel(notices::options(config));
     let desktop = notices::parts(prepared, options);
     let work = (started.effects, started.owed);
@@ -318,10 +319,10 @@ async fn assemble(
         start,
         provost,
         agents,
-        host: role::host(),
+        system: role::system(),
         keys: vec![names.keys().clone()],
         names,
-        camera,
+        capture_config,
         notices,
         devit,
         wit,
@@ -363,16 +364,16 @@ fn start_hands(
     prepared: &Prepared,
     provost: &Provost,
     (root, doors): (Root, Option<OpenDoor>),
-    (hooks, camera, desktop): (HookParts, watch::Receiver<Arc<Camera>>, DesktopParts),
+    (hooks, capture_config, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
     (effects, owed): Work,
-) -> Result<Hands> {
+) -> Result<EffectRunner> {
     let places = &start.places;
     let copies = places.state.with_extension("copies");
     let profiles = provost.clone();
     let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
         root,
-        grounds: wiring::grounds(places)?,
+        forbidden_paths: wiring::forbidden_paths(places)?,
         copies,
         vault: Vault::at(places.secrets()),
         doors,
@@ -382,9 +383,15 @@ fn start_hands(
         concurrent: prepared.loaded.config.limits.workers as usize,
         keep: agents::keeper(provost),
     };
-    let parts =
-        Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
-    Ok(Hands::start(parts, effects, owed))
+    let parts = EffectParts {
+        engine: provost.engine().clone(),
+        system: role::system(),
+        workers,
+        hooks,
+        capture_config,
+        desktop,
+    };
+    Ok(EffectRunner::start(parts, effects, owed))
 }
 
 impl Daemon {
@@ -393,7 +400,7 @@ impl Daemon {
     }
 
     /// Listens at an address and serves a door there until the daemon stops.
-    fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
+    fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: SocketFolder) -> Result<()> {
         let named = ["devit", "own"];
         let ours = self.shared().0.doors.iter().filter(|it| named.contains(&&*it.door)).count();
         if ours >= ADDRESSES_MAX {
@@ -412,7 +419,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn open_devit(&mut self, at: &Path, place: Place) -> Result<()> {
+    fn open_devit(&mut self, at: &Path, place: SocketFolder) -> Result<()> {
         let door: Arc<dyn FrontDoor> = Arc::new(self.devit.clone());
         self.open(door, at, place)
     }
@@ -430,7 +437,7 @@ impl Daemon {
     /// Opens the addresses that the configuration or `devitd` names besides the default one.
     fn open_extra(&mut self, config: &Config) -> Result<()> {
         if let Some(socket) = config.devit.socket.clone()
-            && let Err(err) = self.open_devit(&socket, Place::Given)
+            && let Err(err) = self.open_devit(&socket, SocketFolder::Given)
         {
             // Two repositories may name the same address; the second one still has its own.
             tracing::warn!("devit.socket: {err:#}");
@@ -444,7 +451,7 @@ impl Daemon {
     /// agents with keys of their own have them there too.
     fn open_devit_with(&mut self, at: &Path, secret: Option<Secret>) -> Result<()> {
         let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
-            return self.open_devit(at, Place::Given);
+            return self.open_devit(at, SocketFolder::Given);
         };
         if let Some(why) = provost_config::env::weak_secret(&secret) {
             bail!("the secret for {} is not accepted: {why}", at.display());
@@ -452,7 +459,7 @@ impl Daemon {
         let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
         ring.set_shared(secret)?;
         let door = self.devit.with_keys(ring.clone());
-        self.open(Arc::new(door), at, Place::Given)?;
+        self.open(Arc::new(door), at, SocketFolder::Given)?;
         self.keys.push(ring);
         Ok(())
     }
@@ -463,7 +470,7 @@ impl Daemon {
 
     async fn record(&self, what: &str, subject: &str, details: serde_json::Value) -> Result<()> {
         let verb = Record { what: what.into(), subject: subject.into(), details: Json::from_value(&details) };
-        self.provost.submit(&self.host, verb).await.map(|_| ()).map_err(|err| anyhow!("{err}"))
+        self.provost.submit(&self.system, verb).await.map(|_| ()).map_err(|err| anyhow!("{err}"))
     }
 
     async fn say_started(&self, clean: bool, loaded: &Loaded) -> Result<()> {
@@ -482,8 +489,8 @@ impl Daemon {
 
     async fn obey(&mut self, (order, reply): Ordered) {
         let outcome = match order {
-            Order::Reload => self.reload().await,
-            Order::Listen(path, secret) => {
+            DaemonCommand::Reload => self.reload().await,
+            DaemonCommand::Listen(path, secret) => {
                 let opened = if path.is_absolute() {
                     self.open_devit_with(&path, secret)
                 } else {
@@ -492,7 +499,7 @@ impl Daemon {
                 opened.map(|()| format!("the DevIt door is open at {}", path.display()))
             }
             // The main loop takes this one itself.
-            Order::Stop => Ok("stopping".to_owned()),
+            DaemonCommand::Stop => Ok("stopping".to_owned()),
         };
         // The asker may have gone.
         let _ = reply.send(outcome.map_err(|err| format!("{err:#}")));
@@ -523,7 +530,8 @@ impl Daemon {
         self.provost.set_apply_rules(wiring::apply_rules(&loaded.config, &self.start.places.root));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
-        self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));
+        self.capture_config
+            .send_replace(Arc::new(pictures::capture_config(&loaded.config, &self.start.places)));
         self.policy = policy;
         self.put_in_force(rules).await?;
         Ok("configuration, policy and keys were read again; doors and limits keep what they started with"

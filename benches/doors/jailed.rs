@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use provost::jail::{
-    Draft, Environment, ExitReason, Grounds, Layer, LiveOutput, Plan, Supervisor, Tier, find_place, launch,
+    Draft, Environment, ExitReason, ForbiddenPaths, Layer, LiveOutput, Plan, Supervisor, Tier, find_place, launch,
     resolve_program,
 };
 
@@ -112,7 +112,7 @@ fn plan(world: &World, tier: Tier, without: Option<Layer>) -> Result<Plan> {
     let mut draft =
         Draft::new(program, Environment::new([]), find_place(&world.path("repo").canonicalize()?)?);
     draft.tier = tier;
-    let plan = draft.check(&Grounds { home: world.path("home"), forbidden: Vec::new() })?;
+    let plan = draft.check(&ForbiddenPaths { home: world.path("home"), forbidden: Vec::new() })?;
     #[cfg(any(debug_assertions, feature = "layers-off"))]
     let plan = plan.without(without.as_slice());
     ensure!(CAN_LEAVE_OUT || without.is_none(), "this build leaves no layer out");

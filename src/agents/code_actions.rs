@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobAsk, Plan, fresh_job_id};
 use super::{AgentOutput, AgentService, NoAgent, PromptFor, ResolvedAgent, Review, TooLong};
-pub use conventions::{Look, further_tests_of, named_after, tests_of};
+pub use conventions::{WorkspaceProbe, further_tests_of, named_after, tests_of};
 pub(super) use edit::CodeEdit;
 pub use patch::{NoPlace, Placed, place};
 use provost_base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
 use provost_domain::view::{AllSwitches, View};
 use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
-pub use test_merge::{Kept, keep_tests, lost_tests};
+pub use test_merge::{MergedTests, keep_tests, lost_tests};
 
 /// For how long an answer is given again.
 const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
@@ -92,7 +92,7 @@ pub struct CodeAsk {
 
 /// Why no agent is asked a question.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum CodeFault {
+pub enum CodeActionError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -173,9 +173,9 @@ async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
 }
 
 /// The newest job that answers a question, and what time it is.
-struct Known(Digest);
+struct NewestAnswer(Digest);
 
-impl View for Known {
+impl View for NewestAnswer {
     type Out = (Timestamp, Option<Arc<Job>>);
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         (now, state.jobs.same(&self.0).cloned())
@@ -187,8 +187,8 @@ impl AgentService {
     /// its answer is new and the file what it was; one that failed is asked again.
     ///
     /// # Errors
-    /// [`CodeFault`]; then nothing has begun.
-    pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeFault> {
+    /// [`CodeActionError`]; then nothing has begun.
+    pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeActionError> {
         let agents = self.configured();
         let switches = self.provost().view(AllSwitches).await?;
         let whom = Whom::of(&agents.asked_for(ask.question.method(), |agent| switches.of(agent))?);
@@ -199,7 +199,7 @@ impl AgentService {
             (ask, found)
         })
         .await?;
-        if let (now, Some(job)) = self.provost().view(Known(key)).await?
+        if let (now, Some(job)) = self.provost().view(NewestAnswer(key)).await?
             && self.answers_still(&job, now, found.was).await?
         {
             return Ok(job);
@@ -208,7 +208,7 @@ impl AgentService {
         let job = off_thread(move || {
             let order = request::of(&agents.prompts, &whom, &ask, &found)?;
             let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
-            Ok::<_, CodeFault>(JobAsk {
+            Ok::<_, CodeActionError>(JobAsk {
                 id,
                 kind: JobKind::Code,
                 method: ask.question.method(),

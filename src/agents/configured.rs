@@ -22,7 +22,7 @@ pub enum AgentOutput {
 
 /// An agent of the configuration. It is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Agent {
+pub struct ConfiguredAgent {
     /// The name tasks are delegated to.
     pub id: AgentId,
     /// The name that editors show to people.
@@ -66,7 +66,7 @@ pub struct Rounds {
     pub pipeline: bool,
 }
 
-impl Agent {
+impl ConfiguredAgent {
     /// Whether it may be asked for something: `code.review`.
     pub fn takes(&self, method: &str) -> bool {
         self.methods.iter().any(|pattern| {
@@ -77,7 +77,7 @@ impl Agent {
     }
 }
 
-impl Agent {
+impl ConfiguredAgent {
     /// Why it cannot be asked, as it is switched now.
     fn is_no_use(&self, switch: Switch) -> Option<&str> {
         match (&self.trouble, self.enabled) {
@@ -106,7 +106,7 @@ pub struct Role {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedAgent<'a> {
     /// The agent that does the work.
-    pub agent: &'a Agent,
+    pub agent: &'a ConfiguredAgent,
     /// The role, by the spelling of the configuration or of the protocol.
     pub role: Option<&'a str>,
     /// The text with which its prompts begin.
@@ -139,7 +139,7 @@ pub enum NoAgent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agents {
     /// In the order of the configuration.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<ConfiguredAgent>,
     /// Entries that cannot be used, by what they call themselves, each with the reason.
     pub refused: BTreeMap<Box<str>, Box<str>>,
     /// The roles of the configuration, by id.
@@ -185,13 +185,13 @@ impl Default for Agents {
 
 impl Agents {
     /// The agent that is meant when the editor names none: the first that works.
-    pub fn first(&self) -> Option<&Agent> {
-        let works = |agent: &&Agent| agent.enabled && agent.trouble.is_none();
+    pub fn first(&self) -> Option<&ConfiguredAgent> {
+        let works = |agent: &&ConfiguredAgent| agent.enabled && agent.trouble.is_none();
         self.agents.iter().find(works).or(self.agents.first())
     }
 
     /// An agent by its id, to the letter.
-    pub fn get(&self, id: &AgentId) -> Option<&Agent> {
+    pub fn get(&self, id: &AgentId) -> Option<&ConfiguredAgent> {
         self.agents.iter().find(|agent| agent.id == *id)
     }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 pub use phases::Wanted;
-use plan::Order;
+use plan::JobRecord;
 pub use plan::Plan;
 pub use progress::Pulse;
 pub(super) use progress::Pulses;
@@ -94,8 +94,8 @@ impl AgentService {
         who: &Principal,
         ask: JobAsk,
         step: Option<StepOf>,
-    ) -> Result<(Arc<Job>, Order), Refusal> {
-        let order = Order {
+    ) -> Result<(Arc<Job>, JobRecord), Refusal> {
+        let order = JobRecord {
             prompt: ask.prompt.into(),
             working_dir: ask.working_dir.map(Into::into),
             by_agent: ask.by_agent,
@@ -133,7 +133,7 @@ impl AgentService {
                 None => {
                     let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
                     let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
-                    self.provost().submit(self.provost().host(), end).await?;
+                    self.provost().submit(self.provost().system(), end).await?;
                 }
             }
         }
@@ -152,7 +152,7 @@ impl AgentService {
             }
             let (state, error) = (JobState::Failed, Some(STOPPED.into()));
             let end = EndJob { job: job.id.clone(), state, error, result: None, steps: job.steps };
-            if self.provost().submit(self.provost().host(), end).await.is_ok() {
+            if self.provost().submit(self.provost().system(), end).await.is_ok() {
                 ended.push(job.id.clone());
             }
         }
@@ -171,11 +171,11 @@ impl AgentService {
     }
 
     /// What was asked of a job that is not over, where it can be read.
-    async fn job_order(&self, id: &JobId) -> Result<Option<Order>, Refusal> {
+    async fn job_order(&self, id: &JobId) -> Result<Option<JobRecord>, Refusal> {
         let id = id.clone();
         let found = self.provost().engine().read(move |reader| reader.job_order(&id)).await;
         let order = found.map_err(|err| unreadable(&err))?;
-        Ok(order.and_then(|it| serde_json::from_str::<Order>(it.as_str()).ok()))
+        Ok(order.and_then(|it| serde_json::from_str::<JobRecord>(it.as_str()).ok()))
     }
 
     /// The steps of a workflow, in their order.

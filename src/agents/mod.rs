@@ -18,10 +18,10 @@ mod workflows;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use code_actions::{
-    CodeAsk, CodeFault, CodePlan, CodeQuestion, CodeResult, Kept, Look, NoPlace, Placed, SoFar,
-    further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
+    CodeActionError, CodeAsk, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
+    WorkspaceProbe, further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
-pub use configured::{Agent, AgentOutput, Agents, NoAgent, ResolvedAgent, Role, Rounds};
+pub use configured::{AgentOutput, Agents, ConfiguredAgent, NoAgent, ResolvedAgent, Role, Rounds};
 pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
 pub use jobs::{JobAsk, KEPT_WITHIN, Plan, Pulse, Wanted, fresh_job_id};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
@@ -31,7 +31,7 @@ pub use replies::{
 };
 pub use roles::{BUILT_IN_ROLES, preamble_of};
 pub use scans::{ScanFor, scan_report, scan_schema, unread_scan};
-pub use workflows::{Assignee, Flow, Inputs, Known, Pattern, Step, Workflow};
+pub use workflows::{Assignee, Flow, Inputs, Pattern, Step, TemplateValues, Workflow};
 
 use fleet::Tally;
 use jobs::Pulses;
@@ -73,9 +73,9 @@ impl Surroundings {
 
 /// Everything that a door may ask of agents. Cheap to clone.
 #[derive(Clone)]
-pub struct AgentService(Arc<Parts>);
+pub struct AgentService(Arc<AgentServiceInner>);
 
-struct Parts {
+struct AgentServiceInner {
     provost: Provost,
     settings: RwLock<AgentSettings>,
     pulses: Pulses,
@@ -87,7 +87,12 @@ impl AgentService {
     /// Agents whose tasks go through `provost`.
     pub fn new(provost: Provost, settings: AgentSettings) -> Self {
         let settings = RwLock::new(settings);
-        Self(Arc::new(Parts { provost, settings, pulses: Pulses::default(), used: Tally::default() }))
+        Self(Arc::new(AgentServiceInner {
+            provost,
+            settings,
+            pulses: Pulses::default(),
+            used: Tally::default(),
+        }))
     }
 
     /// The service through which tasks are delegated and files are read.

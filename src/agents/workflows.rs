@@ -27,7 +27,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Pattern::Sequential => "sequential",
             Pattern::Parallel => "parallel",
@@ -158,7 +158,7 @@ fn as_text(value: &Value) -> String {
 
 /// What there is to be filled in.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct TemplateValues<'a> {
     /// The input of the workflow.
     pub inputs: &'a Inputs,
     /// The answers of steps so far, by name; the last one is the previous one.
@@ -169,7 +169,7 @@ pub struct Known<'a> {
     pub task: &'a str,
 }
 
-impl Known<'_> {
+impl TemplateValues<'_> {
     /// A prompt. What is not there leaves nothing behind.
     pub fn prompt(&self, template: &str) -> String {
         fill(template, |name| {

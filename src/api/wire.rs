@@ -52,7 +52,7 @@ pub const SESSION_HEADER: &str = "x-provost-session";
 
 /// An error, with what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Fault {
+pub struct ErrorBody {
     /// One word, for programs.
     pub error: String,
     /// One sentence, for people.
@@ -290,7 +290,7 @@ pub struct Task {
     pub tainted: Option<bool>,
     /// What the run has left that runs later; absent when nothing was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff: Option<Handoff>,
+    pub handoff: Option<ScanReport>,
     /// What became of the files that its asker wanted watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<FilesChanged>,
@@ -304,7 +304,7 @@ pub struct Task {
 
 /// What a run has left that runs later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Handoff {
+pub struct ScanReport {
     /// The gravest first; bounded.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.

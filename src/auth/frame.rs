@@ -39,7 +39,7 @@ impl Form {
 
 /// Why a line is not a frame. Safe to show to the peer: it names a field and quotes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Fault {
+pub enum FrameError {
     /// Some byte sequence is not UTF-8.
     #[error("the line is not UTF-8")]
     NotUtf8,
@@ -92,12 +92,12 @@ impl<'a> Frame<'a> {
     /// Reads one line. The compact form is tried first, and wins if a line has both; other keys are ignored.
     ///
     /// # Errors
-    /// [`Fault`] names the first field that is missing or wrong, in the form that the line seems to have.
-    pub fn parse(line: &'a [u8]) -> Result<Self, Fault> {
-        let text = std::str::from_utf8(line).map_err(|_| Fault::NotUtf8)?;
+    /// [`FrameError`] names the first field that is missing or wrong, in the form that the line seems to have.
+    pub fn parse(line: &'a [u8]) -> Result<Self, FrameError> {
+        let text = std::str::from_utf8(line).map_err(|_| FrameError::NotUtf8)?;
         let mut reader = serde_json::Deserializer::from_str(text);
         // The error's own text may quote what the peer sent; its place and kind are enough.
-        let fault = |e: serde_json::Error| Fault::NotJson(describe(&e).into());
+        let fault = |e: serde_json::Error| FrameError::NotJson(describe(&e).into());
         let slots = reader.deserialize_map(Slots::default()).map_err(fault)?;
         reader.end().map_err(fault)?;
         slots.into_frame()
@@ -107,12 +107,12 @@ impl<'a> Frame<'a> {
     /// `b|c`.
     ///
     /// # Errors
-    /// [`Fault::Separator`] with the first such field.
-    pub fn check_separators(&self) -> Result<(), Fault> {
+    /// [`FrameError::Separator`] with the first such field.
+    pub fn check_separators(&self) -> Result<(), FrameError> {
         let fields = [&self.msg_type, &self.msg_id, &self.from, &self.to, &self.nonce];
         let keys = self.form.keys();
         match fields.iter().zip([0, 1, 2, 3, 5]).find(|(field, _)| field.contains('|')) {
-            Some((_, key)) => Err(Fault::Separator(keys[key])),
+            Some((_, key)) => Err(FrameError::Separator(keys[key])),
             None => Ok(()),
         }
     }
@@ -253,7 +253,7 @@ struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    fn into_frame(self) -> Result<Frame<'a>, Fault> {
+    fn into_frame(self) -> Result<Frame<'a>, FrameError> {
         let some_compact = self.compact.iter().any(Option::is_some);
         let some_standard = self.standard.iter().any(Option::is_some);
         if some_compact {
@@ -270,16 +270,16 @@ fn frame<'a>(
     form: Form,
     slots: [Option<Slot<'a>>; 8],
     twice: Option<&'static str>,
-) -> Result<Frame<'a>, Fault> {
+) -> Result<Frame<'a>, FrameError> {
     if let Some(key) = twice {
-        return Err(Fault::Twice(key));
+        return Err(FrameError::Twice(key));
     }
     let [msg_type, msg_id, from, to, ts, nonce, hmac, payload] = slots;
     let keys = form.keys();
     let text = |slot: Option<Slot<'a>>, key: usize| match slot {
         Some(Slot::Text(text)) => Ok(text),
-        Some(_) => Err(Fault::WrongType { field: keys[key], wanted: "a string" }),
-        None => Err(Fault::Missing(keys[key])),
+        Some(_) => Err(FrameError::WrongType { field: keys[key], wanted: "a string" }),
+        None => Err(FrameError::Missing(keys[key])),
     };
     Ok(Frame {
         form,
@@ -289,14 +289,16 @@ fn frame<'a>(
         to: text(to, 3)?,
         ts: match ts {
             Some(Slot::Number(seconds)) => seconds,
-            Some(_) => return Err(Fault::WrongType { field: keys[4], wanted: "a whole number of seconds" }),
-            None => return Err(Fault::Missing(keys[4])),
+            Some(_) => {
+                return Err(FrameError::WrongType { field: keys[4], wanted: "a whole number of seconds" });
+            }
+            None => return Err(FrameError::Missing(keys[4])),
         },
         nonce: text(nonce, 5)?,
         hmac: text(hmac, 6)?,
         payload: match payload {
             Some(Slot::Raw(raw)) => raw.get(),
-            _ => return Err(Fault::Missing(keys[7])),
+            _ => return Err(FrameError::Missing(keys[7])),
         },
     })
 }

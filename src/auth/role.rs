@@ -97,8 +97,8 @@ pub fn worker(agent: AgentId, task: &TaskId) -> Principal {
     Principal::establish(agent, session, Door::Worker, scopes, Proof::Jailed)
 }
 
-/// The daemon's own hands: effects that report back, and what the daemon puts on record.
-pub fn host() -> Principal {
+/// The daemon itself: effects that report back, and what the daemon puts on record.
+pub fn system() -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Coordinate, Scope::Operate, Scope::Host]);
     Principal::establish(provost(), session_of(&provost()), Door::Internal, scopes, Proof::Internal)
 }

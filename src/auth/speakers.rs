@@ -19,16 +19,16 @@ use provost_system::{boot_name, private_file, process_began};
 
 /// The processes that have spoken as agents. Ended ones are forgotten when there is no room.
 #[derive(Default)]
-pub(super) struct Speakers(Mutex<Known>);
+pub(super) struct Speakers(Mutex<RegisteredProcesses>);
 
 #[derive(Default)]
-struct Known {
+struct RegisteredProcesses {
     marks: HashMap<u32, ProcessMark>,
-    kept: Option<Kept>,
+    kept: Option<SpeakersFile>,
 }
 
 /// Where they are kept: the name of the machine's start, and a line for each process.
-struct Kept {
+struct SpeakersFile {
     path: PathBuf,
     file: File,
     lines: usize,
@@ -53,8 +53,8 @@ impl Speakers {
             Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
         });
         let marks = marks.filter(is_running).map(|it| (it.pid, it)).collect();
-        let kept = Kept::write(path, &marks)?;
-        Ok(Self(Mutex::new(Known { marks, kept: Some(kept) })))
+        let kept = SpeakersFile::write(path, &marks)?;
+        Ok(Self(Mutex::new(RegisteredProcesses { marks, kept: Some(kept) })))
     }
 
     /// Keeps them in mind. When there is no room, those that have ended are forgotten; one that still runs
@@ -91,21 +91,21 @@ impl Speakers {
     }
 }
 
-impl Known {
+impl RegisteredProcesses {
     /// Adds these to the file, and leaves out of it what has ended once it has become long.
     fn keep(&mut self, new: &[ProcessMark]) -> io::Result<()> {
         let Some(kept) = &mut self.kept else { return Ok(()) };
         kept.lines += new.len();
         if kept.lines > 2 * SPEAKERS_MAX {
             self.marks.retain(|_, mark| is_running(mark));
-            *kept = Kept::write(&kept.path, &self.marks)?;
+            *kept = SpeakersFile::write(&kept.path, &self.marks)?;
             return Ok(());
         }
         kept.file.write_all(lines_of(new.iter()).as_bytes())
     }
 }
 
-impl Kept {
+impl SpeakersFile {
     /// Writes the file, in one step, and goes on adding to it.
     fn write(path: &Path, marks: &HashMap<u32, ProcessMark>) -> io::Result<Self> {
         let new = path.with_extension("new");

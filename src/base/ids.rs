@@ -110,7 +110,7 @@ text_id! {
     /// Work that one agent wants another one to do. Agent Protocol: `task_` and eight characters.
     AssignmentId;
     /// Work that one agent hands over to another one. Agent Protocol: `hoff_` and eight characters.
-    TransferId;
+    HandoffId;
     /// A request of an editor. A6s: the part after `exec_`, `task_` or `job_`.
     JobId;
 }

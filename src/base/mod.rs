@@ -27,8 +27,8 @@ pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
 pub use doors::{AGENT, At, Door, DoorRow, LoopbackAt};
 pub use ids::{
-    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId,
-    JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
+    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, HandoffId,
+    IntentId, JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket,
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;

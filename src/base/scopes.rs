@@ -38,7 +38,7 @@ impl Scope {
     ];
 
     /// As people write it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Scope::Read => "read",
             Scope::Join => "join",

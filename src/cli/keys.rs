@@ -8,7 +8,7 @@ use super::cli_error::DONE;
 use super::repo_context::{now, wait_for};
 use super::{CliError, RepoContext, args, out};
 use provost_base::{AgentId, Secret, Ttl};
-use provost_client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
+use provost_client::keys::{self, KeyInfo, KeyRing, ReloadOutcome, Role, is_reserved};
 
 /// `provost key`.
 #[derive(Subcommand, Debug)]
@@ -120,8 +120,8 @@ fn changed(
         out::note(format!("{agent} has no valid key any more; its name stays reserved"));
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, agent.as_str(), details).await) })? {
-        Told::Daemon | Told::Nobody => Ok(DONE),
-        Told::Failed(err) => {
+        ReloadOutcome::Daemon | ReloadOutcome::Nobody => Ok(DONE),
+        ReloadOutcome::Failed(err) => {
             Err(CliError::of("the files are changed, but the running daemon still uses the old keys")
                 .because(err)
                 .next("provost daemon reload"))

@@ -12,7 +12,7 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_base::limits::SECRET_VALUE_BYTES_MAX;
 use provost_base::{RepoPath, Secret};
-use provost_client::keys::{self, Told};
+use provost_client::keys::{self, ReloadOutcome};
 use provost_system::HiddenTyping;
 use provost_vault::{ByProxy, Delivery, Upstream};
 
@@ -160,10 +160,12 @@ fn changed(here: &RepoContext, what: &str, name: &str, details: Value) -> Result
         });
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {
-        Told::Daemon | Told::Nobody => Ok(DONE),
-        Told::Failed(err) => Err(CliError::of("the files are changed, but the running daemon does not know")
-            .because(err)
-            .next("provost daemon reload")),
+        ReloadOutcome::Daemon | ReloadOutcome::Nobody => Ok(DONE),
+        ReloadOutcome::Failed(err) => {
+            Err(CliError::of("the files are changed, but the running daemon does not know")
+                .because(err)
+                .next("provost daemon reload"))
+        }
     }
 }
 

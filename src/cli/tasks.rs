@@ -296,7 +296,7 @@ fn in_full(task: &wire::Task) -> String {
 }
 
 /// The files to examine before you run anything in the workspace.
-fn look_at(handoff: &wire::Handoff) -> String {
+fn look_at(handoff: &wire::ScanReport) -> String {
     let mut text = "tainted: look at these before you run anything in the workspace\n".to_owned();
     if let Some(why) = &handoff.unknown {
         text.push_str(&format!("  ? not everything was compared: {}\n", out::one_line(why, 400)));

@@ -13,7 +13,7 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::{AgentId, Secret, TaskId};
-use provost_client::worker::{Way, WorkerError};
+use provost_client::worker::{DoorAddress, WorkerError};
 use provost_jail::{ENTRANCE_FD, inherited_socket};
 
 /// `provost worker`.
@@ -156,7 +156,7 @@ fn inside() -> Result<provost_client::worker::Worker, CliError> {
     };
     let text = |name: &str| var_os(name).and_then(|it| it.into_string().ok()).filter(|it| !it.is_empty());
     let way = match (text("PROVOST_WORKER_SOCKET"), text(ENTRANCE_FD)) {
-        (Some(path), _) => Way::Socket(path.into()),
+        (Some(path), _) => DoorAddress::Socket(path.into()),
         (None, Some(number)) => {
             let number: i32 = number.parse().map_err(|_| outside())?;
             let socket = inherited_socket(number).map_err(|e| {
@@ -164,7 +164,7 @@ fn inside() -> Result<provost_client::worker::Worker, CliError> {
                     .because(e)
                     .next("start the command without closing inherited descriptors")
             })?;
-            Way::Inherited(socket, var_os("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from))
+            DoorAddress::Inherited(socket, var_os("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from))
         }
         (None, None) => return Err(outside()),
     };

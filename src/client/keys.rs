@@ -9,7 +9,7 @@ pub use provost_auth::role::is_reserved;
 
 /// Whether a running daemon knows of a change.
 #[derive(Debug)]
-pub enum Told {
+pub enum ReloadOutcome {
     /// It has taken the change over and put it on record.
     Daemon,
     /// No daemon runs; the next one will read the files.
@@ -19,16 +19,16 @@ pub enum Told {
 }
 
 /// Has a running daemon take the files over and put on record what was done: `what` to whose key, without secrets.
-pub async fn tell(client: &Client, what: &str, ident: &str, details: Value) -> Told {
+pub async fn tell(client: &Client, what: &str, ident: &str, details: Value) -> ReloadOutcome {
     let record = wire::Record { what: what.into(), subject: ident.into(), details };
     let told = async {
         client.reload().await?;
         client.record(&record).await
     };
     match told.await {
-        Ok(_) => Told::Daemon,
-        Err(ClientError::NotRunning(_)) => Told::Nobody,
-        Err(err) => Told::Failed(err),
+        Ok(_) => ReloadOutcome::Daemon,
+        Err(ClientError::NotRunning(_)) => ReloadOutcome::Nobody,
+        Err(err) => ReloadOutcome::Failed(err),
     }
 }
 

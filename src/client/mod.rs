@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
-mod kept;
+mod connect;
+mod idle_connections;
 pub mod keys;
-mod meet;
 mod stream;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]
@@ -28,7 +28,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
-use kept::{Kept, Sender};
+use idle_connections::{IdleConnections, Sender};
 use provost_api::wire::{self, *};
 use provost_api::{self as api, Endpoint, Reply, endpoints, for_each_endpoint};
 use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
@@ -59,11 +59,11 @@ pub enum ClientError {
         /// The status of the HTTP answer.
         status: u16,
         /// The daemon's refusal, with the next step where there is one.
-        fault: wire::Fault,
+        fault: wire::ErrorBody,
     },
     /// The daemon has ended a stream of events, and said why.
     #[error("{}", .0.message)]
-    Ended(wire::Fault),
+    Ended(wire::ErrorBody),
     /// Nothing came in time.
     #[error("the daemon did not answer in time")]
     Slow,
@@ -79,10 +79,10 @@ impl ClientError {
 }
 
 /// What a daemon in this process replies, or the status and the fault that a connection would have brought.
-pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::Fault)>> + Send>>;
+pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::ErrorBody)>> + Send>>;
 
 /// A daemon in this process, and who asks it.
-pub trait Inside: Send + Sync {
+pub trait InProcess: Send + Sync {
     /// Answers a request as it would be answered over a connection, in this session of a host if in one.
     fn ask(&self, session: Option<Arc<str>>, request: api::Request) -> Replying;
 
@@ -92,16 +92,16 @@ pub trait Inside: Send + Sync {
 
 /// The way to a daemon.
 #[derive(Clone)]
-enum Way {
+enum DaemonRoute {
     Socket(PathBuf),
-    Inside(Arc<dyn Inside>),
+    InProcess(Arc<dyn InProcess>),
 }
 
-impl Debug for Way {
+impl Debug for DaemonRoute {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Socket(path) => Debug::fmt(path, f),
-            Self::Inside(_) => f.write_str("inside"),
+            Self::InProcess(_) => f.write_str("inside"),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Debug for Way {
 /// A daemon's address, and as whom to speak to it.
 #[derive(Clone)]
 pub struct Client {
-    way: Way,
+    way: DaemonRoute,
     agent: Option<AgentId>,
     /// What it proves itself by; not shown in logs.
     bearer: Option<HeaderValue>,
@@ -118,7 +118,7 @@ pub struct Client {
     /// The session of a host over HTTP with which ends what it takes.
     session: Option<Arc<str>>,
     /// Connections for the next question, where there will be one.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<IdleConnections>>,
 }
 
 impl Debug for Client {
@@ -149,13 +149,20 @@ for_each_endpoint!(methods);
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
     pub fn at(socket: PathBuf) -> Self {
-        Self { way: Way::Socket(socket), agent: None, bearer: None, process: None, session: None, kept: None }
+        Self {
+            way: DaemonRoute::Socket(socket),
+            agent: None,
+            bearer: None,
+            process: None,
+            session: None,
+            kept: None,
+        }
     }
 
     /// A client of the daemon that this process is, for an agent whom it has recognised.
-    pub fn inside(daemon: Arc<dyn Inside>, agent: AgentId) -> Self {
+    pub fn inside(daemon: Arc<dyn InProcess>, agent: AgentId) -> Self {
         Self {
-            way: Way::Inside(daemon),
+            way: DaemonRoute::InProcess(daemon),
             agent: Some(agent),
             bearer: None,
             process: None,
@@ -185,8 +192,8 @@ impl Client {
     /// Whether it is known here that the caller may not go by its name any more. A daemon elsewhere says so itself.
     pub fn is_shut_out(&self) -> bool {
         match &self.way {
-            Way::Inside(daemon) => !daemon.lets_in(),
-            Way::Socket(_) => false,
+            DaemonRoute::InProcess(daemon) => !daemon.lets_in(),
+            DaemonRoute::Socket(_) => false,
         }
     }
 
@@ -217,12 +224,12 @@ impl Client {
         let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(E::wait_ms(asked)));
         let answer = async {
             match &self.way {
-                Way::Inside(daemon) => {
+                DaemonRoute::InProcess(daemon) => {
                     let reply = daemon.ask(self.session.clone(), E::request(asked.clone())).await;
                     let reply = reply.map_err(|(status, fault)| ClientError::Refused { status, fault })?;
                     E::answer(reply).ok_or_else(|| ClientError::Broken("it answered something else".into()))
                 }
-                Way::Socket(socket) => {
+                DaemonRoute::Socket(socket) => {
                     let bytes = self.exchange(socket, self.request::<E>(asked)?).await?;
                     serde_json::from_slice(&bytes).map_err(|e| {
                         ClientError::Broken(format!("its answer is not what was expected ({e})"))
@@ -301,7 +308,7 @@ impl Client {
 
 /// A connection to the daemon at a socket.
 async fn connect(socket: &Path) -> Result<Sender, ClientError> {
-    let stream = meet::connect(socket).await?;
+    let stream = connect::connect(socket).await?;
     let (sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
     // Ends by itself: with the answer, or when the sender is dropped, be it with its future.
@@ -329,7 +336,7 @@ async fn failure(status: StatusCode, body: Incoming) -> ClientError {
         Ok(body) => body,
         Err(why) => return why,
     };
-    let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::Fault {
+    let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::ErrorBody {
         error: "unavailable".into(),
         message: format!("the daemon answered {status}"),
         hint: None,

@@ -7,7 +7,7 @@ use hyper::Method;
 use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 
-use super::{Client, ClientError, Way, failure, is_ours};
+use super::{Client, ClientError, DaemonRoute, failure, is_ours};
 use provost_api::wire;
 use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_COMMENT_EVERY_S};
 
@@ -26,7 +26,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub async fn event_stream(&self, after: u64) -> Result<EventReader, ClientError> {
-        let Way::Socket(socket) = &self.way else {
+        let DaemonRoute::Socket(socket) = &self.way else {
             return Err(ClientError::Broken("events are streamed over a connection alone".into()));
         };
         let target = format!("{}?after={after}", wire::EVENT_STREAM);
@@ -72,7 +72,7 @@ impl EventReader {
             let broken =
                 |why: serde_json::Error| ClientError::Broken(format!("an event makes no sense ({why})"));
             if frame.lines().any(|line| line == "event: error") {
-                let fault: wire::Fault = serde_json::from_str(data).map_err(broken)?;
+                let fault: wire::ErrorBody = serde_json::from_str(data).map_err(broken)?;
                 return Err(ClientError::Ended(fault));
             }
             return serde_json::from_str(data).map(Some).map_err(broken);

@@ -43,7 +43,7 @@ pub enum WorkerError {
 
 /// How this run's door is reached.
 #[derive(Debug)]
-pub enum Way {
+pub enum DoorAddress {
     /// A socket at this path, which the jail has mounted.
     Socket(PathBuf),
     /// A connection that this process has inherited, and the folder in which processes take turns.
@@ -53,7 +53,7 @@ pub enum Way {
 /// A worker in its jail.
 pub struct Worker {
     /// How to reach the door.
-    pub way: Way,
+    pub way: DoorAddress,
     /// The worker's name.
     pub ident: AgentId,
     /// The id of the task that it works on.
@@ -93,8 +93,8 @@ impl Worker {
 
     fn connect(&self) -> Result<(UnixStream, Option<File>), WorkerError> {
         match &self.way {
-            Way::Socket(path) => Ok((UnixStream::connect(path)?, None)),
-            Way::Inherited(socket, folder) => {
+            DoorAddress::Socket(path) => Ok((UnixStream::connect(path)?, None)),
+            DoorAddress::Inherited(socket, folder) => {
                 let turn = take_turn(folder)?;
                 Ok((UnixStream::from(socket.try_clone()?), Some(turn)))
             }

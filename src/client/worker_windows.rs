@@ -29,7 +29,7 @@ pub enum WorkerError {
 
 /// How this run's door is reached.
 #[derive(Debug)]
-pub enum Way {
+pub enum DoorAddress {
     /// A socket at this path, which the jail has mounted.
     Socket(PathBuf),
     /// A connection that this process has inherited, and the folder in which processes take turns.
@@ -39,7 +39,7 @@ pub enum Way {
 /// A worker in its jail.
 pub struct Worker {
     /// How to reach the door.
-    pub way: Way,
+    pub way: DoorAddress,
     /// The worker's name.
     pub ident: AgentId,
     /// The id of the task that it works on.

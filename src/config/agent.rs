@@ -60,7 +60,7 @@ words! {
 
 section! {
     /// One `[[agent]]` entry: a program that does what editors ask for, always in the jail and in a private copy of the workspace. It is a worker of the same name too.
-    Agent {
+    AgentConfig {
         /// What it is called everywhere: by editors, in rules, in `provost delegate --worker`.
         id: AgentId = nobody(), "ident", Required, Strict;
         /// Its name for people; without one, its id.
@@ -136,7 +136,7 @@ fn nobody() -> AgentId {
     AgentId::parse("agent").expect("a plain word")
 }
 
-impl Agent {
+impl AgentConfig {
     /// The rows of an entry: its own, and those that a worker has too.
     pub fn all_rows() -> Vec<Row> {
         let shared = Worker::rows().into_iter().filter(|row| SHARED.contains(&row.key));
@@ -196,7 +196,7 @@ impl Loading {
         }
     }
 
-    fn put_agent(&mut self, file: &File<'_>, agent: Agent, worker: Worker) {
+    fn put_agent(&mut self, file: &File<'_>, agent: AgentConfig, worker: Worker) {
         let config = &mut self.done.config;
         config.refused_workers.remove(agent.id.as_str());
         config.workers.insert(agent.id.clone(), worker);
@@ -222,7 +222,7 @@ impl Loading {
         &mut self,
         file: &File<'_>,
         table: &DeTable<'_>,
-    ) -> Result<(Agent, Worker), (Option<AgentId>, String)> {
+    ) -> Result<(AgentConfig, Worker), (Option<AgentId>, String)> {
         let id = self.agent_id(file, table).map_err(|why| (None, why))?;
         let read = self.agent_entry(file, table, &id);
         read.map_err(|why| (Some(id), why))
@@ -250,8 +250,9 @@ impl Loading {
         file: &File<'_>,
         table: &DeTable<'_>,
         id: &AgentId,
-    ) -> Result<(Agent, Worker), String> {
-        let (mut agent, mut worker, rows) = (Agent::default(), Worker::default(), Agent::all_rows());
+    ) -> Result<(AgentConfig, Worker), String> {
+        let (mut agent, mut worker, rows) =
+            (AgentConfig::default(), Worker::default(), AgentConfig::all_rows());
         for (key, value) in table {
             let (name, value) = (key.get_ref().as_ref(), value.get_ref());
             let set = match spelled_otherwise(name, value, &file.context) {
@@ -348,7 +349,7 @@ enum Meant {
 }
 
 impl Meant {
-    fn put(self, agent: &mut Agent, worker: &mut Worker) {
+    fn put(self, agent: &mut AgentConfig, worker: &mut Worker) {
         match self {
             Meant::Timeout(timeout) => agent.timeout = timeout,
             Meant::Tier(tier) => worker.tier = tier,
@@ -383,7 +384,7 @@ fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Optio
 }
 
 /// The worker that an agent is.
-fn as_worker(agent: &Agent, shared: Worker) -> Result<Worker, String> {
+fn as_worker(agent: &AgentConfig, shared: Worker) -> Result<Worker, String> {
     let (program, args) = agent.command.split_first().ok_or("`command` is empty: name the program first")?;
     if Path::new(program).components().any(|part| part == Component::ParentDir) {
         return Err("`command`: the program must not contain `..`".into());

@@ -116,7 +116,7 @@ pub fn print_doors() -> String {
         let has_settings = sections().iter().any(|(path, ..)| *path == row.name);
         let settings =
             if has_settings { format!("[`[{0}]`](configuration.md#{0})", row.name) } else { "none".into() };
-        let rights = row.unproved.map(|it| listed(it.iter().map(|scope| scope.word()), "none"));
+        let rights = row.unproved.map(|it| listed(it.iter().map(|scope| scope.as_str()), "none"));
         let rights = rights.unwrap_or_else(|| "a name needs proof".into());
         out += &format!(
             "| `{}` | {} | {found} | {is_open} | {variables} | {settings} | {rights} |\n",

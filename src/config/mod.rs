@@ -29,7 +29,7 @@ mod value;
 mod worker;
 mod workflow;
 
-pub use agent::{Agent, METHODS, Output, PromptBy, Reader, Role, Template};
+pub use agent::{AgentConfig, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use doors::{DoorSettings, Doors, print_doors};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use mcp_tools::McpTools;

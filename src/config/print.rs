@@ -1,6 +1,6 @@
 //! Prints the table of settings as the sample file and as the page of documentation.
 
-use super::agent::{Agent, Role};
+use super::agent::{AgentConfig, Role};
 use super::env;
 use super::table::{Worker, sections};
 use super::value::{Mark, Row};
@@ -24,8 +24,8 @@ pub fn print_toml() -> String {
     }
     out += &format!("\n{}#[workers.example]\n", wrapped(Worker::ABOUT.trim_ascii()));
     Worker::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
-    out += &format!("\n{}#[[agent]]\n", wrapped(Agent::ABOUT.trim_ascii()));
-    Agent::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
+    out += &format!("\n{}#[[agent]]\n", wrapped(AgentConfig::ABOUT.trim_ascii()));
+    AgentConfig::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &wrapped(AGENTS_AS_WORKERS);
     out += &format!("\n{}#[role.example]\n", wrapped(Role::ABOUT.trim_ascii()));
     Role::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
@@ -93,8 +93,8 @@ pub fn print_markdown() -> String {
         Worker::ABOUT.trim_ascii(),
         table(&Worker::rows())
     );
-    let (agent, role) = (Agent::ABOUT.trim_ascii(), Role::ABOUT.trim_ascii());
-    out += &format!("\n## `[[agent]]`\n\n{agent}\n\n{AGENTS}\n{}", table(&Agent::all_rows()));
+    let (agent, role) = (AgentConfig::ABOUT.trim_ascii(), Role::ABOUT.trim_ascii());
+    out += &format!("\n## `[[agent]]`\n\n{agent}\n\n{AGENTS}\n{}", table(&AgentConfig::all_rows()));
     out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
     let (workflow, step) = (WorkflowHead::ABOUT.trim_ascii(), Step::ABOUT.trim_ascii());
     out += &format!("\n## `[[workflow]]`\n\n{workflow}\n\n{WORKFLOWS}\n{}", table(&WorkflowHead::rows()));

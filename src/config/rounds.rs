@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use toml::de::DeValue;
 
-use super::agent::Agent;
+use super::agent::AgentConfig;
 use super::load::{Loading, RefusedWorker, Severity, join};
 use super::table::{A6sPipeline, Config};
 use super::value::{Context, Value, quoted, words};
@@ -103,7 +103,8 @@ impl Loading {
     /// Once everything is read: who looks at an agent's work has to be there.
     pub(super) fn join_reviewers(&mut self) {
         let lost = |config: &Config| {
-            let why = |agent: &Agent| Some((agent.id.clone(), missing(config, agent.reviewer.as_ref()?)?));
+            let why =
+                |agent: &AgentConfig| Some((agent.id.clone(), missing(config, agent.reviewer.as_ref()?)?));
             config.agents.iter().find_map(why)
         };
         while let Some((id, why)) = lost(&self.done.config) {

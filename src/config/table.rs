@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::agent::{Agent, Role, Template};
+use super::agent::{AgentConfig, Role, Template};
 use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
@@ -118,7 +118,7 @@ macro_rules! settings {
             /// reason.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
             /// Agents in the order of the files; each is also a worker of the same name.
-            pub agents: Vec<Agent>,
+            pub agents: Vec<AgentConfig>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,
             /// Workflows in the order of the files; [`Config::all_workflows`] adds the built-in ones.

@@ -6,10 +6,10 @@ mod workflows;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost_agents::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Role, Rounds};
+use provost_agents::{AgentOutput, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds};
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
-use provost_domain::{Harvest, PhaseName, Settings};
+use provost_domain::{Changeset, PhaseName, Settings};
 use provost_effects::Keep;
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
@@ -20,7 +20,7 @@ pub(super) use surroundings::surroundings;
 ///
 /// # Errors
 /// Why it cannot be used, as a sentence.
-pub(super) fn profile(profile: Profile, agent: Option<&config::Agent>) -> Result<Profile, String> {
+pub(super) fn profile(profile: Profile, agent: Option<&config::AgentConfig>) -> Result<Profile, String> {
     let Some(agent) = agent else { return Ok(profile) };
     if !agent.enabled {
         return Err("it is switched off: `enabled = false` in its entry".into());
@@ -44,7 +44,7 @@ fn reader(reader: config::Reader) -> Reader {
 
 /// What doors say of them. Which of them cannot be used is in the core's settings already.
 pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
-    let agent = |it: &config::Agent| Agent {
+    let agent = |it: &config::AgentConfig| ConfiguredAgent {
         id: it.id.clone(),
         name: it.name.as_deref().unwrap_or(it.id.as_str()).into(),
         description: it.description.as_deref().unwrap_or_default().into(),
@@ -87,7 +87,7 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
 }
 
 /// The commands, the reviewer and the mode around an agent's work.
-fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
+fn rounds(config: &Config, agent: &config::AgentConfig) -> Rounds {
     let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
         of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
     };
@@ -107,7 +107,7 @@ fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
 }
 
 /// The same, as a list of those who could begin now has it.
-pub(super) fn in_the_fleet(agent: &config::Agent, workers: u32) -> FleetAgent {
+pub(super) fn in_the_fleet(agent: &config::AgentConfig, workers: u32) -> FleetAgent {
     FleetAgent {
         id: agent.id.clone(),
         name: agent.name.as_deref().unwrap_or(agent.id.as_str()).into(),
@@ -150,7 +150,7 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
     let artifacts = provost.artifacts();
     artifacts.remove_unfinished();
     artifacts.remove_old();
-    Arc::new(move |task: &TaskId, harvest: &Harvest, answer: &str| {
+    Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
         artifacts.keep(task, harvest, answer).map_err(|error| {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 mod log;
 #[cfg(unix)]
-mod look;
+mod tree_scan;
 #[cfg(unix)]
 mod watch;
 
@@ -16,7 +16,7 @@ use provost_protocols::broker::{Broker, Tree, Trees, Watch};
 use provost_system as system;
 
 #[cfg(unix)]
-pub(super) use look::in_words;
+pub(super) use tree_scan::in_words;
 
 impl Daemon {
     /// The door of this repository, with what follows its messages: the log of them, and the files of those who speak.

@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
-use super::ears::{Covered, Ears};
+use super::file_watcher::{Covered, FileWatcher};
 use provost_base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_engine::Engine;
@@ -72,10 +72,10 @@ async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
         let name = path.file_name().unwrap_or_default();
         ["CODEOWNERS", ".github", "docs"].iter().any(|it| name == *it)
     };
-    let ears = std::sync::Arc::new(Ears::new(is_of_interest));
+    let watcher = std::sync::Arc::new(FileWatcher::new(is_of_interest));
     let mut last = None;
     loop {
-        let (at, hearing) = (root.clone(), ears.clone());
+        let (at, hearing) = (root.clone(), watcher.clone());
         let looked = tokio::task::spawn_blocking(move || {
             // Listened to before it is read, so that nothing falls between the two.
             let folders: BTreeSet<PathBuf> = AT
@@ -96,7 +96,7 @@ async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
         let patience = if covered == Covered::Not || last.is_none() { NOW_AND_THEN } else { Duration::MAX };
         tokio::select! {
             () = stop.cancelled() => return,
-            () = ears.hear() => {}
+            () = watcher.changed() => {}
             () = tokio::time::sleep(patience) => {}
         }
         tokio::select! {
@@ -104,6 +104,6 @@ async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
             () = tokio::time::sleep(MOMENT) => {}
         }
         // Which of them it was does not matter.
-        let _news = ears.take();
+        let _news = watcher.take();
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
 }
 
 /// Until the daemon stops: lets locks follow files that were renamed.
-pub(super) async fn renamed_files(provost: Provost, host: Principal, stop: CancellationToken) {
+pub(super) async fn renamed_files(provost: Provost, system: Principal, stop: CancellationToken) {
     let mut moves = provost.index().moves();
     loop {
         let moved = tokio::select! {
@@ -42,7 +42,7 @@ pub(super) async fn renamed_files(provost: Provost, host: Principal, stop: Cance
         };
         match moved {
             Ok(moved) => {
-                if let Err(err) = follow(&provost, &host, &moved).await {
+                if let Err(err) = follow(&provost, &system, &moved).await {
                     tracing::warn!(%err, "locks could not follow files that were renamed");
                 }
             }
@@ -55,13 +55,13 @@ pub(super) async fn renamed_files(provost: Provost, host: Principal, stop: Cance
 }
 
 /// Only renames of files with locks are written down.
-async fn follow(provost: &Provost, host: &Principal, moved: &Arc<[Moved]>) -> Result<(), Refusal> {
+async fn follow(provost: &Provost, system: &Principal, moved: &Arc<[Moved]>) -> Result<(), Refusal> {
     let files = moved.iter().map(|it| it.from.clone()).collect();
     let (held, _) = provost.view(LiveLocks { holder: None, files }).await?;
     let is_locked = |it: &&Moved| held.iter().any(|lock| *lock.it.at.file() == it.from);
     let moves: Vec<_> = moved.iter().filter(is_locked).map(|it| (it.from.clone(), it.to.clone())).collect();
     match moves.is_empty() {
         true => Ok(()),
-        false => provost.submit(host, FollowLocks { moves }).await.map(drop),
+        false => provost.submit(system, FollowLocks { moves }).await.map(drop),
     }
 }

@@ -7,15 +7,15 @@ use provost_api::Request;
 use provost_client::{self as client, Client, Replying};
 use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
-use provost_protocols::own::{Inside, Known};
+use provost_protocols::own::{InProcessApi, VerifiedCaller};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
-    who: Known,
-    api: Inside,
+    who: VerifiedCaller,
+    api: InProcessApi,
 }
 
-impl client::Inside for Recognised {
+impl client::InProcess for Recognised {
     fn ask(&self, session: Option<Arc<str>>, request: Request) -> Replying {
         let (who, api) = (self.who.clone(), self.api.clone());
         Box::pin(async move { api.ask(&who, session, request).await })
@@ -27,10 +27,10 @@ impl client::Inside for Recognised {
 }
 
 impl Daemon {
-    pub(super) fn hosts_door(&self, settings: Settings, api: Inside) -> McpHttp {
+    pub(super) fn hosts_door(&self, settings: Settings, api: InProcessApi) -> McpHttp {
         let clients: Clients = Arc::new(move |who: Principal, token| {
             let agent = who.agent().clone();
-            let who = Known { who: Arc::new(who), token };
+            let who = VerifiedCaller { who: Arc::new(who), token };
             Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
         });
         let runtime = self.start.places.runtime.clone();

@@ -15,11 +15,11 @@ use provost_auth::loopback::KNOWS_PEERS;
 use provost_config::{Config, DoorSettings, Loaded, LoopbackAuth, McpTools, Ports};
 use provost_domain::{DOOR_OPENED, Door};
 use provost_mcp::{McpHttp, Settings as Offered};
-use provost_protocols::a6s::{A6s, Manners};
+use provost_protocols::a6s::{A6s, ClientQuirks};
 use provost_protocols::agent_protocol::{AgentProtocol, Shown};
 use provost_protocols::broker::Broker;
 use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
-use provost_protocols::own::Inside;
+use provost_protocols::own::InProcessApi;
 use provost_system::{Listener, listener_at};
 use provost_transport::accept::{Listening as _, accept_loop};
 use provost_transport::loopback::{Loopback, bind};
@@ -52,7 +52,7 @@ struct Wanted {
 struct With<'a> {
     config: &'a Config,
     /// The daemon's own API.
-    api: &'a Inside,
+    api: &'a InProcessApi,
 }
 
 /// A protocol that this daemon can answer at a door over TCP.
@@ -77,11 +77,11 @@ impl Wired for Broker {
 
 impl Wired for A6s {
     fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
-        let manners = Manners {
+        let quirks = ClientQuirks {
             objects_to_neovim: with.config.compat.nvim_output_object,
             apply_wait: with.config.a6s.apply_wait.as_duration(),
         };
-        let door = Self::new(daemon.agents.clone(), manners);
+        let door = Self::new(daemon.agents.clone(), quirks);
         daemon.doors.spawn(door.clone().tell(daemon.stop.clone()));
         door
     }
@@ -113,7 +113,7 @@ impl Daemon {
     ///
     /// # Errors
     /// A sentence, where a port is taken and nothing says that another will do.
-    pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: Inside) -> Result<()> {
+    pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: InProcessApi) -> Result<()> {
         let before = Ports::of(&self.start.places);
         let mut ports = Ports::ours(&self.start.places);
         let with = With { config: &loaded.config, api: &api };

@@ -5,7 +5,7 @@ use std::path::Path;
 use provost_base::{RepoPath, Ttl};
 use provost_config::{self as config, Config, Places};
 use provost_domain::{Rate, Settings};
-use provost_effects::{Backend, Camera, Gallery};
+use provost_effects::{Backend, CaptureConfig, ScreenshotFolder};
 
 /// The core's share.
 pub(super) fn settings(config: &Config, settings: &mut Settings) {
@@ -16,17 +16,17 @@ pub(super) fn settings(config: &Config, settings: &mut Settings) {
 }
 
 /// How pictures of the screen are taken.
-pub(super) fn camera(config: &Config, places: &Places) -> Camera {
+pub(super) fn capture_config(config: &Config, places: &Places) -> CaptureConfig {
     let settings = &config.screenshot;
     let root = config.workspace.sandbox_root.as_deref().unwrap_or(&places.root);
-    Camera {
+    CaptureConfig {
         backend: settings.backend.map(|backend| match backend {
             config::ScreenBackend::Scrot => Backend::Scrot,
             config::ScreenBackend::Import | config::ScreenBackend::Imagemagick => Backend::Import,
             config::ScreenBackend::Grim => Backend::Grim,
         }),
         format: settings.format.as_str(),
-        gallery: gallery(settings, root, &places.state),
+        folder: folder(settings, root, &places.state),
         staging: places.state.join("screen"),
         workspace: root.to_owned(),
         environment: std::env::vars_os().collect(),
@@ -34,7 +34,7 @@ pub(super) fn camera(config: &Config, places: &Places) -> Camera {
 }
 
 /// Beneath the workspace or the state folder, and nowhere else.
-fn gallery(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<Gallery, String> {
+fn folder(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<ScreenshotFolder, String> {
     let (asked, keep) = (Path::new(&settings.output_dir), settings.keep as usize);
     let (base, inside) = match (asked.strip_prefix(root), asked.strip_prefix(state)) {
         (Ok(inside), _) => (root, inside),
@@ -50,10 +50,10 @@ fn gallery(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<G
     };
     let folder = RepoPath::parse(&inside.to_string_lossy())
         .map_err(|err| format!("screenshot.output_dir: {} {err}", asked.display()))?;
-    Ok(Gallery { base: base.to_owned(), folder, relative: base == root, keep })
+    Ok(ScreenshotFolder { base: base.to_owned(), folder, relative: base == root, keep })
 }
 
 /// What a person should know before a picture is asked for.
 pub(super) fn note(config: &Config, places: &Places) -> Option<String> {
-    camera(config, places).gallery.err().filter(|_| config.screenshot.enabled)
+    capture_config(config, places).folder.err().filter(|_| config.screenshot.enabled)
 }

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use super::Daemon;
 use provost_base::Door;
 use provost_config::{Config, ImportFound};
-use provost_service::{ImportFault, Provost};
+use provost_service::{CallGraphImportError, Provost};
 use provost_system::{folder_inside, private_file};
 
 /// The path of the database, from the top of the repository.
@@ -41,21 +41,21 @@ impl Daemon {
             return;
         }
         if known.as_deref() != Some(&stamp) {
-            let (provost, host, stop) = (self.provost.clone(), self.host.clone(), self.stop.clone());
+            let (provost, system, stop) = (self.provost.clone(), self.system.clone(), self.stop.clone());
             let file = self.provost.root().place().path().join(DATABASE[0]).join(DATABASE[1]);
             self.doors.spawn(async move {
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    done = provost.import(&host, &file) => match done {
+                    done = provost.import(&system, &file) => match done {
                         Ok(done) => {
                             let (taken, known, unfit) = (done.taken, done.known, done.unfit);
                             tracing::info!(taken, known, unfit, "the published server's events are on the timeline");
                             remember(&seen, &stamp);
                         }
-                        Err(ImportFault::File(why)) => {
+                        Err(CallGraphImportError::File(why)) => {
                             tracing::warn!(why, ".agent-protocol/protocol.db cannot be imported");
                         }
-                        Err(ImportFault::Refused(err)) => {
+                        Err(CallGraphImportError::Refused(err)) => {
                             tracing::warn!(%err, ".agent-protocol/protocol.db was not imported");
                         }
                     }

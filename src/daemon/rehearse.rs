@@ -49,7 +49,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let directory = asked.directory.map(|dir| inside(&root, &dir)).transpose()?;
     let rehearsal = Rehearsal {
         profile,
-        grounds: wiring::grounds(places)?,
+        forbidden_paths: wiring::forbidden_paths(places)?,
         copies: places.state.with_extension("copies"),
         vault,
         network,
@@ -65,14 +65,14 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
 
 /// What runs later of what a program has left, or leads out of the workspace.
 fn in_lines(left: &Left) -> Vec<String> {
-    let Left { handoff, made } = left;
+    let Left { report, made } = left;
     let made = made.iter().map(|made| format!("a git repository was made in the workspace: {made}"));
-    let findings = handoff.findings.iter().take(FINDINGS_SHOWN);
+    let findings = report.findings.iter().take(FINDINGS_SHOWN);
     let findings =
-        findings.map(|it| format!("left behind: {} {} {}", it.change.word(), it.kind.word(), it.path));
-    let more = handoff.findings.len().saturating_sub(FINDINGS_SHOWN) + handoff.more as usize;
+        findings.map(|it| format!("left behind: {} {} {}", it.change.as_str(), it.kind.as_str(), it.path));
+    let more = report.findings.len().saturating_sub(FINDINGS_SHOWN) + report.more as usize;
     let more = (more > 0).then(|| format!("and {more} more"));
-    let unknown = handoff.unknown.iter().map(|why| format!("what it has left is not known: {why}"));
+    let unknown = report.unknown.iter().map(|why| format!("what it has left is not known: {why}"));
     made.chain(findings).chain(more).chain(unknown).collect()
 }
 

@@ -16,7 +16,7 @@ use provost_config::AgentProtocolSettings;
 use provost_domain::command::{SeeFiles, SeenFile};
 use provost_domain::view::WholeCrew;
 use provost_domain::{Content, Hold, Principal, Refusal, Seen};
-use provost_index::{Sight, Way};
+use provost_index::{ChangeKind, SeenFileChange};
 use provost_service::Provost;
 
 /// How long a file has to be left alone, and how long it is waited for at most.
@@ -54,8 +54,8 @@ impl Tracked {
 impl Daemon {
     /// Tells of files that change from now on.
     pub(super) fn see_files(&mut self, settings: &AgentProtocolSettings) {
-        let (provost, host) = (self.provost.clone(), self.host.clone());
-        self.doors.spawn(tell(provost, host, Tracked::of(settings), self.stop.clone()));
+        let (provost, system) = (self.provost.clone(), self.system.clone());
+        self.doors.spawn(tell(provost, system, Tracked::of(settings), self.stop.clone()));
         let (provost, stop) = (self.provost.clone(), self.stop.clone());
         self.doors.spawn(async move {
             tokio::select! {
@@ -67,9 +67,9 @@ impl Daemon {
 }
 
 /// Until the daemon stops: tells of files that have come, changed or gone.
-async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: CancellationToken) {
+async fn tell(provost: Provost, system: Principal, tracked: Tracked, stop: CancellationToken) {
     let mut sights = provost.index().sights();
-    let mut waiting: BTreeMap<RepoPath, Way> = BTreeMap::new();
+    let mut waiting: BTreeMap<RepoPath, ChangeKind> = BTreeMap::new();
     loop {
         let first = tokio::select! {
             () = stop.cancelled() => return,
@@ -87,26 +87,31 @@ async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: Cancell
             }
             next = timeout_at(latest.min(Instant::now() + QUIET), sights.recv()).await.ok();
         }
-        say(&provost, &host, &tracked, std::mem::take(&mut waiting)).await;
+        say(&provost, &system, &tracked, std::mem::take(&mut waiting)).await;
     }
 }
 
 /// Several things that became of a file in a short while are one.
-fn add(waiting: &mut BTreeMap<RepoPath, Way>, sight: &Sight) {
+fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &SeenFileChange) {
     let before = waiting.get(&sight.path).copied();
     let way = match (before, sight.way) {
-        (Some(Way::Created), Way::Deleted) => {
+        (Some(ChangeKind::Created), ChangeKind::Deleted) => {
             waiting.remove(&sight.path);
             return;
         }
-        (Some(Way::Created), _) => Way::Created,
-        (Some(Way::Deleted), Way::Created) => Way::Changed,
+        (Some(ChangeKind::Created), _) => ChangeKind::Created,
+        (Some(ChangeKind::Deleted), ChangeKind::Created) => ChangeKind::Changed,
         (_, way) => way,
     };
     waiting.insert(sight.path.clone(), way);
 }
 
-async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, Way>) {
+async fn say(
+    provost: &Provost,
+    system: &Principal,
+    tracked: &Tracked,
+    files: BTreeMap<RepoPath, ChangeKind>,
+) {
     let Ok(crew) = provost.view(WholeCrew).await else { return };
     let held = crew.claims.iter().filter(|it| it.held != Hold::Free);
     let held: BTreeSet<&str> = held.map(|it| it.file.as_str()).collect();
@@ -123,7 +128,7 @@ async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTre
         let mut contents = provost.contents_kept(kept).await;
         contents.extend(provost.contents(others).await);
         let seen = some.iter().filter_map(|(path, way)| became(path, *way, contents.get(path).copied()));
-        if let Err(err) = tell_of(provost, host, &held, seen.collect()).await {
+        if let Err(err) = tell_of(provost, system, &held, seen.collect()).await {
             tracing::warn!(%err, "changed files could not be told of");
         }
     }
@@ -132,22 +137,22 @@ async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTre
 /// A file, what became of it, and what it says now.
 type Became = (RepoPath, Seen, Option<Content>);
 
-fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
+fn became(path: &RepoPath, way: ChangeKind, after: Option<Content>) -> Option<Became> {
     let (how, after) = match way {
         // Still there: it is ignored from now on, which is nothing that became of it.
-        Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
-        Way::Deleted => (Seen::Deleted, None),
+        ChangeKind::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
+        ChangeKind::Deleted => (Seen::Deleted, None),
         // The file is gone again by now; the next look reports that.
         _ if after == Some(Content::Missing) => return None,
-        Way::Created => (Seen::Created, after),
-        Way::Changed => (Seen::Changed, after),
+        ChangeKind::Created => (Seen::Created, after),
+        ChangeKind::Changed => (Seen::Changed, after),
     };
     Some((path.clone(), how, after))
 }
 
 async fn tell_of(
     provost: &Provost,
-    host: &Principal,
+    system: &Principal,
     held: &BTreeSet<&str>,
     all: Vec<Became>,
 ) -> Result<(), Refusal> {
@@ -159,5 +164,5 @@ async fn tell_of(
         };
         files.push(SeenFile { file, how, before: None, after, versions });
     }
-    provost.submit(host, SeeFiles { files }).await.map(drop)
+    provost.submit(system, SeeFiles { files }).await.map(drop)
 }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::{Daemon, GRACE};
-use provost_effects::Hands;
+use provost_effects::EffectRunner;
 use provost_engine as engine;
 
 impl Daemon {
@@ -15,7 +15,7 @@ impl Daemon {
     /// log says why, where the engine has ended by itself.
     pub(super) async fn shut_down(
         self,
-        hands: Hands,
+        hands: EffectRunner,
         thread: std::thread::JoinHandle<Option<engine::Lost>>,
         reply: Option<oneshot::Sender<Result<String, String>>>,
     ) -> Result<()> {

@@ -19,7 +19,7 @@ use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
 use provost_index::{self as index, Index};
-use provost_jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
+use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
 use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
 use provost_store::{self as store, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
@@ -383,10 +383,10 @@ pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
 }
 
 /// What no worker is ever shown: the user's home, and what belongs to the daemon.
-pub(super) fn grounds(places: &Places) -> Result<Grounds> {
+pub(super) fn forbidden_paths(places: &Places) -> Result<ForbiddenPaths> {
     let home = Environment::current().home.context("HOME is not set")?;
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
-    Ok(Grounds { home, forbidden })
+    Ok(ForbiddenPaths { home, forbidden })
 }
 
 /// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.

@@ -13,12 +13,12 @@ use provost_auth::role;
 use provost_base::limits::WORKER_CONNECTIONS_MAX;
 use provost_domain::{Task, Tier};
 use provost_effects::{OpenDoor, WorkersDoor};
-use provost_jail::{ENTRANCE, Entrance};
+use provost_jail::{DOOR_SOCKET, DoorSocket};
 use provost_protocols::FrontDoor as _;
-use provost_protocols::devit::{Devit, Way, WorkerDoor};
+use provost_protocols::devit::{Devit, DoorTransport, WorkerDoor};
 use provost_transport::Stream;
 use provost_transport::accept::{accept_loop, serve_one};
-use provost_transport::listen::{Place, bind};
+use provost_transport::listen::{SocketFolder, bind};
 
 /// How long what was sent before a run ended may take to be read. Its senders are gone by then.
 const GRACE: Duration = Duration::from_secs(2);
@@ -36,13 +36,13 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
     let folder = folder.canonicalize()?;
     let like = like.clone();
     Ok(Arc::new(move |task: &Task, tier| {
-        let way = if inherit || tier != Tier::Ns { Way::Inherited } else { Way::Mounted };
+        let way = if inherit || tier != Tier::Ns { DoorTransport::Inherited } else { DoorTransport::Mounted };
         let (worker, id) = (task.order.worker.clone(), task.id().clone());
-        let door = like.for_run(worker, id, way, role::host()).map_err(io::Error::other)?;
+        let door = like.for_run(worker, id, way, role::system()).map_err(io::Error::other)?;
         let environment = environment(task, way, &door);
         let opened = match way {
-            Way::Mounted => mounted(door, &folder)?,
-            Way::Inherited => inherited(door)?,
+            DoorTransport::Mounted => mounted(door, &folder)?,
+            DoorTransport::Inherited => inherited(door)?,
         };
         Ok(WorkersDoor { environment, ..opened })
     }))
@@ -52,7 +52,7 @@ fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
     // Short, since some look at it by its full path; a name that is in use is an error like any other.
     let name = uuid::Uuid::new_v4().simple().to_string();
     let path: PathBuf = folder.join(format!("{}.sock", &name[..12]));
-    let bound = bind(&path, Place::Ours).map_err(io::Error::other)?;
+    let bound = bind(&path, SocketFolder::Ours).map_err(io::Error::other)?;
     let stop = CancellationToken::new();
     let (serving, until) = (door.door(), stop.clone());
     let served = tokio::spawn(async move {
@@ -60,7 +60,7 @@ fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
         accept_loop(bound, WORKER_CONNECTIONS_MAX, until, GRACE, serve).await;
         door.close().await;
     });
-    Ok(WorkersDoor::new(Entrance::Mounted(path), stop, served))
+    Ok(WorkersDoor::new(DoorSocket::Mounted(path), stop, served))
 }
 
 fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
@@ -73,21 +73,21 @@ fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
         serve_one(stream, until, GRACE, |stream, guard| door.door().serve(stream, guard)).await;
         door.close().await;
     });
-    let opened = WorkersDoor::new(Entrance::Inherited, stop, served);
+    let opened = WorkersDoor::new(DoorSocket::Inherited, stop, served);
     Ok(WorkersDoor { socket: Some(theirs.into()), ..opened })
 }
 
 /// What DevIt's clients look for, with a secret that is good at this door and nowhere else.
-fn environment(task: &Task, way: Way, door: &WorkerDoor) -> Vec<(&'static str, String)> {
+fn environment(task: &Task, way: DoorTransport, door: &WorkerDoor) -> Vec<(&'static str, String)> {
     let secret = String::from_utf8_lossy(door.secret().expose()).into_owned();
     let mut environment = vec![
         ("DEVIT_IDENT", task.order.worker.to_string()),
         ("DEVIT_SECRET", secret),
         ("DEVIT_NO_AUTO_START", "1".into()),
     ];
-    if way == Way::Mounted {
+    if way == DoorTransport::Mounted {
         for name in ["PROVOST_WORKER_SOCKET", "DEVIT_SOCK", "DEVIT_DAEMON_SOCKET"] {
-            environment.push((name, ENTRANCE.into()));
+            environment.push((name, DOOR_SOCKET.into()));
         }
     }
     environment

@@ -17,7 +17,7 @@ use super::event::{Change, EventKind};
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
-    Refusal, Reply, Seen, Stake, StakeKind, State,
+    Refusal, Reply, Reservation, ReservationKind, Seen, State,
 };
 use provost_base::limits::APPLIED_REMEMBERED_MAX;
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
@@ -232,19 +232,21 @@ impl State {
         let apply = out.next_apply();
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);
-        out.say(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
+        out.append_event(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
         ApplyBegun { apply, granted: false }
     }
 
     /// Records files that were written, and tells the followers of these files which agent wanted that.
     pub(super) fn tell_applied(&self, now: Timestamp, verb: &TellApplied, out: &mut Outbox) -> AppliedTold {
         let TellApplied { apply, by, files } = verb;
-        out.say(ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into());
+        out.append_event(
+            ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into(),
+        );
         for file in files {
             let (before, after) = (AppliedFile::says(file.before), AppliedFile::says(file.after));
             let claim = self.claims.get(&file.path);
             let owner = claim.and_then(|it| it.held.owner()).filter(|it| !self.is_away(it)).cloned();
-            out.say(
+            out.append_event(
                 CrewEvent::FileChanged {
                     file: file.path.clone(),
                     how: file.how(),
@@ -266,16 +268,16 @@ impl State {
     /// An apply is over.
     pub(super) fn end_apply(&self, verb: &EndApply, out: &mut Outbox) -> ApplyEnded {
         let EndApply { apply, by, applied, skipped, errors, broken_off } = verb.clone();
-        out.say(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
+        out.append_event(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
         ApplyEnded
     }
 
     /// The holder that keeps an agent from writing to a file: by a claim, a lock in it, and, if the configuration
     /// says so, an announced change. The rules are those between protocols: a write covers the whole file.
-    pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Stake> {
-        let mine = Stake {
+    pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Reservation> {
+        let mine = Reservation {
             agent: who.clone(),
-            kind: StakeKind::Claim,
+            kind: ReservationKind::Claim,
             at: file.clone(),
             pattern: None,
             part: super::Part::default(),
@@ -283,9 +285,9 @@ impl State {
             until: None,
             asked: file.as_str().into(),
         };
-        let binds = |it: &Stake| match it.kind {
-            StakeKind::Claim | StakeKind::Lock => true,
-            StakeKind::Intent | StakeKind::Plan => self.settings.deny_across_doors,
+        let binds = |it: &Reservation| match it.kind {
+            ReservationKind::Claim | ReservationKind::Lock => true,
+            ReservationKind::Intent | ReservationKind::Plan => self.settings.deny_across_doors,
         };
         self.first_in_the_way(now, &mine, binds)
     }

@@ -191,7 +191,7 @@ impl State {
             expires_at,
         };
         parked.shown = digest_of(&parked);
-        out.say(EventKind::ApprovalAsked {
+        out.append_event(EventKind::ApprovalAsked {
             approval: id,
             verb: parked.command.name().into(),
             task: parked.task().cloned(),
@@ -263,7 +263,7 @@ impl State {
             _ if who.is_person() => "weak-human",
             _ => "key",
         };
-        out.say(EventKind::ApprovalAnswered {
+        out.append_event(EventKind::ApprovalAnswered {
             approval: verb.approval,
             verdict: verb.verdict,
             proof: proof.into(),

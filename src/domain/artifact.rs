@@ -42,7 +42,7 @@ impl Artifact {
 
 /// An artifact on its way to where it is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Gathered {
+pub struct CollectedArtifact {
     /// The artifact as clients see it.
     pub artifact: Artifact,
     /// The content as bytes, where it is no text; `None` where `content` has it.
@@ -53,9 +53,9 @@ pub struct Gathered {
 
 /// Everything that one run has left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Harvest {
+pub struct Changeset {
     /// The artifacts of the run, in the order of their paths.
-    pub gathered: Vec<Gathered>,
+    pub gathered: Vec<CollectedArtifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
     /// Whether files are among them: more than there may be, or larger, or not to be read.
@@ -64,7 +64,7 @@ pub struct Harvest {
 
 /// The result of a run, as the store keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredChangeset {
     /// The artifacts of the run, in the order of their paths.
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
@@ -77,7 +77,7 @@ pub struct Kept {
     pub answer: Box<str>,
 }
 
-impl Kept {
+impl StoredChangeset {
     /// The changes that were left out, in one text for people; `None` when there are none.
     pub fn left_out(&self) -> Option<String> {
         (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join("; ")))

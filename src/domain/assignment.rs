@@ -180,7 +180,7 @@ impl State {
         self.room_for_assignment(&assignment, out)?;
         self.agents.beat(now, who.agent(), out);
         let (id, title, to) = (assignment.id.clone(), assignment.title.clone(), assignment.to.clone());
-        out.say(CrewEvent::AssignmentMade { id, title, to }.into());
+        out.append_event(CrewEvent::AssignmentMade { id, title, to }.into());
         let assignment = Arc::new(assignment);
         out.put(CrewChange::PutAssignment(assignment.clone()).into());
         Ok(AssignmentMade { assignment })
@@ -237,7 +237,9 @@ impl State {
             AssignmentState::Done => moved.completed_at = Some(now),
             _ => {}
         }
-        out.say(CrewEvent::AssignmentMoved { id: verb.id.clone(), from: found.state, to: verb.to }.into());
+        out.append_event(
+            CrewEvent::AssignmentMoved { id: verb.id.clone(), from: found.state, to: verb.to }.into(),
+        );
         let assignment = Arc::new(moved);
         out.put(CrewChange::PutAssignment(assignment.clone()).into());
         Ok(AssignmentMoved { assignment })

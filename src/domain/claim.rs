@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{ClaimFile, FileClaimed, FileLocked, FileReleased, LockFile, ReleaseFile};
 use super::tally::Tally;
 use super::{
-    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind,
-    State, Title, Version,
+    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Reservation,
+    ReservationKind, Share, State, Title, Version,
 };
 use provost_base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
 use provost_base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
@@ -158,11 +158,11 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The owner's stake in the file, for the comparison with stakes of other doors.
-    pub(super) fn stake(&self) -> Option<Stake> {
-        Some(Stake {
+    /// The owner's reservation in the file, for the comparison with reservations of other doors.
+    pub(super) fn stake(&self) -> Option<Reservation> {
+        Some(Reservation {
             agent: self.held.owner()?.clone(),
-            kind: StakeKind::Claim,
+            kind: ReservationKind::Claim,
             at: self.file.clone(),
             pattern: None,
             part: Part::default(),
@@ -296,9 +296,9 @@ impl State {
         let held = Hold::Claimed { owner: who.agent().clone(), since: now };
         let taken = self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out);
         let claim = Arc::new(Claim { share: Some(who.share()), ..taken });
-        let stakes: Vec<Stake> = claim.stake().into_iter().collect();
+        let stakes: Vec<Reservation> = claim.stake().into_iter().collect();
         let met = self.meet(now, &Title::Claim(verb.file.clone()), &stakes, out)?;
-        out.say(
+        out.append_event(
             CrewEvent::ClaimGranted {
                 file: verb.file.clone(),
                 first: known.is_none(),
@@ -408,7 +408,7 @@ impl State {
         let Some(owner) = claim.held.owner().cloned() else { return };
         let why = why.map(Into::into);
         let last = Some(owner.clone());
-        out.say(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
+        out.append_event(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
         let (held, versions) = (Hold::Free, Vec::new());
         let free = Claim { held, assignment: None, last, content, earlier: None, versions, ..claim.clone() };
         out.put(CrewChange::PutClaim(Arc::new(free)).into());
@@ -447,7 +447,7 @@ impl State {
         if !verb.lock {
             // A lock outlives its owner's lead; the lead of the moment may end it.
             if let Some(claim) = known.filter(|_| locked) {
-                out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
+                out.append_event(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
                 self.free_claim(claim, verb.content, None, out);
             }
             return Ok(FileLocked { changed: locked });
@@ -463,7 +463,7 @@ impl State {
         let held = Hold::Locked { owner: who.agent().clone(), since: now };
         let taken = self.taken(verb.file.clone(), held, verb.content, None, out);
         let claim = Claim { share: Some(who.share()), ..taken };
-        out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
+        out.append_event(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
         out.put(CrewChange::PutClaim(Arc::new(claim)).into());
         Ok(FileLocked { changed: true })
     }

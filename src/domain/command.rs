@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Failure, Handoff, Mail, Outbox, Report, TaskState, Verdict, Watched};
+use super::{Change, Failure, Mail, Outbox, Report, ScanReport, TaskState, Verdict, Watched};
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::*;
@@ -126,12 +126,12 @@ pub struct Delegate {
     pub payload: Json,
     /// The job that it is a part of, where an editor asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errand: Option<Box<Errand>>,
+    pub errand: Option<Box<JobContext>>,
 }
 
 /// The job that a delegation is a part of. Its worker is told, and an approver approves it with the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Errand {
+pub struct JobContext {
     /// The id of the editor's job.
     pub job: Box<str>,
     /// The method of the job, as its protocol calls it: `code.review`.
@@ -215,7 +215,7 @@ pub enum Status {
 
 impl Status {
     /// The word for it, which is also DevIt's.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
             Status::InProgress => "in_progress",
@@ -322,7 +322,7 @@ pub struct NoteFiles {
     /// The task of the run, which may be over.
     pub task: TaskId,
     /// Files of a run that run later; `None` where the command is about watched files.
-    pub handoff: Option<Handoff>,
+    pub handoff: Option<ScanReport>,
     /// Watched files that have changed since the task began.
     pub watched: Option<Watched>,
     /// Those of them that those who wait for the task have not heard of.

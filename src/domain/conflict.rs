@@ -1,8 +1,8 @@
 //! Compares what agents hold and announce through different doors, by one rule set.
 //!
-//! A *stake* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols (wit),
-//! a plan with regions (the broker's `agent.intent`). Stakes of one protocol are compared by that protocol's own rules;
-//! between protocols there is this one:
+//! A *reservation* is an agent's hold on a place: a claim on a file (Agent Protocol), a lock or an intent on symbols
+//! (wit), a plan with regions (the broker's `agent.intent`). Reservations of one protocol are compared by that
+//! protocol's own rules; between protocols there is this one:
 //!
 //! | | the same file, or one inside the other's folder | |
 //! |---|---|---|
@@ -11,28 +11,28 @@
 //! | both name lines | they meet when a line is both's | |
 //! | one names symbols, the other lines | they meet: nothing says that they do not | |
 //!
-//! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later stake;
+//! An agent never meets itself. By default the daemon reports a meeting to both sides and grants the later reservation;
 //! where `[coordination] across_doors` says `deny`, it refuses the later one.
 
-mod stakes;
+mod reservations;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
+use super::post::{IntendedFile, PathScope, PostChange, Region, Round, WorkingSet, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
 use provost_base::limits::WARNINGS_MAX;
 
 use provost_base::{AgentId, RepoPath, Timestamp, encloses};
 
-pub use stakes::{Stakes, Title};
+pub use reservations::{Reservations, Title};
 
 /// How an agent has a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StakeKind {
+pub enum ReservationKind {
     /// A claim on a file.
     Claim,
     /// A lock on a symbol, or on a whole file.
@@ -43,40 +43,40 @@ pub enum StakeKind {
     Plan,
 }
 
-impl StakeKind {
+impl ReservationKind {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            StakeKind::Claim => "claim",
-            StakeKind::Lock => "lock",
-            StakeKind::Intent | StakeKind::Plan => "intent",
+            ReservationKind::Claim => "claim",
+            ReservationKind::Lock => "lock",
+            ReservationKind::Intent | ReservationKind::Plan => "intent",
         }
     }
 
     /// The word with its article.
     pub fn one(self) -> &'static str {
         match self {
-            StakeKind::Claim => "a claim",
-            StakeKind::Lock => "a lock",
-            StakeKind::Intent | StakeKind::Plan => "an intent",
+            ReservationKind::Claim => "a claim",
+            ReservationKind::Lock => "a lock",
+            ReservationKind::Intent | ReservationKind::Plan => "an intent",
         }
     }
 
     /// The owner's action with the place, as the verb of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
-            StakeKind::Claim => "is claimed by",
-            StakeKind::Lock => "is locked by",
-            StakeKind::Intent | StakeKind::Plan => "is to be changed by",
+            ReservationKind::Claim => "is claimed by",
+            ReservationKind::Lock => "is locked by",
+            ReservationKind::Intent | ReservationKind::Plan => "is to be changed by",
         }
     }
 
     /// Whether a protocol has rules of its own for these two.
-    fn has_rules_with(self, other: StakeKind) -> bool {
-        let own = |it: StakeKind| match it {
-            StakeKind::Claim => 0,
-            StakeKind::Lock | StakeKind::Intent => 1,
-            StakeKind::Plan => 2,
+    fn has_rules_with(self, other: ReservationKind) -> bool {
+        let own = |it: ReservationKind| match it {
+            ReservationKind::Claim => 0,
+            ReservationKind::Lock | ReservationKind::Intent => 1,
+            ReservationKind::Plan => 2,
         };
         own(self) == own(other)
     }
@@ -120,44 +120,44 @@ fn last(name: &str) -> &str {
 
 /// An agent's hold on one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Stake {
-    /// The agent whose stake it is.
+pub struct Reservation {
+    /// The agent whose reservation it is.
     pub agent: AgentId,
     /// The kind of thing that the agent has.
-    pub kind: StakeKind,
+    pub kind: ReservationKind,
     /// The file, or a folder and all below; of a pattern, the folder in which it begins.
     pub at: RepoPath,
     /// The pattern that paths below `at` have to match; `None` for all paths.
     pub pattern: Option<Box<str>>,
-    /// The part of the file that the stake is for.
+    /// The part of the file that the reservation is for.
     pub part: Part,
     /// When the agent got it.
     pub since: Timestamp,
-    /// When it ends; `None` for a stake without an end of its own.
+    /// When it ends; `None` for a reservation without an end of its own.
     pub until: Option<Timestamp>,
     /// The place or the purpose, as the owner wrote it.
     pub asked: Box<str>,
 }
 
-impl Stake {
+impl Reservation {
     /// Whether both are about a place in common.
-    pub fn meets(&self, other: &Stake) -> bool {
+    pub fn meets(&self, other: &Reservation) -> bool {
         reaches(&self.at, &other.at)
             && self.covers(other)
             && other.covers(self)
             && self.part.meets(&other.part)
     }
 
-    /// Whether both stakes are one agent's, which never meets itself. At the broker door, names are compared
+    /// Whether both reservations are one agent's, which never meets itself. At the broker door, names are compared
     /// as that door does.
-    fn is_of_same_agent(&self, other: &Stake) -> bool {
-        let plan = |it: &Stake| it.kind == StakeKind::Plan;
+    fn is_of_same_agent(&self, other: &Reservation) -> bool {
+        let plan = |it: &Reservation| it.kind == ReservationKind::Plan;
         self.agent == other.agent
             || ((plan(self) || plan(other)) && slug(self.agent.as_str()) == slug(other.agent.as_str()))
     }
 
     /// Whether this one's pattern, if it has one, is about the other's path.
-    fn covers(&self, other: &Stake) -> bool {
+    fn covers(&self, other: &Reservation) -> bool {
         let Some(pattern) = &self.pattern else { return true };
         // Of two patterns only the folders are compared.
         other.pattern.is_some() || fits(pattern, other.at.as_str())
@@ -183,13 +183,13 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
-/// A new stake and one that it meets, across doors.
+/// A new reservation and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// The stake that an agent is about to have.
-    pub mine: Stake,
-    /// The stake of another agent that is there already.
-    pub with: Arc<Stake>,
+    /// The reservation that an agent is about to have.
+    pub mine: Reservation,
+    /// The reservation of another agent that is there already.
+    pub with: Arc<Reservation>,
 }
 
 impl State {
@@ -202,28 +202,28 @@ impl State {
         &self,
         now: Timestamp,
         title: &Title,
-        new: &[Stake],
+        new: &[Reservation],
         out: &mut Outbox,
     ) -> Result<Vec<Meeting>, Refusal> {
         Round::new(now, self, out).meet(title, new)
     }
 
-    /// The first binding stake of another agent that meets this one.
+    /// The first binding reservation of another agent that meets this one.
     pub(super) fn first_in_the_way(
         &self,
         now: Timestamp,
-        mine: &Stake,
-        binds: impl Fn(&Stake) -> bool,
-    ) -> Option<Stake> {
-        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
-        let foreign = |it: &Stake| binds(it) && live(it) && !mine.is_of_same_agent(it);
-        self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Stake::clone(it))
+        mine: &Reservation,
+        binds: impl Fn(&Reservation) -> bool,
+    ) -> Option<Reservation> {
+        let live = |it: &Reservation| it.until.is_none_or(|it| it > now);
+        let foreign = |it: &Reservation| binds(it) && live(it) && !mine.is_of_same_agent(it);
+        self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Reservation::clone(it))
     }
 
     /// Agents that are in each other's way at this moment, whichever doors they use: what they have meets, or both change
     /// one file, or a claimed file was changed by another. Each pair once for each place, at most `most`.
     pub(super) fn in_the_way_of_each_other(&self, now: Timestamp, most: usize) -> Vec<Overlap> {
-        let live = |it: &&Arc<Stake>| it.until.is_none_or(|it| it > now);
+        let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
         let mut found: BTreeSet<Overlap> = BTreeSet::new();
         let pair = |file: &str, a: &str, b: &str| {
             let (a, b) = if a <= b { (a, b) } else { (b, a) };
@@ -240,7 +240,7 @@ impl State {
                 }
             }
         }
-        let both = self.desk.standoffs().map(|it| pair(&it.written, it.a.as_str(), it.b.as_str()));
+        let both = self.broker.standoffs().map(|it| pair(&it.written, it.a.as_str(), it.b.as_str()));
         let changed = self.claims.iter().filter_map(|it| match (&it.held, &it.last) {
             (Hold::Conflicted { owner, .. }, Some(by)) if by != owner => {
                 Some(pair(it.file.as_str(), owner.as_str(), by.as_str()))
@@ -252,10 +252,10 @@ impl State {
         found.into_iter().take(most).collect()
     }
 
-    pub(super) fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
+    pub(super) fn meetings(&self, now: Timestamp, new: &[Reservation]) -> Vec<Meeting> {
         let mut met: Vec<Meeting> = Vec::new();
         for mine in new {
-            let foreign = |it: &Stake| {
+            let foreign = |it: &Reservation| {
                 !mine.is_of_same_agent(it)
                     && !it.kind.has_rules_with(mine.kind)
                     && it.until.is_none_or(|it| it > now)
@@ -270,14 +270,14 @@ impl State {
 
 impl Round<'_> {
     /// As [`State::meet`], within a step.
-    pub(super) fn meet(&mut self, title: &Title, new: &[Stake]) -> Result<Vec<Meeting>, Refusal> {
+    pub(super) fn meet(&mut self, title: &Title, new: &[Reservation]) -> Result<Vec<Meeting>, Refusal> {
         let met = self.state.meetings(self.now, new);
         if let Some(first) = met.first().filter(|_| self.state.settings.deny_across_doors) {
-            return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
+            return Err(Refusal::HeldElsewhere(Box::new(Reservation::clone(&first.with))));
         }
         let before = self.state.stakes.of(title);
         let now = self.now;
-        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
+        let live = |it: &Reservation| it.until.is_none_or(|it| it > now);
         let known = |it: &Meeting| {
             before.iter().any(|mine| mine.at == it.mine.at && live(mine) && mine.meets(&it.with))
         };
@@ -288,7 +288,7 @@ impl Round<'_> {
     /// Tells both sides, each where it listens.
     fn tell_both(&mut self, met: &Meeting) -> Result<(), Refusal> {
         let Meeting { mine, with } = met;
-        self.out.say(EventKind::StakesMet {
+        self.out.append_event(EventKind::StakesMet {
             file: mine.at.clone(),
             kind: mine.kind,
             by: with.agent.clone(),
@@ -307,7 +307,7 @@ impl Round<'_> {
     }
 
     /// Those who read messages at the broker door are told there.
-    fn feed_back(&mut self, one: &Stake, other: &Stake) -> Result<(), Refusal> {
+    fn feed_back(&mut self, one: &Reservation, other: &Reservation) -> Result<(), Refusal> {
         let to = slug(one.agent.as_str());
         if !self.has_inbox(&to) {
             return Ok(());
@@ -319,14 +319,14 @@ impl Round<'_> {
             format!(
                 "across protocols: {}, where you have {mine}, {verb} {who}{until} (its {}: {what})",
                 one.at,
-                other.kind.word()
+                other.kind.as_str()
             ),
         )
     }
 }
 
-/// Keeps the stakes in step with what they come from.
-impl Stakes {
+/// Keeps the reservations in step with what they come from.
+impl Reservations {
     pub(super) fn follow(&mut self, change: &Change) {
         match change {
             Change::PutLock(lock) if lock.lapsed => self.drop(&Title::Lock(lock.at.clone())),
@@ -342,22 +342,22 @@ impl Stakes {
             },
             Change::Crew(CrewChange::DropClaim(file)) => self.drop(&Title::Claim(file.clone())),
             Change::DropIntent(id) => self.drop(&Title::Intent(id.clone())),
-            Change::Post(PostChange::PutFootprint(it)) => self.put(Title::Plan(it.slug.clone()), plan(it)),
-            Change::Post(PostChange::DropCorrespondent(slug)) => self.drop(&Title::Plan(slug.clone())),
+            Change::Post(PostChange::PutWorkingSet(it)) => self.put(Title::Plan(it.slug.clone()), plan(it)),
+            Change::Post(PostChange::DropMailbox(slug)) => self.drop(&Title::Plan(slug.clone())),
             _ => {}
         }
     }
 }
 
-/// The stakes of what an agent has announced at the broker door.
-pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
+/// The reservations of what an agent has announced at the broker door.
+pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     let Some(intent) = &print.intent else { return Vec::new() };
     let agent = AgentId::from(&print.slug);
     let stake = |file: &IntendedFile| {
         let (at, pattern) = place(&file.path)?;
-        Some(Stake {
+        Some(Reservation {
             agent: agent.clone(),
-            kind: StakeKind::Plan,
+            kind: ReservationKind::Plan,
             at,
             pattern,
             part: part(&file.regions),
@@ -370,11 +370,11 @@ pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
 }
 
 /// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one
-/// at the broker door is one here. A path that leads out of the repository meets no other agent's stake.
+/// at the broker door is one here. A path that leads out of the repository meets no other agent's reservation.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
-    match Place::of(text) {
-        Place::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),
-        Place::File(_) | Place::Folder(_) => RepoPath::parse(text.trim()).ok().map(|it| (it, None)),
+    match PathScope::of(text) {
+        PathScope::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),
+        PathScope::File(_) | PathScope::Folder(_) => RepoPath::parse(text.trim()).ok().map(|it| (it, None)),
     }
 }
 

@@ -41,7 +41,7 @@ pub enum ContractStatus {
 
 impl ContractStatus {
     /// The word for it; wit has the first three.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ContractStatus::Proposed => "proposed",
             ContractStatus::Accepted => "accepted",
@@ -209,7 +209,7 @@ impl State {
             place: out.next_fence(),
             share: Some(share),
         });
-        out.say(EventKind::ContractProposed {
+        out.append_event(EventKind::ContractProposed {
             contract: contract.id.clone(),
             symbol: contract.at.clone(),
             signature: Digest::of(contract.canon.as_bytes()),
@@ -252,7 +252,11 @@ impl State {
         answer: Option<(AgentId, Timestamp)>,
         out: &mut Outbox,
     ) {
-        out.say(EventKind::ContractMoved { contract: contract.id.clone(), symbol: contract.at.clone(), to });
+        out.append_event(EventKind::ContractMoved {
+            contract: contract.id.clone(),
+            symbol: contract.at.clone(),
+            to,
+        });
         out.put(Change::PutContract(Arc::new(settled(contract, to, answer))));
     }
 

@@ -225,10 +225,12 @@ impl State {
         let pinned = self.settings.crew.lead.as_ref() == Some(&member.id);
         let displaced = self.crew.lead().filter(|it| pinned && **it != member.id).cloned();
         member.leads |= pinned || self.crew.lead().is_none();
-        out.say(CrewEvent::joined(&member).into());
+        out.append_event(CrewEvent::joined(&member).into());
         if let Some(old) = displaced {
             self.step_down(&old, out);
-            out.say(CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Configured }.into());
+            out.append_event(
+                CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Configured }.into(),
+            );
         }
         let member = Arc::new(member);
         out.put(CrewChange::PutMember(member.clone()).into());
@@ -263,7 +265,7 @@ impl State {
             return CrewLeft { was_there: false };
         }
         self.free_claims_of(&member.id, &verb.contents, None, out);
-        out.say(CrewEvent::MemberLeft.into());
+        out.append_event(CrewEvent::MemberLeft.into());
         out.put(CrewChange::DropMember(member.id.clone()).into());
         if member.leads {
             self.succeed(&member.id, out);
@@ -282,11 +284,11 @@ impl State {
         let member = self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
         self.agents.beat(now, who.agent(), out);
         if self.settings.crew.beats {
-            out.say(CrewEvent::MemberBeat.into());
+            out.append_event(CrewEvent::MemberBeat.into());
         }
         let back = if member.is_there() { member.standing } else { Standing::Idle };
         if back != member.standing {
-            out.say(CrewEvent::moved(member, back, None).into());
+            out.append_event(CrewEvent::moved(member, back, None).into());
         }
         self.seen_at_work(now, member, back, out);
         Ok(CrewBeaten)
@@ -302,7 +304,7 @@ impl State {
     ) -> Result<MemberMoved, Refusal> {
         let member = self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
         self.agents.beat(now, who.agent(), out);
-        out.say(CrewEvent::moved(member, verb.to, None).into());
+        out.append_event(CrewEvent::moved(member, verb.to, None).into());
         self.seen_at_work(now, member, verb.to, out);
         Ok(MemberMoved)
     }
@@ -312,7 +314,7 @@ impl State {
         let there = standing != Standing::Offline;
         let leads = there && (member.leads || self.crew.lead().is_none());
         if leads && !member.leads {
-            out.say(CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Nobody }.into());
+            out.append_event(CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Nobody }.into());
         }
         let moved = Member { standing, seen_at: now, gone: false, leads, ..member.clone() };
         out.put(CrewChange::PutMember(Arc::new(moved)).into());
@@ -345,7 +347,7 @@ impl State {
     pub(super) fn fall_silent(&self, id: &AgentId, out: &mut Outbox) {
         let Some(member) = self.crew.get(id) else { return };
         if member.is_there() {
-            out.say(CrewEvent::moved(member, Standing::Offline, Some("heartbeat_timeout")).into());
+            out.append_event(CrewEvent::moved(member, Standing::Offline, Some("heartbeat_timeout")).into());
         }
         self.free_claims_of(id, &BTreeMap::new(), Some("heartbeat_timeout"), out);
         let gone = Member { standing: Standing::Offline, gone: true, leads: false, ..Member::clone(member) };
@@ -370,7 +372,7 @@ impl State {
     }
 
     fn take_over(&self, member: &Member, why: Elected, out: &mut Outbox) {
-        out.say(CrewEvent::LeadElected { lead: member.id.clone(), why }.into());
+        out.append_event(CrewEvent::LeadElected { lead: member.id.clone(), why }.into());
         out.put(CrewChange::PutMember(Arc::new(Member { leads: true, ..member.clone() })).into());
     }
 

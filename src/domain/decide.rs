@@ -101,7 +101,7 @@ fn deny(
     out: &mut Outbox,
 ) -> Denial {
     let tool = verb.denied_tool();
-    out.say(EventKind::Denied {
+    out.append_event(EventKind::Denied {
         verb: command.name().into(),
         task: verb.task().cloned(),
         tool: Some(tool.clone()),
@@ -168,7 +168,7 @@ fn answer(
     }
     let failed = grant(state, judge, call, &parked, out).err();
     if let Some((why, failure)) = &failed {
-        out.say(EventKind::GrantFailed { approval: parked.id, why: why.clone() });
+        out.append_event(EventKind::GrantFailed { approval: parked.id, why: why.clone() });
         state.give_up_parked(call.now, &parked, why, failure.clone(), out);
     }
     Ok(Answered { task, failed: failed.map(|(why, _)| why) })

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
+    ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
-    PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
-    Verdict, Waiter,
+    PermissionEvent, Principal, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task,
+    Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -309,11 +309,11 @@ pub enum EventKind {
         /// The file in which they meet.
         file: RepoPath,
         /// The form in which the actor has the place.
-        kind: StakeKind,
+        kind: ReservationKind,
         /// The agent that has the place already.
         by: AgentId,
         /// The form in which the other agent has the place.
-        with: StakeKind,
+        with: ReservationKind,
         /// The place or the purpose, as the other agent wrote it.
         asked: Box<str>,
     },
@@ -472,7 +472,7 @@ pub enum Change {
     /// More is known of a finished task; its place in history stays.
     AmendTask(Arc<Task>),
     /// An agent that is known, with what it announced.
-    PutAgent(Arc<Agent>),
+    PutAgent(Arc<RegisteredAgent>),
     /// A sign of life. Memory only.
     Beat(AgentId, Timestamp),
     /// An agent has come by a door. Memory only.

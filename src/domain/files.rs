@@ -1,6 +1,6 @@
-//! Changes of files during a task: the hand-off report, and the files that the asking agent watches.
+//! Changes of files during a task: the scan report, and the files that the asking agent watches.
 //!
-//! Work that was done in the jail is used outside of it. The hand-off report names the files that a run has left and
+//! Work that was done in the jail is used outside of it. The scan report names the files that a run has left and
 //! that run later, by themselves or in a build; a task with such findings, or one that could not be compared, is
 //! *tainted*. It is a hint where to look, not a verdict: a person's changes in that time count too.
 
@@ -30,7 +30,7 @@ pub enum FileChange {
 
 impl FileChange {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FileChange::New => "new",
             FileChange::Changed => "changed",
@@ -70,7 +70,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FindingKind::Git => "git",
             FindingKind::Setting => "setting",
@@ -101,7 +101,7 @@ pub struct Finding {
 /// The files of a run that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Handoff {
+pub struct ScanReport {
     /// Files that run later, the gravest first; bounded.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
@@ -110,7 +110,7 @@ pub struct Handoff {
     pub unknown: Option<Box<str>>,
 }
 
-impl Handoff {
+impl ScanReport {
     /// The report of a run that could not be compared at all.
     pub fn unknown(why: &str) -> Self {
         Self { unknown: Some(why.into()), ..Self::default() }
@@ -161,7 +161,7 @@ impl Watched {
 impl Task {
     /// Whether its run has left something to be looked at; `None` for one that was not compared.
     pub fn tainted(&self) -> Option<bool> {
-        self.handoff.as_ref().map(Handoff::is_tainted)
+        self.handoff.as_ref().map(ScanReport::is_tainted)
     }
 
     /// Its worker has it, if it had not before: from now on, files are watched.
@@ -216,12 +216,12 @@ impl State {
             && task.watched.as_ref() != Some(watched)
         {
             let count = u32::try_from(watched.count()).unwrap_or(u32::MAX);
-            out.say(EventKind::FilesChanged { task: verb.task.clone(), count });
+            out.append_event(EventKind::FilesChanged { task: verb.task.clone(), count });
             task.watched = Some(watched.clone());
         }
         if let Some(handoff) = &verb.handoff {
             if handoff.is_tainted() {
-                out.say(EventKind::TaskTainted {
+                out.append_event(EventKind::TaskTainted {
                     task: verb.task.clone(),
                     findings: handoff.findings.clone(),
                     more: handoff.more,
@@ -249,10 +249,10 @@ impl State {
         if let Some(note) = task.notes.last_mut() {
             note.report.metadata.clone_from(&complete);
         }
-        if verb.handoff.as_ref().is_some_and(Handoff::is_tainted) {
+        if verb.handoff.as_ref().is_some_and(ScanReport::is_tainted) {
             let summary = "Its worker has left files that run later; see metadata.handoff".into();
             let report = Report { summary, metadata: complete, ..Report::default() };
-            self.tell(now, &task, status.word(), true, report, out);
+            self.tell(now, &task, status.as_str(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));
     }
@@ -287,7 +287,7 @@ impl State {
         task.updated_at = now;
         // An editor's job hears of it in its own way.
         if is_news && task.order.errand.is_none() {
-            self.tell(now, &task, status.word(), true, report, out);
+            self.tell(now, &task, status.as_str(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));
     }

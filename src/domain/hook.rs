@@ -105,7 +105,7 @@ impl Hooks {
                 }
                 (count, total) = (count - 1, total - notice.bytes());
                 out.put(Change::DropEffect(*id));
-                out.say(EventKind::HookDropped { task: notice.task.clone(), effect: *id });
+                out.append_event(EventKind::HookDropped { task: notice.task.clone(), effect: *id });
             }
         }
     }

@@ -59,7 +59,7 @@ impl State {
 fn as_progress(verb: &ReportTask) -> (Box<str>, Report) {
     let relayed = verb.report.relay.as_ref().map(Json::value);
     let word = relayed.as_ref().and_then(|it| it.get("status")?.as_str());
-    let word = word.unwrap_or(verb.status.word()).to_ascii_lowercase();
+    let word = word.unwrap_or(verb.status.as_str()).to_ascii_lowercase();
     let mut report = Report { relay: None, summary: clip(&verb.report.summary), ..verb.report.clone() };
     if PROGRESS.contains(&&*word) {
         return (word.into(), report);

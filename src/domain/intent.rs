@@ -22,7 +22,8 @@ use super::command::{
 };
 use super::tally::Tally;
 use super::{
-    Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind, State, Title,
+    Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Reservation, ReservationKind, Share, State,
+    Title,
 };
 use provost_base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
@@ -50,7 +51,7 @@ pub enum IntentStatus {
 
 impl IntentStatus {
     /// The word for it, which is also wit's.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             IntentStatus::Active => "active",
             IntentStatus::Declared => "declared",
@@ -125,11 +126,11 @@ impl Intent {
         Some(Span { start, end: spans().map(|it| it.end).max()? })
     }
 
-    pub(super) fn stakes(&self) -> Vec<Stake> {
+    pub(super) fn stakes(&self) -> Vec<Reservation> {
         let names = |it: &IntentFile| if self.symbols.is_empty() { Vec::new() } else { it.names.clone() };
-        let stake = |it: &IntentFile| Stake {
+        let stake = |it: &IntentFile| Reservation {
             agent: self.agent.clone(),
-            kind: StakeKind::Intent,
+            kind: ReservationKind::Intent,
             at: it.path.clone(),
             pattern: None,
             part: Part { names: names(it), lines: Vec::new() },
@@ -268,7 +269,7 @@ impl State {
         let mut conflicts = self.collisions(&intent, verb);
         let met = self.meet(now, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
         conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
-        out.say(EventKind::IntentDeclared {
+        out.append_event(EventKind::IntentDeclared {
             intent: intent.id.clone(),
             files: intent.files.iter().take(SHOWN).map(|it| it.path.clone()).collect(),
             conflicts: u32::try_from(conflicts.len()).unwrap_or(u32::MAX),
@@ -408,7 +409,11 @@ impl State {
         to: IntentStatus,
         out: &mut Outbox,
     ) -> Arc<Intent> {
-        out.say(EventKind::IntentMoved { intent: intent.id.clone(), owner: intent.agent.clone(), to });
+        out.append_event(EventKind::IntentMoved {
+            intent: intent.id.clone(),
+            owner: intent.agent.clone(),
+            to,
+        });
         let moved = Arc::new(Intent { status: to, updated_at: now, ..intent.clone() });
         out.put(Change::PutIntent(moved.clone()));
         moved

@@ -50,7 +50,7 @@ pub enum JobKind {
 
 impl JobKind {
     /// As written in the log.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             JobKind::Execution => "execution",
             JobKind::Background => "background",
@@ -80,7 +80,7 @@ pub enum JobState {
 
 impl JobState {
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             JobState::Queued => "queued",
             JobState::Running => "running",
@@ -386,7 +386,7 @@ impl State {
         });
         let (job_id, agent) = (job.id.clone(), job.agent.clone());
         let opened = JobEvent::JobOpened { job: job_id, kind: job.kind, agent, worker: job.worker.clone() };
-        out.say(EventKind::Job(opened));
+        out.append_event(EventKind::Job(opened));
         out.put(JobChange::Put(job.clone()).into());
         out.put(JobChange::PutOrder(job.id.clone(), verb.order.clone()).into());
         Ok(JobOpened { job })
@@ -408,7 +408,11 @@ impl State {
         }
         job.tasks.extend(verb.task.clone());
         let (id, job) = (job.id.clone(), Arc::new(job));
-        out.say(EventKind::Job(JobEvent::JobMoved { job: id, phase: verb.phase, task: verb.task.clone() }));
+        out.append_event(EventKind::Job(JobEvent::JobMoved {
+            job: id,
+            phase: verb.phase,
+            task: verb.task.clone(),
+        }));
         out.put(JobChange::Put(job.clone()).into());
         Ok(JobMoved { job })
     }
@@ -443,7 +447,7 @@ impl State {
             return Err(Refusal::TaskFinished);
         }
         let result = verb.result.digest();
-        out.say(EventKind::Job(JobEvent::JobKept { job: verb.job.clone(), result }));
+        out.append_event(EventKind::Job(JobEvent::JobKept { job: verb.job.clone(), result }));
         out.put(JobChange::PutResult(verb.job.clone(), verb.result.clone()).into());
         Ok(ResultKept)
     }
@@ -512,7 +516,7 @@ impl State {
         let reason = verb.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         job.feedback = Some(format!("{}{reason}", verb.signal).into());
         let judged = JobEvent::JobJudged { job: job.id.clone(), signal: verb.signal.clone() };
-        out.say(EventKind::Job(judged));
+        out.append_event(EventKind::Job(judged));
         out.put(JobChange::Put(Arc::new(job)).into());
         Ok(FeedbackNoted)
     }
@@ -534,7 +538,7 @@ fn over(
     (job.state, job.ended_at) = (state, Some(now));
     job.phases.close(now, state);
     let (job, digest) = (Arc::new(job), result.as_ref().map(|it| it.digest()));
-    out.say(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
+    out.append_event(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
     out.put(JobChange::Put(job.clone()).into());
     out.put(JobChange::DropOrder(job.id.clone()).into());
     if let Some(result) = result {

@@ -21,12 +21,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    AcquireLock, FollowLocks, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed,
-    LocksReaped, QueueLeft, ReapLocks, ReleaseLock, Rival, Warning,
+    AcquireLock, FollowLocks, HasLeft, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed, LocksReaped,
+    QueueLeft, ReapLocks, ReleaseLock, Rival, SymbolPresence, Warning,
 };
 use super::{
-    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
-    State, Task, Title,
+    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Reservation, ReservationKind,
+    Scope, Share, State, Task, Title,
 };
 use provost_base::limits::{
     DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
@@ -91,12 +91,12 @@ impl Lock {
         self.all_names().any(|name| name == symbol || encloses(name, symbol))
     }
 
-    pub(super) fn stake(&self) -> Stake {
+    pub(super) fn stake(&self) -> Reservation {
         let names =
             if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
-        Stake {
+        Reservation {
             agent: self.holder.clone(),
-            kind: StakeKind::Lock,
+            kind: ReservationKind::Lock,
             at: self.at.file().clone(),
             pattern: None,
             part: Part { names, lines: Vec::new() },
@@ -186,7 +186,7 @@ impl State {
         }
         let lock = Arc::new(self.granted(now, who, verb, own, out));
         let met = self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
-        out.say(EventKind::LockAcquired {
+        out.append_event(EventKind::LockAcquired {
             symbol: lock.at.clone(),
             fence: lock.fence,
             until: lock.expires_at,
@@ -329,7 +329,7 @@ impl State {
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
         self.tell_holder(now, &waiter, &rival, out);
-        out.say(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
+        out.append_event(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
         out.put(Change::PutWaiter(Arc::new(waiter)));
         Ok(Locked::Queued { ticket, ahead, until })
     }
@@ -377,15 +377,15 @@ impl State {
         }
         found.extend(self.intents.intending(who, file, names).map(Warning::Intended));
         match &verb.seen.known {
-            Known::NoFile => found.push(Warning::NoFile),
-            Known::Missing => found.push(Warning::Unknown),
-            Known::Ambiguous(paths) => {
+            SymbolPresence::NoFile => found.push(Warning::NoFile),
+            SymbolPresence::Missing => found.push(Warning::Unknown),
+            SymbolPresence::Ambiguous(paths) => {
                 let locks = paths.iter().flat_map(|path| self.locks.live_named(file, path)).filter(foreign);
                 found.extend(locks.filter(|it| seen.insert(it.fence)).cloned().map(Warning::Around));
                 found.push(Warning::Ambiguous(paths.clone()));
             }
-            Known::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
-            Known::Unasked | Known::Found => {}
+            SymbolPresence::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
+            SymbolPresence::Unasked | SymbolPresence::Found => {}
         }
         // First, so that no bound of the list cuts it off.
         found.splice(0..0, verb.seen.gaps.iter().cloned().map(Warning::Incomplete));
@@ -426,7 +426,7 @@ impl State {
     fn let_go(&self, lock: &Lock, why: &str, out: &mut Outbox) {
         if !lock.lapsed {
             let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
-            out.say(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
+            out.append_event(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
         }
         out.put(Change::DropLock(lock.at.clone()));
     }
@@ -447,7 +447,7 @@ impl State {
     }
 
     fn give_up(&self, waiter: &Waiter, out: &mut Outbox) {
-        out.say(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
+        out.append_event(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
         out.put(Change::DropWaiter(waiter.ticket));
     }
 
@@ -484,7 +484,7 @@ impl State {
                     continue;
                 }
                 self.let_go(lock, &format!("its file is {to} now"), out);
-                out.say(EventKind::LockAcquired {
+                out.append_event(EventKind::LockAcquired {
                     symbol: there.clone(),
                     fence: lock.fence,
                     until: lock.expires_at,
@@ -516,7 +516,7 @@ impl State {
             } else {
                 self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
                 let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
-                out.say(EventKind::LockFreed {
+                out.append_event(EventKind::LockFreed {
                     symbol,
                     holder,
                     fence: lock.fence,

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{CollectMail, Collected, SettleMail, Settled};
 use super::{
-    Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind, State,
+    Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Reservation,
+    ReservationKind, State,
 };
 use provost_base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
@@ -94,9 +95,9 @@ pub enum MailKind {
         /// Where the recipient has it, and how.
         file: RepoPath,
         /// How the recipient has it.
-        mine: StakeKind,
-        /// The stake of the other agent.
-        other: Box<Stake>,
+        mine: ReservationKind,
+        /// The reservation of the other agent.
+        other: Box<Reservation>,
     },
     /// An agent waits for a lock of the recipient's.
     Wanted {
@@ -204,7 +205,7 @@ impl Mailboxes {
         }
         self.make_room(to, kind.bytes(), out);
         let seq = out.next_mail();
-        out.say(EventKind::MailQueued {
+        out.append_event(EventKind::MailQueued {
             mail: seq,
             to: to.clone(),
             what: kind.name().into(),
@@ -322,7 +323,7 @@ impl Mailboxes {
 
     fn announce_dropped(&self, to: &AgentId, count: u32, why: &str, out: &mut Outbox) {
         if count > 0 {
-            out.say(EventKind::MailDropped { to: to.clone(), count, why: why.into() });
+            out.append_event(EventKind::MailDropped { to: to.clone(), count, why: why.into() });
         }
     }
 
@@ -356,7 +357,7 @@ impl Mailboxes {
             out.put(Change::CarryMail(who.agent().clone(), verb.seq, false));
             return Ok(None);
         }
-        out.say(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
+        out.append_event(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
         out.put(Change::DropMail(who.agent().clone(), verb.seq));
         Ok(Some(mail.clone()))
     }

@@ -21,6 +21,7 @@ mod delegation;
 mod event;
 mod files;
 mod grants;
+mod handoff;
 mod hook;
 mod inside;
 mod intent;
@@ -46,7 +47,6 @@ mod tally;
 mod task;
 mod timeline;
 mod token;
-mod transfer;
 mod usage;
 mod version;
 pub mod view;
@@ -57,20 +57,21 @@ use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
-pub use artifact::{Artifact, Gathered, Harvest, Kept};
+pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
-pub use command::{Command, Delegate, Durability, Errand, JudgedVerb, Reply, Status, Tool, Verb};
-pub use conflict::{Meeting, Overlap, Part, Stake, StakeKind, Stakes, Title};
+pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};
+pub use conflict::{Meeting, Overlap, Part, Reservation, ReservationKind, Reservations, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;
 pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
 pub use event::{Change, Effect, Event, EventKind, Owed};
-pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
+pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
+pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
@@ -86,19 +87,18 @@ pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use permission::PermissionEvent;
-pub use post::{Desk, Post, PostChange, PostSettings};
+pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;
-pub use session::{ALIVE_FOR, Agent, Agents, Nick};
+pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
 pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
-pub use transfer::{Transfer, TransferState, Transfers};
 pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
@@ -165,9 +165,9 @@ pub struct State {
     /// Agreements on signatures, offered and in force.
     pub contracts: Contracts,
     /// All of these, and what other doors have, as they are compared.
-    pub stakes: Stakes,
+    pub stakes: Reservations,
     /// Messages between agents, without what they say.
-    pub desk: Desk,
+    pub broker: BrokerState,
     /// Agents that have announced themselves to work together.
     pub crew: Crew,
     /// Files that they work at.
@@ -175,7 +175,7 @@ pub struct State {
     /// Work that members request from each other.
     pub assignments: Assignments,
     /// Work that members hand over to each other.
-    pub transfers: Transfers,
+    pub handoffs: Handoffs,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
     /// Jobs: the requests of editors, until they are forgotten.
@@ -206,12 +206,12 @@ impl State {
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
-            stakes: Stakes::default(),
-            desk: Desk::default(),
+            stakes: Reservations::default(),
+            broker: BrokerState::default(),
             crew: Crew::default(),
             claims: Claims::default(),
             assignments: Assignments::default(),
-            transfers: Transfers::default(),
+            handoffs: Handoffs::default(),
             tokens: Tokens::default(),
             jobs: Jobs::default(),
             switches: Switches::default(),
@@ -250,7 +250,7 @@ impl State {
             Change::DropIntent(id) => self.intents.remove(id),
             Change::PutContract(contract) => self.contracts.put(contract.clone()),
             Change::DropContract(id) => self.contracts.remove(id),
-            Change::Post(change) => change.apply(&mut self.desk),
+            Change::Post(change) => change.apply(&mut self.broker),
             Change::Crew(change) => self.apply_to_crew(change),
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
@@ -271,14 +271,14 @@ impl State {
             CrewChange::DropClaim(file) => self.claims.remove(file),
             CrewChange::PutAssignment(it) => self.assignments.put(it.clone()),
             CrewChange::DropAssignment(id) => self.assignments.remove(id),
-            CrewChange::PutTransfer(it) => self.transfers.put(it.clone()),
-            CrewChange::DropTransfer(id) => self.transfers.remove(id),
+            CrewChange::PutHandoff(it) => self.handoffs.put(it.clone()),
+            CrewChange::DropHandoff(id) => self.handoffs.remove(id),
         }
     }
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let posts = &self.desk;
+        let posts = &self.broker;
         let nothing_ages = self.mail.is_empty()
             && self.quota.is_empty()
             && posts.is_empty()
@@ -286,7 +286,7 @@ impl State {
             && self.jobs.is_empty();
         let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
-        let standoff = self.desk.next_deadline(self.settings.posts.window);
+        let standoff = self.broker.next_deadline(self.settings.posts.window);
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
@@ -395,7 +395,7 @@ impl Core {
         self.lapse(now, out);
         for parked in self.state.approvals.due(now) {
             self.by_itself(now, out, |state, out| {
-                out.say(EventKind::ApprovalExpired { approval: parked.id });
+                out.append_event(EventKind::ApprovalExpired { approval: parked.id });
                 state.drop_approval(parked.id, out);
                 let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
                 state.give_up_parked(now, &parked, "Approval timed out", failure, out);
@@ -404,7 +404,7 @@ impl Core {
         for task in self.state.tasks.due(now) {
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
-        if self.state.desk.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
+        if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));
         }
         for member in self.state.fallen_silent(now) {

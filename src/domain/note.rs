@@ -44,7 +44,7 @@ impl State {
     pub(super) fn take_notes(&self, verb: &TakeNotes, out: &mut Outbox) -> Result<NotesTaken, Refusal> {
         verb.notes.iter().try_for_each(fits)?;
         for note in &verb.notes {
-            out.say(CrewEvent::Noted(note.clone()).into());
+            out.append_event(CrewEvent::Noted(note.clone()).into());
         }
         Ok(NotesTaken)
     }
@@ -76,7 +76,7 @@ impl State {
         // They were kept before this was decided; if another agent has the file by now, they do not count.
         let fit = versions.first().is_some_and(|it| it.agent == owner);
         let versions = if fit { versions.to_vec() } else { Vec::new() };
-        out.say(
+        out.append_event(
             CrewEvent::ConflictFound {
                 file: claim.file.clone(),
                 owner: owner.clone(),
@@ -138,7 +138,7 @@ impl State {
             Hold::Free | Hold::Conflicted { .. } => None,
         });
         let present = holder.filter(|owner| !self.is_away(owner)).cloned();
-        out.say(
+        out.append_event(
             CrewEvent::FileChanged {
                 file: seen.file.clone(),
                 how: seen.how,

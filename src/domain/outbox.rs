@@ -100,7 +100,7 @@ impl Outbox {
         self.changes.push(change);
     }
 
-    pub(super) fn say(&mut self, kind: EventKind) -> EventSeq {
+    pub(super) fn append_event(&mut self, kind: EventKind) -> EventSeq {
         // `begin` comes first in both places that hand an outbox to a rule.
         let Some((at, actor)) = self.stamp.clone() else { return self.counters.event };
         self.counters.event = self.counters.event.next();
@@ -112,7 +112,7 @@ impl Outbox {
 
     /// The same, for a rule that has to show the event to its caller.
     pub(super) fn told(&mut self, kind: EventKind) -> Event {
-        self.say(kind);
+        self.append_event(kind);
         self.events.last().cloned().expect("something was said just now")
     }
 

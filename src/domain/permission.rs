@@ -131,7 +131,7 @@ impl Redeemed for AskPermission {
 fn give(verb: &AskPermission, rule: RuleId, approval: Option<ApprovalId>, out: &mut Outbox) -> Permitted {
     let (host, tool) = (verb.host.clone(), verb.tool.clone());
     let given = PermissionEvent::PermissionGiven { host, tool, request: verb.digest(), rule, approval };
-    out.say(EventKind::Permission(given));
+    out.append_event(EventKind::Permission(given));
     Permitted
 }
 
@@ -151,7 +151,11 @@ impl State {
         });
         if let Some((approval, it)) = asked {
             let (host, tool) = (it.host.clone(), it.tool.clone());
-            out.say(EventKind::Permission(PermissionEvent::PermissionWithdrawn { host, tool, approval }));
+            out.append_event(EventKind::Permission(PermissionEvent::PermissionWithdrawn {
+                host,
+                tool,
+                approval,
+            }));
             self.drop_approval(approval, out);
         }
         PermissionWithdrawn

@@ -4,31 +4,31 @@
 //! ```text
 //!                     +--> the inboxes of those whom it concerns
 //!   publish --> post -+--> the roster: where its sender stands
-//!                     +--> footprints: which files its sender works on --> conflicts, which are posts again
+//!                     +--> working sets: which files its sender works on --> conflicts, which are posts again
 //! ```
 //! All of that is one step: a reader up to a number has seen everything below it.
 
+mod broker_state;
 pub(crate) mod change;
-mod desk;
+mod contention;
 mod detector;
-mod footprint;
 mod paths;
 mod publish;
 mod roster;
 mod slug;
-mod standoff;
+mod working_set;
 
 use serde::{Deserialize, Serialize};
 
+pub use broker_state::{BrokerState, Question};
 pub use change::PostChange;
-pub use desk::{Desk, Question};
-pub use footprint::{Announced, Footprint};
-pub use paths::Place;
+pub use contention::Contention;
+pub use paths::PathScope;
 pub(crate) use paths::{fits, fixed_part};
 pub(crate) use publish::Round;
-pub use roster::{Correspondent, Row};
+pub use roster::{Mailbox, Row};
 pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
-pub use standoff::Standoff;
+pub use working_set::{Announced, WorkingSet};
 
 use super::Principal;
 use provost_base::{AgentId, Json, Slug, Timestamp, Ttl};

@@ -24,7 +24,7 @@ pub enum Proof {
     /// A click on a notice, by a name that no other process can guess, on the user's session bus: a person,
     /// as far as that shows it.
     Desktop,
-    /// The daemon's own hands.
+    /// The daemon itself.
     Internal,
     /// A token that was minted for this agent.
     Token,

@@ -58,7 +58,7 @@ impl State {
     pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
         let Ending { status, said, from, mut report, failure, message } = ending;
         report.metadata = task.with_files(report.metadata);
-        out.say(EventKind::TaskFinished {
+        out.append_event(EventKind::TaskFinished {
             task: task.id().clone(),
             status,
             failure: failure.clone(),
@@ -123,9 +123,9 @@ impl State {
             _ => {}
         }
         let said: Box<str> = verb.report.relay.as_ref().map_or_else(
-            || verb.status.word().into(),
+            || verb.status.as_str().into(),
             |relay| {
-                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
+                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.as_str()).into()
             },
         );
         let (said, mut report) = (clip(&said), verb.report.clone());
@@ -184,7 +184,7 @@ impl State {
         out: &mut Outbox,
     ) {
         let (id, digest) = (task.id().clone(), report.digest());
-        out.say(EventKind::TaskMoved { task: id, to, said: said.into(), report: digest });
+        out.append_event(EventKind::TaskMoved { task: id, to, said: said.into(), report: digest });
         for listener in task.listeners(false) {
             let word = MailKind::Word {
                 task: task.id().clone(),
@@ -208,7 +208,7 @@ impl State {
         let state = match task.state {
             TaskState::Queued { .. } => {
                 task.watch_from_now_on(out);
-                out.say(EventKind::TaskAssigned {
+                out.append_event(EventKind::TaskAssigned {
                     task: task.id().clone(),
                     worker: task.order.worker.clone(),
                 });
@@ -238,7 +238,7 @@ impl State {
         if (!concerned || is_worker) && !who.is_person() {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
-        out.say(EventKind::TaskAcked { task: verb.task.clone() });
+        out.append_event(EventKind::TaskAcked { task: verb.task.clone() });
         Ok(Acked { released: self.signal_hooks(&verb.task, out) })
     }
 
@@ -314,7 +314,7 @@ impl State {
         let mut task = (**task).clone();
         task.state = TaskState::Running { since: now, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;
-        out.say(EventKind::TaskStarted { task: verb.task.clone() });
+        out.append_event(EventKind::TaskStarted { task: verb.task.clone() });
         out.put(Change::StartEffect(verb.effect));
         task.beside = self.tell_neighbours(&task, out);
         out.put(Change::PutTask(Arc::new(task)));
@@ -327,7 +327,10 @@ impl State {
         let neighbours: Vec<&Arc<Task>> =
             self.tasks.iter().filter(|it| self.share_a_directory(it, task)).take(BESIDE_MAX).collect();
         for neighbour in &neighbours {
-            out.say(EventKind::TaskBeside { task: neighbour.id().clone(), others: vec![task.id().clone()] });
+            out.append_event(EventKind::TaskBeside {
+                task: neighbour.id().clone(),
+                others: vec![task.id().clone()],
+            });
             if neighbour.beside.len() < BESIDE_MAX {
                 let mut neighbour = Task::clone(neighbour);
                 neighbour.beside.push(task.id().clone());
@@ -336,7 +339,7 @@ impl State {
         }
         let others: Vec<TaskId> = neighbours.iter().map(|it| it.id().clone()).collect();
         if !others.is_empty() {
-            out.say(EventKind::TaskBeside { task: task.id().clone(), others: others.clone() });
+            out.append_event(EventKind::TaskBeside { task: task.id().clone(), others: others.clone() });
         }
         others
     }
@@ -370,7 +373,7 @@ impl State {
             report.metadata = with_neighbours(report.metadata, &task.beside);
             let ending = Ending {
                 status: verb.status,
-                said: verb.status.word().into(),
+                said: verb.status.as_str().into(),
                 from: Some(task.order.worker.clone()),
                 report,
                 failure: verb.failure.clone(),

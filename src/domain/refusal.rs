@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
-use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Scope, Stake, TaskState};
+use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState};
 use provost_base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The caller's key or door does not carry this right.
-    #[error("this needs the right to {}, which the caller does not hold", needs.word())]
+    #[error("this needs the right to {}, which the caller does not hold", needs.as_str())]
     OutOfScope {
         /// The right that the verb needs.
         needs: Scope,
@@ -51,7 +51,7 @@ pub enum Refusal {
     #[error("this task has already ended")]
     TaskFinished,
     /// The task cannot go from its state to the one that the caller wants.
-    #[error("a task that is {} cannot do that", from.word())]
+    #[error("a task that is {} cannot do that", from.as_str())]
     TaskCannot {
         /// The state that the task is in.
         from: TaskState,
@@ -152,8 +152,8 @@ pub enum Refusal {
         fence: Fence,
     },
     /// Another agent has the place through another door, and the configuration says that this is refused.
-    #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.word())]
-    HeldElsewhere(Box<Stake>),
+    #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.as_str())]
+    HeldElsewhere(Box<Reservation>),
     /// No intent goes by this id.
     #[error("no such intent")]
     IntentNotFound,
@@ -164,7 +164,7 @@ pub enum Refusal {
         by: AgentId,
     },
     /// The intent cannot go from its status to the one that the caller wants.
-    #[error("an intent that is {} cannot become {}", from.word(), to.word())]
+    #[error("an intent that is {} cannot become {}", from.as_str(), to.as_str())]
     IntentCannot {
         /// The status that it has.
         from: IntentStatus,
@@ -175,7 +175,7 @@ pub enum Refusal {
     #[error("no such contract")]
     ContractNotFound,
     /// The contract is not open any more: it was answered, replaced or withdrawn.
-    #[error("this contract is {} already", status.word())]
+    #[error("this contract is {} already", status.as_str())]
     ContractSettled {
         /// The status that it has.
         status: ContractStatus,

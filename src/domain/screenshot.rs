@@ -197,7 +197,7 @@ impl State {
         }
         task.state = TaskState::Queued { until: now.after(WAIT_MAX) };
         task.updated_at = now;
-        out.say(EventKind::TaskDelegated {
+        out.append_event(EventKind::TaskDelegated {
             task: task.id().clone(),
             worker: task.order.worker.clone(),
             tool: task.order.tool.name.clone(),
@@ -239,7 +239,7 @@ impl State {
         let mut task = (**task).clone();
         let until = now.after(time_limit()).after(GRACE);
         (task.state, task.updated_at) = (TaskState::Running { since: now, lease_until: until }, now);
-        out.say(EventKind::TaskStarted { task: verb.task.clone() });
+        out.append_event(EventKind::TaskStarted { task: verb.task.clone() });
         out.put(Change::StartEffect(verb.effect));
         out.put(Change::PutTask(Arc::new(task)));
         Ok(CaptureBegun)
@@ -251,7 +251,7 @@ impl State {
         let Some(task) = self.tasks.get(&verb.task) else { return CaptureEnded { heard: false } };
         let ending = match &verb.end {
             Shot::Taken(picture) => {
-                out.say(EventKind::ScreenCaptured {
+                out.append_event(EventKind::ScreenCaptured {
                     task: verb.task.clone(),
                     picture: picture.digest,
                     bytes: picture.bytes,

@@ -25,7 +25,7 @@ pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
 
 /// What is remembered of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Agent {
+pub struct RegisteredAgent {
     /// The name of the agent.
     pub id: AgentId,
     /// Capabilities that the agent announced; recorded, not trusted.
@@ -49,7 +49,7 @@ pub struct Agent {
     pub share: Option<Share>,
 }
 
-impl Agent {
+impl RegisteredAgent {
     /// Whether it collects mail. An agent from before that distinction had no other reason to be remembered, unless
     /// it has a name.
     pub fn has_registered(&self) -> bool {
@@ -69,7 +69,7 @@ pub struct Nick {
 /// All known agents. Signs of life are memory's alone and start afresh with the daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agents {
-    known: BTreeMap<AgentId, Arc<Agent>>,
+    known: BTreeMap<AgentId, Arc<RegisteredAgent>>,
     /// How many of them each share has.
     names: Tally,
     seen: BTreeMap<AgentId, Timestamp>,
@@ -107,7 +107,7 @@ impl Agents {
             return Err(Refusal::too_long("an agent", CAPS_MAX, "capabilities"));
         }
         self.room_for(now, who, out)?;
-        let agent = Agent {
+        let agent = RegisteredAgent {
             id: who.agent().clone(),
             caps: verb.caps.clone(),
             version: verb.version.clone(),
@@ -118,7 +118,7 @@ impl Agents {
             nick: self.known.get(who.agent()).and_then(|it| it.nick.clone()),
             share: Some(who.share()),
         };
-        out.say(EventKind::AgentRegistered {
+        out.append_event(EventKind::AgentRegistered {
             version: agent.version.clone(),
             caps: agent.caps.clone(),
             pid: agent.pid,
@@ -144,7 +144,7 @@ impl Agents {
             return Err(Refusal::too_long("the name of an agent", ID_LEN_MAX, "bytes"));
         }
         self.room_for(now, who, out)?;
-        let blank = Agent {
+        let blank = RegisteredAgent {
             id: who.agent().clone(),
             caps: Vec::new(),
             version: None,
@@ -155,10 +155,10 @@ impl Agents {
             nick: None,
             share: Some(who.share()),
         };
-        let mut agent = known.map_or(blank, |it| Agent::clone(it));
+        let mut agent = known.map_or(blank, |it| RegisteredAgent::clone(it));
         let number = out.next_named();
         agent.nick = Some(Nick { number, name: verb.name.clone() });
-        out.say(EventKind::AgentNamed { number });
+        out.append_event(EventKind::AgentNamed { number });
         out.put(Change::PutAgent(Arc::new(agent)));
         out.put(Change::Beat(who.agent().clone(), now));
         Ok(AgentNamed { number })
@@ -189,7 +189,7 @@ impl Agents {
     /// A sign of life; announces an agent that had been away.
     pub(super) fn beat(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         if self.known.contains_key(agent) && !self.is_alive(agent, now) {
-            out.say(EventKind::AgentRevived);
+            out.append_event(EventKind::AgentRevived);
         }
         out.put(Change::Beat(agent.clone(), now));
     }
@@ -215,12 +215,12 @@ impl Agents {
     }
 
     /// What is remembered of an agent.
-    pub fn get(&self, agent: &AgentId) -> Option<&Arc<Agent>> {
+    pub fn get(&self, agent: &AgentId) -> Option<&Arc<RegisteredAgent>> {
         self.known.get(agent)
     }
 
     /// Every known agent, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Agent>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
         self.known.values()
     }
 
@@ -244,7 +244,7 @@ impl Agents {
         self.doors.keys()
     }
 
-    /// The spelling of a name that is in use, where that is another one: `agent-b` for `Agent-B`.
+    /// The spelling of a name that is in use, where that is another one: `agent-b` for `RegisteredAgent-B`.
     pub(super) fn other_spelling(&self, agent: &AgentId) -> Option<&AgentId> {
         self.spellings.get(&caseless(agent)).filter(|it| *it != agent)
     }
@@ -273,7 +273,7 @@ impl Agents {
         }
     }
 
-    pub(super) fn put(&mut self, agent: Arc<Agent>) {
+    pub(super) fn put(&mut self, agent: Arc<RegisteredAgent>) {
         self.uses(&agent.id);
         self.names.add(agent.share.as_ref());
         if let Some(before) = self.known.insert(agent.id.clone(), agent) {

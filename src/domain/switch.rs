@@ -32,7 +32,7 @@ pub enum Switch {
 
 impl Switch {
     /// As people read it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Switch::On => "on",
             Switch::Paused => "paused",
@@ -114,7 +114,7 @@ impl Switches {
 fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
     let why = format!(
         "{by} has switched it {}; the fleet command `start` from where that was said, or `provost worker resume {worker}`, switches it on",
-        to.word()
+        to.as_str()
     );
     Refusal::WorkerBroken { worker: worker.clone(), why: why.into() }
 }
@@ -154,13 +154,13 @@ impl State {
             let why = format!(
                 "{by} has switched it {}, and {whose} it begin again: `provost worker resume {worker}`, at a terminal that is not \
                  below an agent",
-                to.word()
+                to.as_str()
             );
             return Err(Refusal::NotYoursToSwitch { worker, why: why.into() });
         }
         let own = || (who.agent().clone(), (!who.is_person()).then(|| who.share()));
         let (by, from) = others.map_or_else(own, |it| (it.by.clone(), it.from.clone()));
-        out.say(EventKind::WorkerSwitched {
+        out.append_event(EventKind::WorkerSwitched {
             worker: verb.worker.clone(),
             to: verb.to,
             command: verb.command.clone(),

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{Delegate, Delegated, Status};
 use super::post::owned_slug;
 use super::{
-    Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
-    Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
+    Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
+    Principal, Refusal, ScanReport, Settings, Share, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -73,13 +73,13 @@ impl TaskState {
     }
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TaskState::Awaiting { .. } => "waiting for approval",
             TaskState::Queued { .. } => "queued",
             TaskState::Assigned { .. } => "assigned",
             TaskState::Running { .. } => "running",
-            TaskState::Finished { status, .. } => status.word(),
+            TaskState::Finished { status, .. } => status.as_str(),
         }
     }
 
@@ -209,7 +209,7 @@ pub struct Task {
     pub beside: Vec<TaskId>,
     /// The files of its run that run later; `None` when no comparison was made.
     #[serde(default)]
-    pub handoff: Option<Handoff>,
+    pub handoff: Option<ScanReport>,
     /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,
@@ -379,7 +379,7 @@ impl Tasks {
         }
         task.state = TaskState::Queued { until: now.after(settings.away_keep) };
         task.updated_at = now;
-        out.say(EventKind::TaskDelegated {
+        out.append_event(EventKind::TaskDelegated {
             task: task.id().clone(),
             worker: task.order.worker.clone(),
             tool: task.order.tool.name.clone(),

@@ -154,7 +154,7 @@ impl Tokens {
 
 fn end(token: &Token, why: &str, out: &mut Outbox) {
     let (agent, token_id) = (token.agent.clone(), token.id().into());
-    out.say(EventKind::TokenEnded { agent, token: token_id, why: why.into() });
+    out.append_event(EventKind::TokenEnded { agent, token: token_id, why: why.into() });
     out.put(Change::DropToken(token.digest));
 }
 
@@ -232,7 +232,7 @@ impl State {
             proof: who.proof(),
             share: (!who.is_person()).then(|| who.share()),
         });
-        out.say(EventKind::TokenMinted {
+        out.append_event(EventKind::TokenMinted {
             agent: token.agent.clone(),
             token: token.id().into(),
             scopes: token.scopes,

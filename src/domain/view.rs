@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
-    Waiter,
+    Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent, State, Task,
+    Token, Waiter,
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
@@ -22,7 +22,7 @@ pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,
-    OneAssignment, OneClaim, OneFile, OneMember, OneTransfer, SomeTransfers, WholeCrew,
+    OneAssignment, OneClaim, OneFile, OneHandoff, OneMember, SomeHandoffs, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
@@ -122,7 +122,7 @@ pub struct KnownAgent {
     /// The name of the agent.
     pub id: AgentId,
     /// The record of the agent, if it has registered or has a name for people.
-    pub agent: Option<Arc<Agent>>,
+    pub agent: Option<Arc<RegisteredAgent>>,
     /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
     pub doors: BTreeSet<Door>,
     /// Last sign of life.
@@ -149,7 +149,7 @@ impl View for KnownAgents {
             all.entry(&member.id).or_default().insert(Door::AgentProtocol);
         }
         // All spellings of a name are one agent there; its name on the other doors is the plain one.
-        let letters: Vec<AgentId> = state.desk.iter().map(|it| AgentId::from(&it.slug)).collect();
+        let letters: Vec<AgentId> = state.broker.iter().map(|it| AgentId::from(&it.slug)).collect();
         for id in &letters {
             all.entry(id).or_default().insert(Door::Broker);
         }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use provost_base::limits::{ACK_PEERS_MAX, ACK_SOCKET_PATH_MAX};
 use provost_transport::Stream;
-use provost_transport::listen::{Bound, Place, bind};
+use provost_transport::listen::{Bound, SocketFolder, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.
@@ -71,7 +71,7 @@ impl Endpoint {
         let socket = made.path(SOCKET);
         // A longer one could be bound, but not be connected to by the programs that hooks use.
         if socket.as_os_str().len() <= ACK_SOCKET_PATH_MAX {
-            match bind(&socket, Place::Ours) {
+            match bind(&socket, SocketFolder::Ours) {
                 Ok(listener) => made.listener = Some(listener),
                 Err(error) => tracing::warn!(%error, "a hook gets no ACK socket"),
             }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use provost_base::limits::ACK_PEERS_MAX;
 use provost_system as system;
 use provost_transport::Stream;
-use provost_transport::listen::{Bound, Place, bind};
+use provost_transport::listen::{Bound, SocketFolder, bind};
 
 const MARKER: &str = "ack";
 /// The marker before it has its content.
@@ -62,7 +62,7 @@ impl Endpoint {
             made.clear();
             return Err(err);
         }
-        match bind(&made.pipe(), Place::Ours) {
+        match bind(&made.pipe(), SocketFolder::Ours) {
             Ok(listener) => made.listener = Some(listener),
             Err(error) => tracing::warn!(%error, "a hook gets no ACK pipe"),
         }

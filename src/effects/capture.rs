@@ -14,18 +14,18 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::camera::Camera;
-use super::desk::Desk;
+use super::capture_backend::StoredScreenshot;
+use super::capture_config::CaptureConfig;
+use super::engine_handle::EngineHandle;
 use super::prepare::worker_failed;
-use super::snap::Taken;
 use provost_base::{EffectId, RuleId, TaskId};
 use provost_domain::command::{BeginCapture, EndCapture, Shot};
 use provost_domain::{Failure, Principal, Refusal};
 
 /// State that all pictures share.
 pub(super) struct Captures {
-    desk: Desk,
-    camera: watch::Receiver<Arc<Camera>>,
+    handle: EngineHandle,
+    capture_config: watch::Receiver<Arc<CaptureConfig>>,
     turn: Semaphore,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
@@ -40,24 +40,27 @@ struct Once {
 }
 
 impl Captures {
-    pub(super) fn new(desk: Desk, camera: watch::Receiver<Arc<Camera>>) -> Arc<Self> {
-        Arc::new(Self { desk, camera, turn: Semaphore::new(1), known: Mutex::default() })
+    pub(super) fn new(
+        handle: EngineHandle,
+        capture_config: watch::Receiver<Arc<CaptureConfig>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { handle, capture_config, turn: Semaphore::new(1), known: Mutex::default() })
     }
 
     /// Removes what an earlier daemon left behind. Before the first picture.
     pub(super) async fn sweep(&self) {
-        let camera = self.camera.borrow().clone();
+        let capture_config = self.capture_config.borrow().clone();
         // Only a shutdown of the runtime cancels it, and then no picture is taken either.
-        let _swept = tokio::task::spawn_blocking(move || camera.sweep()).await;
+        let _swept = tokio::task::spawn_blocking(move || capture_config.sweep()).await;
     }
 
     /// Ends a picture that is owed from before this daemon: the agent that wanted it is
     /// told that there is none.
     pub(super) fn lost(self: &Arc<Self>, effect: EffectId, task: TaskId) {
-        let desk = self.desk.clone();
-        self.desk.tracker.spawn(async move {
+        let handle = self.handle.clone();
+        self.handle.tracker.spawn(async move {
             let end = Shot::Failed(Failure::Lost);
-            desk.tell(EndCapture { effect, task, end }).await.ok();
+            handle.tell(EndCapture { effect, task, end }).await.ok();
         });
     }
 
@@ -67,7 +70,7 @@ impl Captures {
         self.known().insert(task.clone(), stop.clone());
         let span = tracing::info_span!("capture", %task, %effect);
         let once = Once { captures: self.clone(), effect, task, asker, stop };
-        self.desk.tracker.spawn(once.carry_out().instrument(span));
+        self.handle.tracker.spawn(once.carry_out().instrument(span));
     }
 
     /// Ends the taking of a task's picture; `false` when none is being taken.
@@ -89,21 +92,21 @@ impl Once {
     }
 
     async fn wait_and_take(&self) {
-        let desk = &self.captures.desk;
+        let handle = &self.captures.handle;
         let _turn = tokio::select! {
             biased;
             // The next start reports it lost.
-            () = desk.shutdown.cancelled() => return,
-            () = self.stop.cancelled() => return desk.settle(self.effect).await,
+            () = handle.shutdown.cancelled() => return,
+            () = self.stop.cancelled() => return handle.settle(self.effect).await,
             turn = self.captures.turn.acquire() => turn,
         };
         let (effect, task, asker) = (self.effect, self.task.clone(), self.asker.clone());
-        match desk.tell(BeginCapture { effect, task, asker }).await {
+        match handle.tell(BeginCapture { effect, task, asker }).await {
             Ok(_) => self.take().await,
             Err(refusal @ (Refusal::Denied { .. } | Refusal::SwitchedOff { .. })) => {
                 self.end(Shot::Failed(denied(refusal))).await;
             }
-            Err(Refusal::TaskFinished | Refusal::TaskCannot { .. }) => desk.settle(self.effect).await,
+            Err(Refusal::TaskFinished | Refusal::TaskCannot { .. }) => handle.settle(self.effect).await,
             // The core takes nothing any more; the next start reports it lost.
             Err(_) => {}
         }
@@ -126,12 +129,12 @@ impl Once {
     }
 
     /// Takes the picture on a thread that may wait. The drop of the pipe's other end ends the program.
-    async fn snap(&self) -> Result<Taken, Failure> {
-        let camera = self.captures.camera.borrow().clone();
+    async fn snap(&self) -> Result<StoredScreenshot, Failure> {
+        let capture_config = self.captures.capture_config.borrow().clone();
         let (stopped, stop) = std::io::pipe()
             .map_err(|err| worker_failed(format!("the system has no resources left: {err}")))?;
-        let mut work = std::pin::pin!(tokio::task::spawn_blocking(move || camera.snap(&stopped)));
-        let shutdown = &self.captures.desk.shutdown;
+        let mut work = std::pin::pin!(tokio::task::spawn_blocking(move || capture_config.snap(&stopped)));
+        let shutdown = &self.captures.handle.shutdown;
         let done = tokio::select! {
             done = work.as_mut() => done,
             () = async { tokio::select! { () = self.stop.cancelled() => {}, () = shutdown.cancelled() => {} } } => {
@@ -149,7 +152,7 @@ impl Once {
     /// Reports the end of the picture. Returns `false` when no agent waits for it any more.
     async fn end(&self, end: Shot) -> bool {
         let (effect, task) = (self.effect, self.task.clone());
-        self.captures.desk.tell(EndCapture { effect, task, end }).await.is_ok_and(|ended| ended.heard)
+        self.captures.handle.tell(EndCapture { effect, task, end }).await.is_ok_and(|ended| ended.heard)
     }
 }
 

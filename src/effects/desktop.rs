@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::result::clip;
 use provost_base::{ApprovalId, TaskId, visible};
 use provost_domain::command::{AnswerApproval, Command, Status};
@@ -73,14 +73,14 @@ pub struct DesktopParts {
 }
 
 /// Something that the person is to be told.
-enum News {
+enum DesktopNotice {
     Approval(ApprovalId),
     Task(TaskId, Status, Option<&'static str>),
 }
 
 /// One looker-on.
 pub(super) struct Desktop {
-    desk: Desk,
+    handle: EngineHandle,
     parts: DesktopParts,
     service: Service,
     shown: VecDeque<Instant>,
@@ -124,15 +124,15 @@ impl Service {
 }
 
 impl Desktop {
-    pub(super) fn new(desk: Desk, parts: DesktopParts) -> Self {
+    pub(super) fn new(handle: EngineHandle, parts: DesktopParts) -> Self {
         let (service, shown, open) = (Service::default(), VecDeque::new(), HashMap::new());
-        Self { desk, parts, service, shown, open, backlog: (0, 0), sum_up_at: None }
+        Self { handle, parts, service, shown, open, backlog: (0, 0), sum_up_at: None }
     }
 
     /// Looks on until the daemon stops.
     pub(super) async fn look_on(mut self) {
-        let mut events = self.desk.engine.subscribe_beside_posts();
-        let shutdown = self.desk.shutdown.clone();
+        let mut events = self.handle.engine.subscribe_beside_posts();
+        let shutdown = self.handle.shutdown.clone();
         self.catch_up().await;
         loop {
             let sum_up_at = self.sum_up_at;
@@ -157,7 +157,7 @@ impl Desktop {
 
     /// Approvals from before, and those that went by unseen.
     async fn catch_up(&mut self) {
-        let Ok(waiting) = self.desk.engine.view(Waiting).await else { return };
+        let Ok(waiting) = self.handle.engine.view(Waiting).await else { return };
         self.open.retain(|id, close| {
             let waits = waiting.iter().any(|it| it.id == *id);
             if !waits {
@@ -167,14 +167,14 @@ impl Desktop {
         });
         for parked in waiting {
             if !self.open.contains_key(&parked.id) {
-                self.tell(News::Approval(parked.id)).await;
+                self.tell(DesktopNotice::Approval(parked.id)).await;
             }
         }
     }
 
     async fn hear(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::ApprovalAsked { approval, .. } => self.tell(News::Approval(*approval)).await,
+            EventKind::ApprovalAsked { approval, .. } => self.tell(DesktopNotice::Approval(*approval)).await,
             EventKind::ApprovalAnswered { approval, .. } | EventKind::ApprovalExpired { approval } => {
                 self.close(*approval);
             }
@@ -187,7 +187,7 @@ impl Desktop {
                     TaskNotices::None => false,
                 };
                 if wanted {
-                    self.tell(News::Task(task.clone(), *status, reason)).await;
+                    self.tell(DesktopNotice::Task(task.clone(), *status, reason)).await;
                 }
             }
             _ => {}
@@ -204,14 +204,14 @@ impl Desktop {
     async fn close_withdrawn(&mut self) {
         let open: Vec<_> = self.open.keys().copied().collect();
         for approval in open {
-            if matches!(self.desk.engine.view(WaitingOne(approval)).await, Ok(None)) {
+            if matches!(self.handle.engine.view(WaitingOne(approval)).await, Ok(None)) {
                 self.close(approval);
             }
         }
     }
 
     /// Shows it at once while there is room in this minute, else counts it for the summary.
-    async fn tell(&mut self, news: News) {
+    async fn tell(&mut self, news: DesktopNotice) {
         let options = *self.parts.options.borrow();
         if !options.enabled {
             return;
@@ -224,8 +224,8 @@ impl Desktop {
             return self.show(news, buttons && options.answer).await;
         }
         match news {
-            News::Approval(_) => self.backlog.0 += 1,
-            News::Task(..) => self.backlog.1 += 1,
+            DesktopNotice::Approval(_) => self.backlog.0 += 1,
+            DesktopNotice::Task(..) => self.backlog.1 += 1,
         }
         let free_at = match self.shown.front() {
             Some(first) if self.shown.len() >= most => *first + MINUTE,
@@ -244,26 +244,26 @@ impl Desktop {
         let body = format!("{approvals} more approvals asked for, {tasks} more tasks ended; see `provost`");
         let mut notice = Notification::new();
         notice.appname("provost").summary("Provost: more has happened").body(&body);
-        self.desk.tracker.spawn(async move { drop(put_up(notice).await) });
+        self.handle.tracker.spawn(async move { drop(put_up(notice).await) });
     }
 
-    async fn show(&mut self, news: News, buttons: bool) {
+    async fn show(&mut self, news: DesktopNotice, buttons: bool) {
         match news {
-            News::Task(task, status, reason) => {
-                self.desk.tracker.spawn(task_ended(self.desk.clone(), task, status, reason));
+            DesktopNotice::Task(task, status, reason) => {
+                self.handle.tracker.spawn(task_ended(self.handle.clone(), task, status, reason));
             }
-            News::Approval(approval) => {
-                let Ok(Some(parked)) = self.desk.engine.view(WaitingOne(approval)).await else { return };
+            DesktopNotice::Approval(approval) => {
+                let Ok(Some(parked)) = self.handle.engine.view(WaitingOne(approval)).await else { return };
                 let close = CancellationToken::new();
                 self.open.insert(approval, close.clone());
                 let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human));
                 let question = Question {
-                    desk: self.desk.clone(),
+                    handle: self.handle.clone(),
                     person: self.parts.person.clone(),
                     parked,
                     buttons: buttons && asks_people,
                 };
-                self.desk.tracker.spawn(question.put(close));
+                self.handle.tracker.spawn(question.put(close));
             }
         }
     }
@@ -271,7 +271,7 @@ impl Desktop {
 
 /// One approval on the desktop.
 struct Question {
-    desk: Desk,
+    handle: EngineHandle,
     person: Principal,
     parked: Arc<Parked>,
     buttons: bool,
@@ -288,10 +288,10 @@ impl Question {
         if self.buttons {
             notice.action(&yes, "Approve").action(&no, "Deny");
         }
-        let Some(handle) = put_up(notice).await else { return };
-        let handle = Arc::new(handle);
+        let Some(notification) = put_up(notice).await else { return };
+        let notification = Arc::new(notification);
         loop {
-            match first_response(&handle, &close).await {
+            match first_response(&notification, &close).await {
                 Some(NotificationResponse::Action(key)) if key == yes => {
                     self.answer(Verdict::Granted).await;
                     break;
@@ -308,14 +308,14 @@ impl Question {
             }
         }
         // A service that hangs keeps its notice.
-        let _late = timeout(BUS_TIME_MAX, handle.close_async()).await;
+        let _late = timeout(BUS_TIME_MAX, notification.close_async()).await;
     }
 
     async fn answer(&self, verdict: Verdict) {
         let shown = Some(self.parked.shown);
         let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown };
         for _ in 0..10 {
-            match self.desk.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
+            match self.handle.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,
                 Ok(Answer::Done(_)) => {
                     return tracing::info!(approval = %verb.approval, ?verdict, "answered on the desktop");
@@ -331,11 +331,11 @@ impl Question {
 
 /// What the person does with a notice first; `None` when it is to be closed.
 async fn first_response(
-    handle: &Arc<NotificationHandle>,
+    notification: &Arc<NotificationHandle>,
     close: &CancellationToken,
 ) -> Option<NotificationResponse> {
     let (clicked, click) = oneshot::channel();
-    let listener = handle.clone();
+    let listener = notification.clone();
     let listening = tokio::spawn(async move {
         let heard = |response: &NotificationResponse| {
             // The receiver may have stopped waiting.
@@ -354,7 +354,7 @@ async fn first_response(
 /// `None` when the service does not take it in time.
 async fn put_up(notice: Notification) -> Option<NotificationHandle> {
     match timeout(BUS_TIME_MAX, notice.show_async()).await {
-        Ok(Ok(handle)) => Some(handle),
+        Ok(Ok(notification)) => Some(notification),
         Ok(Err(err)) => {
             tracing::debug!(%err, "a notice was not shown");
             None
@@ -363,9 +363,9 @@ async fn put_up(notice: Notification) -> Option<NotificationHandle> {
     }
 }
 
-async fn task_ended(desk: Desk, task: TaskId, status: Status, reason: Option<&'static str>) {
+async fn task_ended(handle: EngineHandle, task: TaskId, status: Status, reason: Option<&'static str>) {
     let id = task.clone();
-    let found = desk.engine.read(move |reader| reader.task(&id)).await.ok().flatten();
+    let found = handle.engine.read(move |reader| reader.task(&id)).await.ok().flatten();
     let worker = found.as_ref().map_or("a worker", |it| it.order.worker.as_str());
     let reason = reason.map(|it| format!(", {it}")).unwrap_or_default();
     let mut body = format!("{} of {}{reason}", shown(task.as_str()), shown(worker));
@@ -373,7 +373,7 @@ async fn task_ended(desk: Desk, task: TaskId, status: Status, reason: Option<&'s
         body += &format!("\nIt was to: {}", shown(&task.order.goal));
     }
     let mut notice = Notification::new();
-    notice.appname("provost").summary(&format!("Provost: a task {}", status.word())).body(&body);
+    notice.appname("provost").summary(&format!("Provost: a task {}", status.as_str())).body(&body);
     drop(put_up(notice).await);
 }
 

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use provost_domain::Principal;
 
 /// Which ends of tasks are told.
@@ -41,7 +41,7 @@ pub struct DesktopParts {
 pub(super) struct Desktop;
 
 impl Desktop {
-    pub(super) fn new(_desk: Desk, _parts: DesktopParts) -> Self {
+    pub(super) fn new(_handle: EngineHandle, _parts: DesktopParts) -> Self {
         Self
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::prepare::jail_refused;
 use provost_domain::{Failure, Task, Tier};
-use provost_jail::{Draft, Entrance, Handle, find_place};
+use provost_jail::{DoorSocket, Draft, Handle, find_place};
 
 /// Opens a door for a task's run, within the runtime.
 pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + Sync>;
@@ -20,8 +20,8 @@ pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + 
 #[derive(Debug)]
 pub struct WorkersDoor {
     /// How the worker reaches it.
-    pub entrance: Entrance,
-    /// The worker's end of [`Entrance::Inherited`].
+    pub entrance: DoorSocket,
+    /// The worker's end of [`DoorSocket::Inherited`].
     pub socket: Option<Handle>,
     /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
@@ -33,7 +33,7 @@ pub struct WorkersDoor {
 
 impl WorkersDoor {
     /// A door that closes through `stop`.
-    pub fn new(entrance: Entrance, stop: CancellationToken, served: JoinHandle<()>) -> Self {
+    pub fn new(entrance: DoorSocket, stop: CancellationToken, served: JoinHandle<()>) -> Self {
         Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
     }
 

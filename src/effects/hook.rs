@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::ack::{Endpoint, sweep};
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use super::keeper;
 use provost_base::limits::{HOOK_COMPLAINT_MAX, HOOK_END_MS_MAX};
 use provost_base::{EffectId, Json, TaskId, Timestamp};
@@ -45,14 +45,14 @@ pub struct HookCommand {
 }
 
 /// The message for a hook: variables, and the whole of it as the content of a file.
-pub type Told = (Vec<(&'static str, String)>, String);
+pub type HookMessage = (Vec<(&'static str, String)>, String);
 
 /// The parts of the daemon that hooks need.
 pub struct HookParts {
     /// The command, as the configuration has it now.
     pub command: watch::Receiver<Option<Arc<HookCommand>>>,
     /// The door's words for a notice.
-    pub words: Box<dyn Fn(&Notice) -> Told + Send + Sync>,
+    pub words: Box<dyn Fn(&Notice) -> HookMessage + Send + Sync>,
     /// Folder for the private folders of notifications; ours alone, emptied at start.
     pub folder: PathBuf,
     /// The directory in which hooks begin: the workspace.
@@ -93,7 +93,7 @@ const TAKEN_OVER: [&str; 25] = [
 ];
 
 /// A hook that is owed, from our point of view.
-struct Known {
+struct PendingHook {
     effect: EffectId,
     task: TaskId,
     acked: CancellationToken,
@@ -102,10 +102,10 @@ struct Known {
 
 /// State that all hooks share.
 pub(super) struct Hooks {
-    desk: Desk,
+    handle: EngineHandle,
     parts: HookParts,
-    queue: mpsc::UnboundedSender<Arc<Known>>,
-    known: Mutex<HashMap<TaskId, Vec<Arc<Known>>>>,
+    queue: mpsc::UnboundedSender<Arc<PendingHook>>,
+    known: Mutex<HashMap<TaskId, Vec<Arc<PendingHook>>>>,
 }
 
 /// How a run came to its end.
@@ -119,11 +119,11 @@ enum End {
 }
 
 impl Hooks {
-    pub(super) fn new(desk: Desk, parts: HookParts) -> Arc<Self> {
+    pub(super) fn new(handle: EngineHandle, parts: HookParts) -> Arc<Self> {
         let (queue, owed) = mpsc::unbounded_channel();
         let free = Arc::new(Semaphore::new(parts.concurrent.max(1)));
-        let hooks = Arc::new(Self { desk, parts, queue, known: Mutex::default() });
-        hooks.desk.tracker.spawn(hooks.clone().hand_out(owed, free));
+        let hooks = Arc::new(Self { handle, parts, queue, known: Mutex::default() });
+        hooks.handle.tracker.spawn(hooks.clone().hand_out(owed, free));
         hooks
     }
 
@@ -138,7 +138,7 @@ impl Hooks {
     /// A run is owed.
     pub(super) fn run(&self, effect: EffectId, task: TaskId) {
         let (acked, over) = (CancellationToken::new(), CancellationToken::new());
-        let known = Arc::new(Known { effect, task: task.clone(), acked, over });
+        let known = Arc::new(PendingHook { effect, task: task.clone(), acked, over });
         self.known().entry(task).or_default().push(known.clone());
         // The receiver goes only when the daemon stops; then it stays owed.
         let _stopping = self.queue.send(known);
@@ -148,41 +148,45 @@ impl Hooks {
     pub(super) fn signal(self: &Arc<Self>, effect: EffectId, task: &TaskId) {
         let waiting = self.known().get(task).cloned().unwrap_or_default();
         waiting.iter().for_each(|hook| hook.acked.cancel());
-        let desk = self.desk.clone();
-        self.desk.tracker.spawn(async move {
+        let handle = self.handle.clone();
+        self.handle.tracker.spawn(async move {
             for hook in waiting {
                 tokio::select! {
                     biased;
                     () = hook.over.cancelled() => {}
-                    () = desk.shutdown.cancelled() => return,
+                    () = handle.shutdown.cancelled() => return,
                 }
             }
-            desk.settle(effect).await;
+            handle.settle(effect).await;
         });
     }
 
     /// Begins hooks in the order in which they became owed, as places become free.
-    async fn hand_out(self: Arc<Self>, mut owed: mpsc::UnboundedReceiver<Arc<Known>>, free: Arc<Semaphore>) {
+    async fn hand_out(
+        self: Arc<Self>,
+        mut owed: mpsc::UnboundedReceiver<Arc<PendingHook>>,
+        free: Arc<Semaphore>,
+    ) {
         loop {
             let place = tokio::select! {
                 biased;
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 place = free.clone().acquire_owned() => place,
             };
             let Ok(place) = place else { return };
             let next = tokio::select! {
                 biased;
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 next = owed.recv() => next,
             };
             let Some(hook) = next else { return };
             let span = tracing::info_span!("hook", task = %hook.task, effect = %hook.effect);
-            self.desk.tracker.spawn(self.clone().carry_out(hook, place).instrument(span));
+            self.handle.tracker.spawn(self.clone().carry_out(hook, place).instrument(span));
         }
     }
 
-    async fn carry_out(self: Arc<Self>, hook: Arc<Known>, _place: OwnedSemaphorePermit) {
-        let found = self.desk.look_at(OwedHook(hook.effect)).await;
+    async fn carry_out(self: Arc<Self>, hook: Arc<PendingHook>, _place: OwnedSemaphorePermit) {
+        let found = self.handle.look_at(OwedHook(hook.effect)).await;
         // The core cannot say whether it is owed while the daemon stops: then it stays so.
         if let Ok(Some(notice)) = found {
             let end = self.run_once(&hook, notice).await;
@@ -192,16 +196,16 @@ impl Hooks {
                 let (what, subject) = ("hook.failed".into(), hook.task.as_str().into());
                 // Worth knowing, and no reason to run it again.
                 let record = Record { what, subject, details: Json::from_value(&details) };
-                let _busy = self.desk.tell(record).await;
+                let _busy = self.handle.tell(record).await;
             }
             if !matches!(end, End::Stopped) {
-                self.desk.settle(hook.effect).await;
+                self.handle.settle(hook.effect).await;
             }
         }
         self.forget(&hook);
     }
 
-    async fn run_once(self: &Arc<Self>, hook: &Known, notice: Arc<Notice>) -> End {
+    async fn run_once(self: &Arc<Self>, hook: &PendingHook, notice: Arc<Notice>) -> End {
         let Some(command) = self.parts.command.borrow().clone() else {
             return End::NotStarted("is not in the configuration any more".into());
         };
@@ -261,7 +265,7 @@ impl Hooks {
         let order = child.stdin.take();
         let end = tokio::select! {
             biased;
-            () = self.desk.shutdown.cancelled() => End::Stopped,
+            () = self.handle.shutdown.cancelled() => End::Stopped,
             ended = child.wait() => match ended.ok().and_then(|status| status.code()) {
                 Some(code) => End::Code(code),
                 None => End::Killed,
@@ -288,7 +292,7 @@ impl Hooks {
     }
 
     /// A hook needs nothing more of us.
-    fn forget(&self, hook: &Arc<Known>) {
+    fn forget(&self, hook: &Arc<PendingHook>) {
         let mut known = self.known();
         if let Some(hooks) = known.get_mut(&hook.task) {
             hooks.retain(|it| !Arc::ptr_eq(it, hook));
@@ -299,7 +303,7 @@ impl Hooks {
         hook.over.cancel();
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Vec<Arc<Known>>>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Vec<Arc<PendingHook>>>> {
         // Inserting and removing leave it valid at every moment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

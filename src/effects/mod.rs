@@ -11,62 +11,62 @@
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
+mod agent_run;
 mod budget;
-mod camera;
 mod capture;
+#[cfg_attr(not(target_os = "linux"), path = "capture_backend_elsewhere.rs")]
+mod capture_backend;
+mod capture_config;
+mod command_lines;
 mod compact;
-mod desk;
+mod conversation;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
 mod door;
-mod errand;
-#[cfg(target_os = "linux")]
-mod gallery;
+mod engine_handle;
 mod git;
-mod handoff;
 mod heavy;
 mod hook;
+mod interrupted_runs;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
-mod led;
-mod lent;
-mod lines;
+mod link_targets;
 mod mcp;
-mod named;
+mod mcp_result;
 mod network;
 mod outside;
 mod prepare;
 mod programs;
+mod read_only_paths;
 mod reaper;
 mod reason;
 mod rehearse;
 mod result;
 mod router;
 mod run;
+mod run_outside;
+mod scan_report;
+#[cfg(target_os = "linux")]
+mod screenshot_folder;
 mod secrets;
+mod shared_checkout;
 mod shell;
-mod shield;
-#[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]
-mod snap;
 #[cfg_attr(windows, path = "sockets_windows.rs")]
 mod sockets;
-mod talk;
-mod told;
-mod unseen;
 mod usage;
 mod watcher;
 mod worker;
 
-pub use camera::{Backend, Camera, Gallery};
+pub use agent_run::Keep;
+pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
-pub use errand::Keep;
-pub use hook::{HookCommand, HookParts, Told};
+pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;
-pub use named::runs_outside;
 pub use network::not_ours;
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
-pub use result::{End, Outcome, Output, Run, Spoken, outcome};
-pub use router::{Hands, Parts};
+pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
+pub use router::{EffectParts, EffectRunner};
+pub use run_outside::runs_outside;
 pub use shell::shell_profile;
 pub use worker::{Profiles, WorkerParts};

@@ -9,7 +9,7 @@ use provost_jail as jail;
 use provost_vault::Credential;
 
 /// A way out of a jail that is being planned, and what it is called there.
-pub(super) struct Way {
+pub(super) struct PlannedEgress {
     pub(super) outlets: Outlets,
     pub(super) network: jail::Network,
 }
@@ -19,7 +19,11 @@ pub(super) struct Way {
 ///
 /// # Errors
 /// A sentence, when what was allowed cannot be given.
-pub(super) fn way_of(task: &Task, tier: Tier, keyed: Vec<Credential>) -> Result<Option<Way>, String> {
+pub(super) fn way_of(
+    task: &Task,
+    tier: Tier,
+    keyed: Vec<Credential>,
+) -> Result<Option<PlannedEgress>, String> {
     let (mut grants, network) = match &task.network {
         Network::None if keyed.is_empty() => return Ok(None),
         Network::None => return Err(KEYS_NEED_HOSTS.into()),
@@ -53,7 +57,7 @@ pub(super) fn way_of(task: &Task, tier: Tier, keyed: Vec<Credential>) -> Result<
     }
     grants.keyed = keyed;
     let outlets = Outlets::new(&grants, system_resolver())?;
-    Ok(Some(Way { outlets, network }))
+    Ok(Some(PlannedEgress { outlets, network }))
 }
 
 const KEYS_NEED_HOSTS: &str =

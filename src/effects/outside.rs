@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
+use super::command_lines::{Command, ShellWord, Variables, commands, values};
 use super::git::{Named, absolute, has_in_its_index};
 use super::heavy::typed;
-use super::lines::{Command, Variables, Word, commands, values};
 use super::programs::{
     ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
 };
@@ -41,7 +41,7 @@ enum Mode {
 
 /// How a file that is named is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Run {
+enum LaunchMode {
     /// As a hook of git's.
     AsHook,
     /// As a program of its own.
@@ -76,7 +76,7 @@ impl Outside {
 
 /// What holds for the words of one command.
 #[derive(Clone, Copy)]
-struct Way<'b> {
+struct CommandContext<'b> {
     /// The directory in which the command starts.
     at: &'b Path,
     /// The directories from which its words may count.
@@ -142,7 +142,11 @@ impl<'a> Seeker<'a> {
         for name in HOOKS {
             let path = folder.join(name);
             if path.is_file() {
-                self.script(&path, Way { at: begins, bases: &bases, mode: Mode::Script }, Run::AsHook);
+                self.script(
+                    &path,
+                    CommandContext { at: begins, bases: &bases, mode: Mode::Script },
+                    LaunchMode::AsHook,
+                );
             }
         }
     }
@@ -251,7 +255,7 @@ impl<'a> Seeker<'a> {
         let bases = BTreeSet::from([at.to_path_buf(), self.root.to_path_buf()]);
         for (name, value) in command.variables.iter().cloned().chain(words.collect::<Vec<_>>()) {
             if let Some((_, program)) = OPTIONS_IN.iter().find(|it| it.0 == name) {
-                self.options_in(program, &value, Way { at, bases: &bases, mode });
+                self.options_in(program, &value, CommandContext { at, bases: &bases, mode });
             }
             if LOADED_FROM.contains(&name.as_str()) {
                 for part in value.split(':').filter(|it| !it.is_empty() && !it.contains('\0')) {
@@ -264,7 +268,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    fn command(&mut self, words: &[Word], at: &mut PathBuf, bases: &BTreeSet<PathBuf>, mode: Mode) {
+    fn command(&mut self, words: &[ShellWord], at: &mut PathBuf, bases: &BTreeSet<PathBuf>, mode: Mode) {
         let Some((first, words)) = named_first(words) else { return };
         let name = name_of(first);
         if matches!(name, "cd" | "pushd") {
@@ -273,7 +277,7 @@ impl<'a> Seeker<'a> {
             }
             return;
         }
-        let way = Way { at, bases, mode };
+        let way = CommandContext { at, bases, mode };
         if ADD_TO_PATH.contains(&name) {
             return self.added_to_path(name, words, way);
         }
@@ -289,7 +293,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// What direnv's own words for it put into `PATH`, or into another variable.
-    fn added_to_path(&mut self, name: &str, words: &[Word], way: Way<'_>) {
+    fn added_to_path(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
         let (variable, words) = match (name, words.split_first()) {
             ("path_add", Some((variable, words))) => (variable.text.as_str(), words),
             _ => ("PATH", words),
@@ -305,9 +309,9 @@ impl<'a> Seeker<'a> {
     }
 
     /// A program with its arguments.
-    fn started(&mut self, first: &Word, words: &[Word], way: Way<'_>) {
+    fn started(&mut self, first: &ShellWord, words: &[ShellWord], way: CommandContext<'_>) {
         let name = name_of(first);
-        self.program(first, way, (Run::Itself, first.text.contains('/')));
+        self.program(first, way, (LaunchMode::Itself, first.text.contains('/')));
         if is_loader(name) || SHELLS.contains(&name) {
             self.interpreted(name, words, way);
         }
@@ -326,7 +330,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
-    fn program(&mut self, word: &Word, way: Way<'_>, (run, is_path): (Run, bool)) {
+    fn program(&mut self, word: &ShellWord, way: CommandContext<'_>, (run, is_path): (LaunchMode, bool)) {
         let text = word.text.as_str();
         let known = if word.is_end { text.trim_start_matches('/') } else { text };
         let mut is_there = false;
@@ -352,7 +356,7 @@ impl<'a> Seeker<'a> {
         } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
             let file = absolute(way.at, self.home, known);
             // An empty folder: what is to run it fails, as it does without.
-            let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == Run::Itself;
+            let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == LaunchMode::Itself;
             let missing = if stands_in { Missing::Directory } else { Missing::Leave };
             if file.symlink_metadata().is_err() {
                 self.hold(file, missing, way.mode);
@@ -361,7 +365,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Any other word: the files that it may mean.
-    fn argument(&mut self, text: &str, way: Way<'_>) {
+    fn argument(&mut self, text: &str, way: CommandContext<'_>) {
         let parts = text.split(['=', ':', ',', '@']).chain([text]);
         for part in parts.filter(|it| !it.is_empty()).collect::<BTreeSet<_>>() {
             for base in way.bases {
@@ -375,7 +379,7 @@ impl<'a> Seeker<'a> {
                 let is_run = system::is_run_itself(&file);
                 let ends = [".sh", ".bash", ".zsh"];
                 if is_run || ends.iter().any(|it| part.ends_with(it)) {
-                    self.script(&file, way, Run::Itself);
+                    self.script(&file, way, LaunchMode::Itself);
                 }
                 self.hold_or_tell(file, way.mode, is_run || way.mode == Mode::Line);
             }
@@ -393,9 +397,9 @@ impl<'a> Seeker<'a> {
     }
 
     /// A script that is run: read, if it is one of a shell's.
-    fn script(&mut self, file: &Path, way: Way<'_>, run: Run) {
+    fn script(&mut self, file: &Path, way: CommandContext<'_>, run: LaunchMode) {
         // Hooks lie in the repository, which may be elsewhere.
-        if !(run == Run::AsHook || file.starts_with(self.root)) {
+        if !(run == LaunchMode::AsHook || file.starts_with(self.root)) {
             return;
         }
         let end = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
@@ -414,7 +418,7 @@ impl<'a> Seeker<'a> {
         let program = program.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
         if is_loader(program) {
             self.neighbours(&end, way.mode);
-        } else if program.is_empty() && run != Run::ByInterpreter || SHELLS.contains(&program) {
+        } else if program.is_empty() && run != LaunchMode::ByInterpreter || SHELLS.contains(&program) {
             if !is_all || self.read.len() > SCRIPTS_READ_MAX {
                 self.budget.is_not_enough();
             }
@@ -487,11 +491,11 @@ impl<'a> Seeker<'a> {
 }
 
 /// The first word that can be a program's name, and those behind it.
-fn named_first(words: &[Word]) -> Option<(&Word, &[Word])> {
-    let is_name = |it: &Word| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
+fn named_first(words: &[ShellWord]) -> Option<(&ShellWord, &[ShellWord])> {
+    let is_name = |it: &ShellWord| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
     words[words.iter().position(is_name)?..].split_first()
 }
 
-fn name_of(word: &Word) -> &str {
+fn name_of(word: &ShellWord) -> &str {
     word.text.rsplit('/').next().unwrap_or_default()
 }

@@ -7,23 +7,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::agent_run::{self, RunFolders};
 use super::door::{self, OpenDoor, WorkersDoor};
-use super::errand::{self, Private};
-use super::handoff::Before;
-use super::lent::Lent;
 use super::mcp::Call;
 use super::network;
+use super::read_only_paths::{PlanPurpose, shield};
 use super::result::requested_model;
+use super::scan_report::Before;
 use super::secrets;
-use super::shield::{Trying, shield};
+use super::shared_checkout::CheckoutLease;
 use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use provost_base::{Digest, Ttl};
 use provost_domain::command::Record;
 use provost_domain::{Failure, Task, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
-    self as jail, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved,
-    Root, Supervisor, find_place, resolve_program,
+    self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Git, Limits, Plan, Profile, Program,
+    Resolved, Root, Supervisor, find_place, resolve_program,
 };
 use provost_vault::Vault;
 
@@ -32,11 +32,11 @@ const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
 /// The places and stores that runs use.
-pub(super) struct Place {
+pub(super) struct RunEnvironment {
     /// The top directory of the workspace.
     pub(super) root: Root,
     /// The user's home, and what belongs to the daemon.
-    pub(super) grounds: Grounds,
+    pub(super) forbidden_paths: ForbiddenPaths,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
     /// The store of secrets for workers.
@@ -46,7 +46,7 @@ pub(super) struct Place {
     /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
     /// Whether plans are made for runs, or to be shown.
-    pub(super) trying: Trying,
+    pub(super) trying: PlanPurpose,
 }
 
 /// Everything that one run needs.
@@ -72,7 +72,7 @@ pub(super) struct Prepared {
     /// What it reads on its standard input; taken when it runs.
     pub(super) input: Option<Vec<u8>>,
     /// Removed when this is dropped.
-    pub(super) private: Private,
+    pub(super) private: RunFolders,
 }
 
 impl Prepared {
@@ -90,26 +90,26 @@ impl Prepared {
 /// # Errors
 /// A [`Failure`] to be reported as the task's end.
 pub(super) fn prepare(
-    place: &Place,
+    place: &RunEnvironment,
     task: &Task,
     profile: &Arc<Profile>,
     tier: Tier,
-    lent: Option<Lent>,
+    lent: Option<CheckoutLease>,
 ) -> Result<Prepared, Failure> {
     if tier == Tier::Job && profile.copies == Copies::No {
         let why = "in tier job a worker works in a copy: set `copy = true` for it";
         return Err(jail_refused(why));
     }
-    let words = errand::its_arguments(task);
+    let words = agent_run::its_arguments(task);
     prepare_words(place, task, profile, (tier, lent), words)
 }
 
 /// The same, with these arguments instead of those that the profile makes.
 pub(super) fn prepare_words(
-    place: &Place,
+    place: &RunEnvironment,
     task: &Task,
     profile: &Arc<Profile>,
-    (tier, lent): (Tier, Option<Lent>),
+    (tier, lent): (Tier, Option<CheckoutLease>),
     words: Option<Vec<String>>,
 ) -> Result<Prepared, Failure> {
     let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
@@ -117,7 +117,7 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    let mut private = Private::of(place, task, profile, &directory, lent)?;
+    let mut private = RunFolders::of(place, task, profile, &directory, lent)?;
     let copied = private.copy().is_some();
 
     let work = match private.copy() {
@@ -170,9 +170,9 @@ pub(super) fn prepare_words(
         true => None,
         false => Some(shield(profile, tier, (root, directory.place()), place.trying)?.over(&mut draft)),
     };
-    let plan = draft.check(&place.grounds).map_err(jail_refused)?;
+    let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
-    let input = errand::input(task, profile);
+    let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
 }
 

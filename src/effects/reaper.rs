@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::desk::Desk;
+use super::engine_handle::EngineHandle;
 use provost_domain::command::ReapLocks;
 use provost_domain::view::BoundLocks;
 use provost_domain::{Lock, ProcessMark};
@@ -14,21 +14,21 @@ use provost_system::process_began;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Looks at the processes until the daemon stops.
-pub(super) async fn look_on(desk: Desk) {
+pub(super) async fn look_on(handle: EngineHandle) {
     loop {
         tokio::select! {
-            () = desk.shutdown.cancelled() => return,
+            () = handle.shutdown.cancelled() => return,
             () = sleep(LOOK_EVERY) => {}
         }
         // An engine that is busy now is asked again.
-        let Ok(bound) = desk.engine.view(BoundLocks).await else { continue };
+        let Ok(bound) = handle.engine.view(BoundLocks).await else { continue };
         let ended = bound.iter().filter(|lock| has_ended(lock));
         let locks: Vec<_> = ended.map(|lock| (lock.at.clone(), lock.fence)).collect();
         if locks.is_empty() {
             continue;
         }
         let verb = ReapLocks { locks, why: "its process has ended".into() };
-        match desk.engine.submit(&desk.host, verb).await {
+        match handle.engine.submit(&handle.system, verb).await {
             Ok(reaped) => {
                 tracing::info!(count = reaped.count, "locks of processes that ended are free")
             }

@@ -4,7 +4,7 @@
 //! a client that compares the beginning still finds these words.
 #![forbid(unsafe_code)]
 
-use super::result::{End, Output, Run};
+use super::result::{End, Output, TaskRun};
 use provost_base::Ttl;
 use provost_domain::Failure;
 use provost_jail::{Limits, Space, size};
@@ -28,7 +28,7 @@ pub(super) fn code(end: &End) -> i32 {
 }
 
 /// DevIt 1.10, `exit_reason`.
-pub(super) fn reason(run: &Run<'_>, end: &End) -> String {
+pub(super) fn reason(run: &TaskRun<'_>, end: &End) -> String {
     let words = match end {
         End::Code(0) | End::Told(_) => return "success".into(),
         End::Untold(why) => why.to_string(),
@@ -65,7 +65,7 @@ pub(super) fn reason(run: &Run<'_>, end: &End) -> String {
 }
 
 /// The limits that a run went beyond or was held at, by the names that they have in the configuration or near it.
-pub(super) fn limits_reached(run: &Run<'_>, end: &End, output: &Output) -> Vec<&'static str> {
+pub(super) fn limits_reached(run: &TaskRun<'_>, end: &End, output: &Output) -> Vec<&'static str> {
     let mut reached = Vec::new();
     match end {
         End::TimedOut => reached.push("timeout"),
@@ -95,7 +95,7 @@ fn with_cause(words: String, cause: Option<String>) -> String {
     }
 }
 
-fn signal_in_words(signal: i32, run: &Run<'_>) -> Option<String> {
+fn signal_in_words(signal: i32, run: &TaskRun<'_>) -> Option<String> {
     let limits = run.limits?;
     match signal {
         SIGXCPU => {

@@ -6,16 +6,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::handoff::{Before, Compared};
-use super::prepare::{Place, Prepared, prepare_words};
+use super::prepare::{Prepared, RunEnvironment, prepare_words};
+use super::read_only_paths::PlanPurpose;
 use super::reason::sentence;
-use super::shield::Trying;
+use super::scan_report::{Before, Compared};
 use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use provost_domain::{
-    Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
+    Credentials, Delegate, Directory, Door, Failure, Network, ScanReport, Task, TaskState, Terms, Tier, Tool,
     WorkerKind,
 };
-use provost_jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+use provost_jail::{Fill, ForbiddenPaths, Plan, Profile, Root, resolve_program};
 use provost_vault::Vault;
 
 /// The id that a worker sees as its task's.
@@ -28,7 +28,7 @@ pub struct Rehearsal {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: Grounds,
+    pub forbidden_paths: ForbiddenPaths,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
     /// The store of secrets for workers.
@@ -56,7 +56,7 @@ pub struct Rehearsed {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
     /// Files that run later, or links that lead out.
-    pub handoff: Handoff,
+    pub report: ScanReport,
     /// Repositories that it has made, and what they are called now, in words.
     pub made: Option<String>,
 }
@@ -65,8 +65,8 @@ impl Rehearsed {
     /// Compares the workspace with what it was. Blocking; once nothing of the program is left.
     pub fn left(self) -> Left {
         let before = self.prepared.before.as_ref();
-        let Compared { handoff, made } = before.map_or_else(Compared::default, Before::compare);
-        Left { handoff, made }
+        let Compared { report, made } = before.map_or_else(Compared::default, Before::compare);
+        Left { report, made }
     }
 }
 
@@ -91,10 +91,10 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     task.terms.credentials = Some(Credentials::Env);
     task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
-    let trying = if asked.words.is_some() { Trying::InEarnest } else { Trying::ToShow };
-    let Rehearsal { root, grounds, copies, vault, .. } = asked;
+    let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
+    let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = Place { root, grounds, copies, vault, doors: None, program: None, trying };
+    let place = RunEnvironment { root, forbidden_paths, copies, vault, doors: None, program: None, trying };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }

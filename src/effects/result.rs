@@ -8,14 +8,14 @@
 use serde_json::{Map, Value, json};
 
 use super::compact;
+use super::mcp_result;
 use super::reason::{code, limits_reached, reason, whole_seconds};
-use super::told;
 use super::usage::Usage;
 use provost_base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
 use provost_base::{Json, TaskId, Timestamp, Ttl};
-use provost_domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
+use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, Tier};
 use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
@@ -31,7 +31,7 @@ const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct TaskRun<'a> {
     /// The task, as it was when the run began.
     pub task: &'a Task,
     /// The profile of the worker that ran.
@@ -59,7 +59,7 @@ pub enum End {
     Code(i32),
     /// This signal ended the process.
     Signal(i32),
-    /// It took longer than [`Run::limit`].
+    /// It took longer than [`TaskRun::limit`].
     TimedOut,
     /// All its processes together had more memory than allowed.
     OverMemory,
@@ -129,7 +129,7 @@ pub(super) struct Reading {
 }
 
 /// Reads the result off a run that is over.
-pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
+pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     let spoken = spoken(run.profile, output);
     let output = spoken.as_ref().map_or(output, |(output, _)| output);
     let (stdout, stderr) = (plain_text(&output.stdout), plain_text(&output.stderr));
@@ -140,7 +140,7 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     let said = spoken.as_ref().and_then(|(_, transcript)| transcript.failure().map(str::to_owned));
     let complaint = said.or_else(|| parsed.as_ref().and_then(complaint));
     let mut reading = match end {
-        End::Told(told) => told::read(&told.0, longest(run.profile)),
+        End::Told(told) => mcp_result::read(&told.0, longest(run.profile)),
         End::Code(0) => match &complaint {
             Some(why) => gave_up(run, why, &stdout, &stderr),
             None => read(run, &stdout, &stderr, parsed.as_ref()),
@@ -182,14 +182,13 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
 }
 
 /// Adds to a result what of it was kept: which files, and where they are found.
-pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &TaskId) -> Outcome {
+pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &TaskId) -> Outcome {
     let mut members = match outcome.report.details.as_ref().map(Json::value) {
         Some(Value::Object(members)) => members,
         Some(other) => Map::from_iter([("output".to_owned(), other)]),
         None => Map::new(),
     };
-    let row =
-        |it: &Gathered| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
+    let row = |it: &CollectedArtifact| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
     members.insert("artifacts".into(), harvest.gathered.iter().map(row).collect());
     if !harvest.gathered.is_empty() {
         members.insert("apply".into(), json!(format!("provost apply {task}")));
@@ -202,7 +201,7 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &Tas
 }
 
 /// A part of a change is no success, however the worker has ended.
-pub(super) fn in_part(outcome: Outcome, harvest: &Harvest) -> Outcome {
+pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     if outcome.failure.is_some() || outcome.status != Status::Completed {
         return outcome;
     }
@@ -218,7 +217,7 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Harvest) -> Outcome {
 }
 
 /// A process that ended well: what its output says depends on how the worker is read.
-fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
+fn read(run: &TaskRun<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
     let mut reading = match (run.profile.parse, parsed) {
         (ParseMode::Text, _) => text(run, stdout, stderr),
         (ParseMode::Json, Some(value)) => structured(value, stderr),
@@ -254,7 +253,7 @@ fn spoken(profile: &Profile, output: &Output) -> Option<(Output, Transcript)> {
 }
 
 /// It ended well, and says that it has not done what it was to do.
-fn gave_up(run: &Run<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
+fn gave_up(run: &TaskRun<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
     let summary = format!("Worker '{}' failed: {why}", run.profile.program.display());
     let failure = Failure::WorkerFailed { why: why.into() };
     Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) }
@@ -267,7 +266,7 @@ fn complaint(value: &Value) -> Option<String> {
     (failed && text("type") == "result").then(|| why_in_words(text("result"), value))
 }
 
-fn text(run: &Run<'_>, stdout: &str, stderr: &str) -> Reading {
+fn text(run: &TaskRun<'_>, stdout: &str, stderr: &str) -> Reading {
     let summary = match stdout.trim() {
         "" => format!("Worker {} completed without output", run.profile.id),
         said => clip(said, TEXT_SUMMARY_MAX).to_owned(),
@@ -287,7 +286,7 @@ fn structured(value: &Value, stderr: &str) -> Reading {
     Reading { summary, details, failure: None, verbatim: true }
 }
 
-fn failed(run: &Run<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
+fn failed(run: &TaskRun<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
     let mut why = reason(run, end);
     // Some models' programs say on their standard output what went wrong, and nothing on the other one.
     let is_model =
@@ -407,7 +406,7 @@ fn details(details: Map<String, Value>) -> Option<Json> {
 }
 
 /// DevIt 1.10: all keys are always there. The last ones are ours.
-fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
+fn metadata(run: &TaskRun<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
     let order = &run.task.order;
     let queued = run.task.created_at;
     json!({

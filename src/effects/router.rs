@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::camera::Camera;
 use super::capture::Captures;
-use super::desk::Desk;
+use super::capture_config::CaptureConfig;
 use super::desktop::{Desktop, DesktopParts};
+use super::engine_handle::EngineHandle;
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
 use provost_base::EffectId;
@@ -15,11 +15,11 @@ use provost_domain::{Effect, Owed, Principal};
 use provost_engine::Engine;
 
 /// The parts of the daemon that effects need.
-pub struct Parts {
+pub struct EffectParts {
     /// The engine, to which results go as commands.
     pub engine: Engine,
-    /// The daemon's own hand; it needs [`provost_domain::Scope::Host`].
-    pub host: Principal,
+    /// The daemon's own principal; it needs [`provost_domain::Scope::Host`].
+    pub system: Principal,
     /// The parts that runs of workers need.
     pub workers: WorkerParts,
     /// The parts that hooks need.
@@ -27,48 +27,48 @@ pub struct Parts {
     /// The parts that notices need.
     pub desktop: DesktopParts,
     /// How pictures of the screen are taken, as the configuration has it now.
-    pub camera: watch::Receiver<Arc<Camera>>,
+    pub capture_config: watch::Receiver<Arc<CaptureConfig>>,
 }
 
 /// Carries out effects until the daemon stops.
-pub struct Hands {
-    desk: Desk,
+pub struct EffectRunner {
+    handle: EngineHandle,
 }
 
 /// One hand for each kind of effect.
 struct Router {
-    desk: Desk,
+    handle: EngineHandle,
     workers: Arc<Workers>,
     hooks: Arc<Hooks>,
     captures: Arc<Captures>,
 }
 
-impl Hands {
+impl EffectRunner {
     /// Takes up what is owed from before, then carries out what comes. Called within a runtime.
     pub fn start(
-        parts: Parts,
+        parts: EffectParts,
         effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
         owed: Vec<Owed>,
     ) -> Self {
-        let desk = Desk::new(parts.engine, parts.host);
+        let handle = EngineHandle::new(parts.engine, parts.system);
         let router = Router {
-            desk: desk.clone(),
-            workers: Workers::new(desk.clone(), parts.workers),
-            hooks: Hooks::new(desk.clone(), parts.hooks),
-            captures: Captures::new(desk.clone(), parts.camera),
+            handle: handle.clone(),
+            workers: Workers::new(handle.clone(), parts.workers),
+            hooks: Hooks::new(handle.clone(), parts.hooks),
+            captures: Captures::new(handle.clone(), parts.capture_config),
         };
-        desk.tracker.spawn(Desktop::new(desk.clone(), parts.desktop).look_on());
-        desk.tracker.spawn(super::reaper::look_on(desk.clone()));
-        desk.tracker.spawn(router.work(effects, owed));
-        Self { desk }
+        handle.tracker.spawn(Desktop::new(handle.clone(), parts.desktop).look_on());
+        handle.tracker.spawn(super::reaper::look_on(handle.clone()));
+        handle.tracker.spawn(router.work(effects, owed));
+        Self { handle }
     }
 
     /// Ends every run and reports it lost; what has not begun stays owed. Returns when nothing is being carried
     /// out any more. The engine has to go on until then.
     pub async fn stop(self) {
-        self.desk.shutdown.cancel();
-        self.desk.tracker.close();
-        self.desk.tracker.wait().await;
+        self.handle.shutdown.cancel();
+        self.handle.tracker.close();
+        self.handle.tracker.wait().await;
     }
 }
 
@@ -86,7 +86,7 @@ impl Router {
         loop {
             tokio::select! {
                 biased;
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 next = effects.recv() => match next {
                     Some((id, effect)) => self.take_up(id, effect, false),
                     None => return,

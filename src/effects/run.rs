@@ -6,20 +6,20 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::errand::{Yield, in_its_place, is_apart};
-use super::handoff::{Before, Compared};
-use super::lent::Lent;
+use super::agent_run::{CollectionPlan, in_its_place, is_apart};
+use super::conversation::{Conversation, RunConversation};
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts};
+use super::result::{End, Outcome, Output, TaskRun, in_part, outcome, with_artifacts};
+use super::scan_report::{Before, Compared};
+use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
-use super::talk::{Talk, Talking};
-use super::worker::{Order, Workers};
+use super::worker::{RunControl, Workers};
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use provost_domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
+use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, TaskState, Tier, Watched};
 use provost_egress::{Open, Outlets};
 use provost_jail::{
     Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
@@ -34,13 +34,13 @@ pub(super) struct Once {
     pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,
     pub(super) task: TaskId,
-    pub(super) order: Arc<Order>,
+    pub(super) order: Arc<RunControl>,
 }
 
 /// The places that a run holds while it runs.
 struct Places<'a> {
     /// Its job's copy, if it works in that.
-    copy: Option<Result<Lent, Failure>>,
+    copy: Option<Result<CheckoutLease, Failure>>,
     _own: Option<OwnedSemaphorePermit>,
     _free: Option<SemaphorePermit<'a>>,
 }
@@ -69,7 +69,7 @@ struct Over {
     started: Option<Timestamp>,
     processes_reached: bool,
     /// The changes of it that were kept; `None` where none were to be.
-    harvest: Option<Harvest>,
+    harvest: Option<Changeset>,
 }
 
 impl Over {
@@ -85,8 +85,8 @@ impl Over {
 
 /// Reports a run that an earlier daemon began, and whose end no daemon saw.
 pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) {
-    let Ok(found) = workers.desk.look(&task).await else { return };
-    let Some((found, _)) = found else { return workers.desk.settle(effect).await };
+    let Ok(found) = workers.handle.look(&task).await else { return };
+    let Some((found, _)) = found else { return workers.handle.settle(effect).await };
     let started = match found.state {
         TaskState::Running { since, .. } => Some(since),
         _ => None,
@@ -99,14 +99,14 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     let unseen = workers.left_unseen(&task);
     if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
         let unknown =
-            || Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        hand_off(&workers, &task, unseen.map_or_else(unknown, |it| it.handoff), None).await;
+            || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
+        note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
     }
     report(&workers, effect, found, profile, over).await;
 }
 
 /// What there is to say of the changes that a lost run has made in its private copy.
-async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Harvest> {
+async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
     if !is_apart(task, profile) {
         return None;
     }
@@ -120,7 +120,7 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ha
         ),
         None => "what it had changed is lost: its private copy is not there any more".into(),
     };
-    Some(Harvest { left_out: vec![why.into()], incomplete: true, ..Harvest::default() })
+    Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
 }
 
 impl Once {
@@ -137,11 +137,11 @@ impl Once {
             let places = tokio::select! {
                 biased;
                 // What has not begun stays owed, for the next start.
-                () = workers.desk.shutdown.cancelled() => return,
-                () = order.stop.cancelled() => return workers.desk.settle(self.effect).await,
+                () = workers.handle.shutdown.cancelled() => return,
+                () = order.stop.cancelled() => return workers.handle.settle(self.effect).await,
                 places = self.places() => places,
             };
-            let Ok(found) = workers.desk.look(&self.task).await else { return };
+            let Ok(found) = workers.handle.look(&self.task).await else { return };
             match found {
                 Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
                     if self.run(task, tier, places.copy).await == Turn::Taken {
@@ -149,7 +149,7 @@ impl Once {
                     }
                 }
                 // Finished meanwhile: cancelled, or kept too long.
-                _ => return workers.desk.settle(self.effect).await,
+                _ => return workers.handle.settle(self.effect).await,
             }
         }
     }
@@ -158,12 +158,12 @@ impl Once {
     /// other run from starting: its job's copy, then a place of its worker's.
     async fn places(&self) -> Places<'_> {
         let workers = &self.workers;
-        let Ok(Some((task, _))) = workers.desk.look(&self.task).await else {
+        let Ok(Some((task, _))) = workers.handle.look(&self.task).await else {
             return Places { copy: None, _own: None, _free: None };
         };
         let worker = &task.order.worker;
         loop {
-            workers.desk.until_it_begins(worker).await;
+            workers.handle.until_it_begins(worker).await;
             let copy = match task.order.errand.as_ref().and_then(|errand| errand.copy.as_ref()) {
                 Some(job) => Some(workers.copies.lend(job).await),
                 None => None,
@@ -174,13 +174,18 @@ impl Once {
             };
             let places = Places { copy, _own: own, _free: workers.free.acquire().await.ok() };
             // It may have been switched off while a place was waited for.
-            if workers.desk.begins(worker).await {
+            if workers.handle.begins(worker).await {
                 return places;
             }
         }
     }
 
-    async fn run(&self, task: Arc<Task>, tier: Option<Tier>, lent: Option<Result<Lent, Failure>>) -> Turn {
+    async fn run(
+        &self,
+        task: Arc<Task>,
+        tier: Option<Tier>,
+        lent: Option<Result<CheckoutLease, Failure>>,
+    ) -> Turn {
         let workers = &self.workers;
         let Some((profile, tier)) = (workers.profiles)(&task.order.worker).zip(tier) else {
             let why = format!("worker {} is not in the configuration any more", task.order.worker);
@@ -215,12 +220,12 @@ impl Once {
     /// The start goes on record first, so that no crash can make it happen twice.
     async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, prepared: Prepared) -> Turn {
         let workers = &self.workers;
-        if workers.desk.shutdown.is_cancelled() {
+        if workers.handle.shutdown.is_cancelled() {
             return Turn::Taken;
         }
-        let until = workers.desk.engine.now().after(prepared.limit);
+        let until = workers.handle.engine.now().after(prepared.limit);
         let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-        if let Err(refusal) = workers.desk.tell(begin).await {
+        if let Err(refusal) = workers.handle.tell(begin).await {
             if matches!(refusal, Refusal::WorkerBroken { .. }) {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
@@ -265,11 +270,11 @@ impl Once {
                 (compared, before)
             };
             let unknown = |_| {
-                let handoff = Handoff::unknown("the comparison failed; the daemon's log has the cause");
-                (Compared { handoff, made: None }, None)
+                let report = ScanReport::unknown("the comparison failed; the daemon's log has the cause");
+                (Compared { report, made: None }, None)
             };
             let (compared, before) = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
-            hand_off(workers, &self.task, compared.handoff, watched).await;
+            note_report(workers, &self.task, compared.report, watched).await;
             before.into_iter().for_each(Before::finish);
             let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
             if let Some(made) = compared.made.filter(|_| !is_stopped) {
@@ -305,7 +310,9 @@ impl Once {
     async fn keep(&self, task: &Task, profile: &Profile, prepared: Prepared, over: Over) -> (Prepared, Over) {
         // However the run has ended: its asker judges what it has done until then.
         let has_run = !matches!(over.end, End::NotStarted(_));
-        let Some(yields) = Yield::of(task, profile).filter(|_| has_run) else { return (prepared, over) };
+        let Some(yields) = CollectionPlan::of(task, profile).filter(|_| has_run) else {
+            return (prepared, over);
+        };
         let keep = self.workers.keep.clone();
         let work = move || {
             let kept = yields.keep(&prepared.private, &over.output, &keep);
@@ -324,7 +331,7 @@ impl Once {
                     // It has a reason of its own already.
                     _ => {
                         let left_out = vec![why.into()];
-                        let harvest = Harvest { left_out, incomplete: true, ..Harvest::default() };
+                        let harvest = Changeset { left_out, incomplete: true, ..Changeset::default() };
                         Over { harvest: Some(harvest), ..over }
                     }
                 }
@@ -336,7 +343,7 @@ impl Once {
     /// What a worker is given of secrets is on record before it has them.
     async fn record_secrets(&self, given: Option<Record>) -> Result<(), Failure> {
         let Some(given) = given else { return Ok(()) };
-        let told = self.workers.desk.tell(given).await;
+        let told = self.workers.handle.tell(given).await;
         told.map(drop)
             .map_err(|refusal| jail_refused(format!("its secrets could not be put on record: {refusal}")))
     }
@@ -347,7 +354,7 @@ impl Once {
         workers.outputs.add(self.task.clone(), live.clone());
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
-        let started = workers.desk.engine.now();
+        let started = workers.handle.engine.now();
         let launched = match talk_with(prepared, &mut handed) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
@@ -391,14 +398,14 @@ impl Once {
     async fn close(&self, way: Option<Open>) {
         let Some(way) = way else { return };
         let used = way.close().await;
-        if let Err(refusal) = self.workers.desk.tell(network::used(&self.task, &used)).await {
+        if let Err(refusal) = self.workers.handle.tell(network::used(&self.task, &used)).await {
             tracing::error!(%refusal, ?used, "what a run has used of the network is not on record");
         }
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.
-    async fn follow(&self, mut running: Running, talk: Option<Talk>) -> (End, bool) {
-        let mut talking = Talking::about(talk);
+    async fn follow(&self, mut running: Running, talk: Option<Conversation>) -> (End, bool) {
+        let mut talking = RunConversation::about(talk);
         let early = tokio::select! {
             biased;
             () = talking.over() => None,
@@ -406,7 +413,7 @@ impl Once {
             () = self.order.stop.cancelled() => {
                 Some(End::Stopped(self.order.reason.get().cloned().unwrap_or_default()))
             }
-            () = self.workers.desk.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
+            () = self.workers.handle.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
         };
         match early {
             Some(End::Stopped(_)) => running.ask_to_end(),
@@ -432,14 +439,14 @@ impl Once {
 
 impl Workers {
     async fn settle_if_over(&self, task: &TaskId, effect: EffectId) {
-        if let Ok(None) = self.desk.look(task).await {
-            self.desk.settle(effect).await;
+        if let Ok(None) = self.handle.look(task).await {
+            self.handle.settle(effect).await;
         }
     }
 }
 
 /// A conversation with a worker that is spoken to, which begins as soon as it runs.
-fn talk_with(prepared: &Prepared, handed: &mut Handed) -> std::io::Result<Option<Talk>> {
+fn talk_with(prepared: &Prepared, handed: &mut Handed) -> std::io::Result<Option<Conversation>> {
     let Some(call) = prepared.call.clone() else { return Ok(None) };
     let (ours, theirs) = conversation()?;
     handed.stdio = Some(theirs);
@@ -453,12 +460,12 @@ fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
 }
 
 /// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
-async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: Option<Watched>) {
+async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watched: Option<Watched>) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
     }
     let verb = NoteFiles { task: task.clone(), handoff: Some(handoff), watched, news: None };
-    if let Err(refusal) = workers.desk.tell(verb).await {
+    if let Err(refusal) = workers.handle.tell(verb).await {
         tracing::error!(%refusal, "a hand-off report is not on record");
     }
 }
@@ -467,7 +474,7 @@ async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: O
 async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
-    let ended = workers.desk.engine.now();
+    let ended = workers.handle.engine.now();
     let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over, ended)).await;
     let Outcome { status, report, failure, model_used } = match read {
         Ok(outcome) => outcome,
@@ -480,14 +487,14 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
         Err(_) => return,
     };
     let end = EndRun { effect, task: id, status, report, failure, model_used };
-    if let Err(refusal) = workers.desk.tell(end).await {
+    if let Err(refusal) = workers.handle.tell(end).await {
         tracing::error!(%refusal, "a result is not on record; the next start reports the task lost");
     }
 }
 
 fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Outcome {
     let prepared = over.prepared.as_ref();
-    let run = Run {
+    let run = TaskRun {
         task,
         profile,
         tier: prepared.map(|it| it.tier),

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, FileType, Mode};
 use rustix::io::Errno;
 
-use super::named::row_of_settings;
+use super::run_outside::row_of_settings;
 use provost_base::later;
 use provost_base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
-use provost_jail::{Place, is_repository_name};
+use provost_jail::{ResolvedPath, is_repository_name};
 use provost_workspace::integrity_scan::{Stop, directory_flags, open_place};
 
 /// What was found in a workspace around a directory, from the workspace.
@@ -32,7 +32,7 @@ pub(super) struct Surroundings {
 ///
 /// # Errors
 /// Why not every folder could be looked at: there may be more.
-pub(super) fn surroundings(root: &Place, but: &Place) -> Result<Surroundings, String> {
+pub(super) fn surroundings(root: &ResolvedPath, but: &ResolvedPath) -> Result<Surroundings, String> {
     let mut around = Around {
         but: (but.dev(), but.ino()),
         left: SURVEY_ENTRIES_MAX,

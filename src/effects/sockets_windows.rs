@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use provost_jail::Place;
+use provost_jail::ResolvedPath;
 
 /// The findings, which are always empty here.
 #[derive(Debug, Default)]
@@ -14,6 +14,6 @@ pub(super) struct Surroundings {
 }
 
 /// Looks at nothing, and finds nothing.
-pub(super) fn surroundings(_root: &Place, _but: &Place) -> Result<Surroundings, String> {
+pub(super) fn surroundings(_root: &ResolvedPath, _but: &ResolvedPath) -> Result<Surroundings, String> {
     Ok(Surroundings::default())
 }

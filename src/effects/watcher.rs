@@ -18,8 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::prepare::Place;
+use super::engine_handle::EngineHandle;
+use super::prepare::RunEnvironment;
 use provost_base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
 use provost_base::{EffectId, TaskId, WatchPatterns};
 use provost_domain::command::NoteFiles;
@@ -27,7 +27,7 @@ use provost_domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
 use provost_engine::Listener;
 use provost_jail as jail;
 use provost_workspace::change_hints::{Hints, Queue, Wanted};
-use provost_workspace::file_watch::{Look, Watch, changes, listed};
+use provost_workspace::file_watch::{Watch, WatchedFiles, changes, listed};
 
 /// Between a hint and the look that follows, at first; doubled with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);
@@ -38,8 +38,8 @@ const REST_PER_LOOK: u32 = 20;
 
 /// Everything that is watched.
 pub(super) struct Watchers {
-    desk: Desk,
-    place: Arc<Place>,
+    handle: EngineHandle,
+    place: Arc<RunEnvironment>,
     slots: Arc<Semaphore>,
     hints: Queue,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
@@ -65,44 +65,44 @@ fn without(why: &str) -> Watched {
 
 impl Watchers {
     /// Called within a runtime.
-    pub(super) fn start(desk: Desk, place: Arc<Place>) -> Arc<Self> {
+    pub(super) fn start(handle: EngineHandle, place: Arc<RunEnvironment>) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
         let watchers =
-            Arc::new(Self { desk, place, slots, hints: Queue::default(), known: Mutex::default() });
+            Arc::new(Self { handle, place, slots, hints: Queue::default(), known: Mutex::default() });
         // Before anything is watched, so that no end is missed.
-        let events = watchers.desk.engine.subscribe_beside_posts();
-        watchers.desk.tracker.spawn(watchers.clone().mind_ends(events));
+        let events = watchers.handle.engine.subscribe_beside_posts();
+        watchers.handle.tracker.spawn(watchers.clone().mind_ends(events));
         watchers
     }
 
     /// Begins to watch what a task's asker wanted watched; `None` when that is nothing. What is there when this
     /// returns counts as having been there.
-    pub(super) async fn begin(&self, task: &Task, place: jail::Place) -> Option<Watching> {
+    pub(super) async fn begin(&self, task: &Task, place: jail::ResolvedPath) -> Option<Watching> {
         if task.order.watch_patterns.is_empty() {
             return None;
         }
         let over = CancellationToken::new();
         let done = match self.session(task, place).await {
-            Ok(session) => self.desk.tracker.spawn(session.follow(over.clone())),
+            Ok(session) => self.handle.tracker.spawn(session.follow(over.clone())),
             Err(why) => tokio::spawn(async move { without(&why) }),
         };
         Some(Watching { over, done })
     }
 
-    async fn session(&self, task: &Task, place: jail::Place) -> Result<Session, String> {
+    async fn session(&self, task: &Task, place: jail::ResolvedPath) -> Result<Session, String> {
         let full = |_| format!("not watched: {WATCHED_TASKS_MAX} tasks were watched already");
         let slot = self.slots.clone().try_acquire_owned().map_err(full)?;
         let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;
         let (hints, wanted) = Hints::begin(&self.hints, place.path());
         let mut session = Session {
-            desk: self.desk.clone(),
+            handle: self.handle.clone(),
             task: task.id().clone(),
             earlier: task.watched.clone(),
             watch: Arc::new(Watch { place, patterns }),
             hints,
             wanted,
-            first: Look::default(),
-            told: Look::default(),
+            first: WatchedFiles::default(),
+            told: WatchedFiles::default(),
             _slot: slot,
         };
         let (first, _) = session.look().await;
@@ -112,13 +112,13 @@ impl Watchers {
 
     /// A collecting worker has its task.
     pub(super) fn take_up(self: &Arc<Self>, id: EffectId, task: TaskId) {
-        self.desk.tracker.spawn(self.clone().watch_collected(id, task));
+        self.handle.tracker.spawn(self.clone().watch_collected(id, task));
     }
 
     async fn watch_collected(self: Arc<Self>, id: EffectId, task: TaskId) {
         let over = CancellationToken::new();
         self.known().insert(task.clone(), over.clone());
-        let goes_on = match self.desk.look(&task).await {
+        let goes_on = match self.handle.look(&task).await {
             Ok(Some((task, _))) => self.until_it_is_over(&task, &over).await,
             Ok(None) => false,
             // Nothing is taken at present; it stays owed.
@@ -127,7 +127,7 @@ impl Watchers {
         self.known().remove(&task);
         // When the daemon stops, the next one goes on.
         if !goes_on {
-            self.desk.settle(id).await;
+            self.handle.settle(id).await;
         }
     }
 
@@ -143,7 +143,7 @@ impl Watchers {
                 Some(watching) => {
                     tokio::select! {
                         () = over.cancelled() => {}
-                        () = self.desk.shutdown.cancelled() => {}
+                        () = self.handle.shutdown.cancelled() => {}
                     }
                     watching.end().await
                 }
@@ -154,15 +154,15 @@ impl Watchers {
             Err(_) => return true,
         };
         let note = NoteFiles { task: task.id().clone(), handoff: None, watched: Some(watched), news: None };
-        self.desk.tell(note).await.ok();
-        !over.is_cancelled() && self.desk.shutdown.is_cancelled()
+        self.handle.tell(note).await.ok();
+        !over.is_cancelled() && self.handle.shutdown.is_cancelled()
     }
 
     /// Ends the watch of every task that has ended.
     async fn mind_ends(self: Arc<Self>, mut events: Listener) {
         loop {
             let event = tokio::select! {
-                () = self.desk.shutdown.cancelled() => return,
+                () = self.handle.shutdown.cancelled() => return,
                 event = events.recv() => event,
             };
             match event.as_deref() {
@@ -182,7 +182,7 @@ impl Watchers {
     async fn look_for_ends(&self) {
         let known: Vec<_> = self.known().iter().map(|(task, over)| (task.clone(), over.clone())).collect();
         for (task, over) in known {
-            if let Ok(None) = self.desk.look(&task).await {
+            if let Ok(None) = self.handle.look(&task).await {
                 over.cancel();
             }
         }
@@ -196,15 +196,15 @@ impl Watchers {
 
 /// One watch from its first look to its last.
 struct Session {
-    desk: Desk,
+    handle: EngineHandle,
     task: TaskId,
     /// The changes that an earlier daemon had seen.
     earlier: Option<Watched>,
     watch: Arc<Watch>,
     hints: Hints,
     wanted: Option<Wanted>,
-    first: Look,
-    told: Look,
+    first: WatchedFiles,
+    told: WatchedFiles,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -231,7 +231,7 @@ impl Session {
                 pause = (pause * 2).min(REST_LAST);
                 let (task, watched) = (self.task.clone(), Some(self.total(&now)));
                 let note = NoteFiles { task, handoff: None, watched, news: Some(news) };
-                self.desk.tell(note).await.ok();
+                self.handle.tell(note).await.ok();
             }
             rest = pause.max(now.took * REST_PER_LOOK);
             self.told = now;
@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// What is there now, and whether something may have changed since that no hint will come of.
-    async fn look(&mut self) -> (Look, bool) {
+    async fn look(&mut self) -> (WatchedFiles, bool) {
         let (watch, mut wanted) = (self.watch.clone(), self.wanted.take());
         let looked = tokio::task::spawn_blocking(move || {
             let look = watch.look();
@@ -257,13 +257,16 @@ impl Session {
             }
             Err(_) => {
                 self.hints.cover_all = false;
-                (Look::failed("a look at the directory failed; the daemon's log has the cause"), false)
+                (
+                    WatchedFiles::failed("a look at the directory failed; the daemon's log has the cause"),
+                    false,
+                )
             }
         }
     }
 
     /// What has become of the files since the task began.
-    fn total(&self, now: &Look) -> Watched {
+    fn total(&self, now: &WatchedFiles) -> Watched {
         let total = changes(&self.first, now);
         let Some(earlier) = &self.earlier else { return total };
         let mut files: BTreeMap<_, WatchedFile> =

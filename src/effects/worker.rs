@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
+use super::agent_run::Keep;
 use super::door::OpenDoor;
-use super::errand::Keep;
-use super::lent::Copies;
-use super::prepare::Place;
+use super::engine_handle::EngineHandle;
+use super::interrupted_runs::{self, InterruptedRun};
+use super::prepare::RunEnvironment;
+use super::read_only_paths::PlanPurpose;
 use super::run::{Once, lost};
-use super::shield::Trying;
-use super::unseen::{self, Unseen};
+use super::shared_checkout::SharedCheckouts;
 use super::watcher::Watchers;
 use provost_base::{AgentId, EffectId, TaskId};
-use provost_jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
+use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_vault::Vault;
 use provost_workspace::orphaned_copies;
 
@@ -39,7 +39,7 @@ pub struct WorkerParts {
     /// The top directory of the workspace.
     pub root: Root,
     /// The paths that no worker ever sees.
-    pub grounds: Grounds,
+    pub forbidden_paths: ForbiddenPaths,
     /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
     pub copies: PathBuf,
@@ -61,39 +61,47 @@ pub struct WorkerParts {
 
 /// State that all runs share.
 pub(super) struct Workers {
-    pub(super) desk: Desk,
+    pub(super) handle: EngineHandle,
     pub(super) profiles: Profiles,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<RunEnvironment>,
     pub(super) supervisor: Supervisor,
     pub(super) outputs: OutputBoard,
     pub(super) free: Semaphore,
     pub(super) watchers: Arc<Watchers>,
-    pub(super) copies: Arc<Copies>,
+    pub(super) copies: Arc<SharedCheckouts>,
     pub(super) keep: Keep,
-    known: Mutex<HashMap<TaskId, Arc<Order>>>,
+    known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
-    unseen: Mutex<HashMap<TaskId, Unseen>>,
+    unseen: Mutex<HashMap<TaskId, InterruptedRun>>,
     /// How many of one agent's tasks may run, and the places for them.
     lanes: Mutex<HashMap<AgentId, (u32, Arc<Semaphore>)>>,
 }
 
 /// The switch of one task's run.
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct RunControl {
     pub(super) stop: CancellationToken,
     pub(super) reason: OnceLock<Box<str>>,
     over: CancellationToken,
 }
 
 impl Workers {
-    pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
-        let WorkerParts { root, grounds, copies, vault, doors, program, .. } = parts;
-        let place = Place { root, grounds, copies, vault, doors, program, trying: Trying::InEarnest };
+    pub(super) fn new(handle: EngineHandle, parts: WorkerParts) -> Arc<Self> {
+        let WorkerParts { root, forbidden_paths, copies, vault, doors, program, .. } = parts;
+        let place = RunEnvironment {
+            root,
+            forbidden_paths,
+            copies,
+            vault,
+            doors,
+            program,
+            trying: PlanPurpose::InEarnest,
+        };
         let place = Arc::new(place);
         Arc::new(Self {
-            watchers: Watchers::start(desk.clone(), place.clone()),
-            copies: Copies::start(desk.clone()),
-            desk,
+            watchers: Watchers::start(handle.clone(), place.clone()),
+            copies: SharedCheckouts::start(handle.clone()),
+            handle,
             profiles: parts.profiles,
             place,
             supervisor: parts.supervisor,
@@ -112,7 +120,7 @@ impl Workers {
         let place = self.place.clone();
         let work = move || {
             orphaned_copies::sort(&place.copies);
-            unseen::look_for(&place.copies)
+            interrupted_runs::look_for(&place.copies)
         };
         // Only a shutdown of the runtime cancels it, and then nothing is copied either.
         let unseen = tokio::task::spawn_blocking(work).await.unwrap_or_default();
@@ -120,40 +128,40 @@ impl Workers {
     }
 
     /// What a lost run has left, if that could be told.
-    pub(super) fn left_unseen(&self, task: &TaskId) -> Option<Unseen> {
+    pub(super) fn left_unseen(&self, task: &TaskId) -> Option<InterruptedRun> {
         self.unseen().remove(task)
     }
 
     /// A start is owed; one that an earlier daemon had begun is lost.
     pub(super) fn spawn(self: &Arc<Self>, id: EffectId, task: TaskId, started: bool) {
         if started {
-            self.desk.tracker.spawn(lost(self.clone(), id, task));
+            self.handle.tracker.spawn(lost(self.clone(), id, task));
             return;
         }
-        let order = Arc::new(Order::default());
+        let order = Arc::new(RunControl::default());
         self.known().insert(task.clone(), order.clone());
         let once = Once { workers: self.clone(), effect: id, task, order };
-        self.desk.tracker.spawn(once.carry_out());
+        self.handle.tracker.spawn(once.carry_out());
     }
 
     /// An end is owed.
     pub(super) fn stop(self: &Arc<Self>, id: EffectId, task: &TaskId, reason: Box<str>) {
         let order = self.known().get(task).cloned();
-        self.desk.tracker.spawn(self.clone().end(id, order, reason));
+        self.handle.tracker.spawn(self.clone().end(id, order, reason));
     }
 
-    async fn end(self: Arc<Self>, id: EffectId, order: Option<Arc<Order>>, reason: Box<str>) {
+    async fn end(self: Arc<Self>, id: EffectId, order: Option<Arc<RunControl>>, reason: Box<str>) {
         if let Some(order) = order {
             // The first reason counts.
             let _later = order.reason.set(reason);
             order.stop.cancel();
             order.over.cancelled().await;
         }
-        self.desk.settle(id).await;
+        self.handle.settle(id).await;
     }
 
     /// A run needs nothing more of us.
-    pub(super) fn done(&self, task: &TaskId, order: &Arc<Order>) {
+    pub(super) fn done(&self, task: &TaskId, order: &Arc<RunControl>) {
         let mut known = self.known();
         if known.get(task).is_some_and(|it| Arc::ptr_eq(it, order)) {
             known.remove(task);
@@ -174,12 +182,12 @@ impl Workers {
         Some(lane.1.clone())
     }
 
-    fn unseen(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Unseen>> {
+    fn unseen(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, InterruptedRun>> {
         // Replacing and removing leave it valid at every moment.
         self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<Order>>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<RunControl>>> {
         // Inserting and removing leave it valid at every moment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::ledger::{Counted, Ledger};
-use super::ours::is_our_door;
+use super::own_ports::is_our_door;
 use provost_base::limits::EGRESS_MS_MAX;
 use provost_base::{Authority, Destination, Host, is_public};
 

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::Way;
+use super::RunProxy;
 use super::dial::Refused;
 use provost_base::limits::{EGRESS_HEAD_BYTES_MAX, EGRESS_MS_MAX};
 
@@ -57,7 +57,11 @@ pub(super) async fn serve<F>(
 }
 
 /// Sends a request over a fresh connection, and answers with what came back. No redirect is followed.
-pub(super) async fn ask<S>(way: &std::sync::Arc<Way>, stream: S, request: Request<Body>) -> Response<Body>
+pub(super) async fn ask<S>(
+    way: &std::sync::Arc<RunProxy>,
+    stream: S,
+    request: Request<Body>,
+) -> Response<Body>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -17,12 +17,12 @@
 //! Left to others: what is granted (`policy`, `effects`), and the jail (`jail`).
 #![forbid(unsafe_code)]
 
+mod auth_proxy;
 mod dial;
 mod forward;
 mod http;
-mod keyed;
 mod ledger;
-mod ours;
+mod own_ports;
 mod proxy;
 mod token;
 
@@ -40,11 +40,11 @@ use provost_base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
 use provost_base::{Authority, Destination};
 use provost_vault::{Credential, Delivery};
 
+use auth_proxy::AuthProxy;
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};
-use keyed::Keyed;
 pub use ledger::{Reached, Used};
-pub use ours::is_our_door;
+pub use own_ports::is_our_door;
 use proxy::Proxy;
 use token::Token;
 
@@ -76,7 +76,7 @@ enum Role {
     /// A proxy, which leads to the granted hosts.
     Proxy(Arc<Proxy>),
     /// One host, with a secret added.
-    Keyed(Arc<Keyed>),
+    Keyed(Arc<AuthProxy>),
 }
 
 /// The way out of one run, not open yet.
@@ -127,7 +127,7 @@ impl Outlets {
         let url = format!("http://127.0.0.1:{port}");
         self.environment.extend(by.base_url.iter().map(|name| (name.as_str().into(), url.clone())));
         self.environment.extend(by.token.iter().map(|name| (name.as_str().into(), token.text())));
-        let keyed = Keyed::new(credential, by, token, self.dialer.clone())?;
+        let keyed = AuthProxy::new(credential, by, token, self.dialer.clone())?;
         self.roles.insert(port, Role::Keyed(Arc::new(keyed)));
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Outlets {
 
     /// Answers at the jail's listeners from now on. Called within a runtime.
     pub fn open(self, listeners: Vec<StdListener>) -> Open {
-        let way = Arc::new(Way {
+        let way = Arc::new(RunProxy {
             dialer: self.dialer,
             places: Arc::new(Semaphore::new(EGRESS_CONNECTIONS_MAX)),
             stop: CancellationToken::new(),
@@ -187,7 +187,7 @@ fn proxy_environment(token: &Token, port: u16) -> Vec<(Box<str>, String)> {
 
 /// The way out of one run, open. Closed when dropped.
 pub struct Open {
-    way: Arc<Way>,
+    way: Arc<RunProxy>,
 }
 
 impl Open {
@@ -207,7 +207,7 @@ impl Drop for Open {
 }
 
 /// The parts that all connections of a run share.
-struct Way {
+struct RunProxy {
     dialer: Arc<Dialer>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
@@ -218,10 +218,10 @@ struct Way {
 struct Caller {
     stream: TcpStream,
     place: Arc<OwnedSemaphorePermit>,
-    way: Arc<Way>,
+    way: Arc<RunProxy>,
 }
 
-impl Way {
+impl RunProxy {
     /// Does something for a connection until it is done or the run is over.
     fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
@@ -232,7 +232,7 @@ impl Way {
     }
 }
 
-async fn serve(way: Arc<Way>, listener: StdListener, role: Role) {
+async fn serve(way: Arc<RunProxy>, listener: StdListener, role: Role) {
     let ready = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
     let listener = match ready {
         Ok(listener) => listener,
@@ -249,7 +249,7 @@ async fn serve(way: Arc<Way>, listener: StdListener, role: Role) {
                     match role.clone() {
                         Role::Forward => way.spawn(forward::forward(caller, port)),
                         Role::Proxy(proxy) => way.spawn(proxy::serve(caller, proxy)),
-                        Role::Keyed(keyed) => way.spawn(keyed::serve(caller, keyed)),
+                        Role::Keyed(keyed) => way.spawn(auth_proxy::serve(caller, keyed)),
                     }
                 }
                 // Out of descriptors, or a connection that ended before it was taken.

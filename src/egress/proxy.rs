@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
 use super::token::{Token, USER};
-use super::{Caller, Way};
+use super::{Caller, RunProxy};
 use provost_base::{Authority, BadAuthority};
 
 /// Where a request without a port goes.
@@ -30,7 +30,7 @@ pub(super) struct Proxy {
 /// The parts that the requests of one connection share.
 struct Shared {
     proxy: Arc<Proxy>,
-    way: Arc<Way>,
+    way: Arc<RunProxy>,
     /// Kept by a tunnel, which outlives the requests.
     place: Arc<OwnedSemaphorePermit>,
 }

@@ -5,12 +5,12 @@
 //! uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
 #![forbid(unsafe_code)]
 
-mod board;
 mod clock;
+mod empty_queues;
 mod fanout;
 mod feed;
 mod held;
-mod letterboxes;
+mod inbox_index;
 mod live;
 mod readers;
 mod repeats;
@@ -25,11 +25,11 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use board::{Board, Slot};
 pub use clock::{Clock, SteadyClock, SystemClock};
+pub use empty_queues::{EmptyQueues, QueueSlot};
 pub use fanout::{Encoded, Fanout, Follower, Frame, Frames};
 pub use feed::Feed;
-pub use letterboxes::{Letterbox, Letterboxes};
+pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
 
@@ -50,7 +50,7 @@ use worker::Worker;
 use worker::receiving::{self, Publisher};
 
 type Answered = Result<Answer<Reply>, Refusal>;
-type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
+type StateQuery = Box<dyn FnOnce(Timestamp, &State) + Send>;
 
 /// A request to the engine's thread.
 enum Envelope {
@@ -68,7 +68,7 @@ enum Envelope {
     },
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
-    Look(Look),
+    Look(StateQuery),
     /// Something waits among the repeated statuses.
     Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
@@ -84,8 +84,8 @@ enum Envelope {
 pub struct Engine {
     queue: SyncSender<Envelope>,
     events: Live,
-    board: Arc<Board>,
-    letterboxes: Arc<Letterboxes>,
+    board: Arc<EmptyQueues>,
+    letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     /// Whether messages are acknowledged that are not on record.
     received: Arc<AtomicBool>,
@@ -153,8 +153,8 @@ pub fn start(
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let events = Live::default();
     let (owe, effects) = mpsc::unbounded_channel();
-    let board = Arc::new(Board::default());
-    let letterboxes = Arc::new(Letterboxes::default());
+    let board = Arc::new(EmptyQueues::default());
+    let letterboxes = Arc::new(InboxIndex::default());
     letterboxes.load(core.state());
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
@@ -367,13 +367,13 @@ impl Engine {
         Feed::new(self.clone(), after)
     }
 
-    /// The board of empty queues, which doors read without asking the engine.
-    pub fn board(&self) -> &Board {
+    /// The empty queues, which doors read without asking the engine.
+    pub fn board(&self) -> &EmptyQueues {
         &self.board
     }
 
     /// The newest number in every inbox of the broker's.
-    pub fn letterboxes(&self) -> &Letterboxes {
+    pub fn letterboxes(&self) -> &InboxIndex {
         &self.letterboxes
     }
 

@@ -20,7 +20,7 @@ use super::live::Teller;
 use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
-use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
+use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
@@ -52,7 +52,7 @@ struct Waiting {
 
 /// Facts that doors read without asking the thread.
 pub(super) type Boards =
-    (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
+    (Arc<EmptyQueues>, Arc<InboxIndex>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
 
 pub(super) struct Worker {
     core: Core,
@@ -62,8 +62,8 @@ pub(super) struct Worker {
     inbox: Receiver<Envelope>,
     events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-    board: Arc<Board>,
-    letterboxes: Arc<Letterboxes>,
+    board: Arc<EmptyQueues>,
+    letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     /// When those that wait have to be put on record.
     repeats_due: Option<Instant>,
@@ -183,7 +183,7 @@ impl Worker {
             if self.lost.is_some() {
                 return self.lost;
             }
-            looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
+            looks.drain(..).for_each(|look: StateQuery| look(self.now, self.core.state()));
             if stop {
                 break;
             }
@@ -219,7 +219,12 @@ impl Worker {
     }
 
     /// Takes one envelope; `true` when it was the last.
-    fn take_in(&mut self, envelope: Envelope, waiting: &mut Vec<Waiting>, looks: &mut Vec<Look>) -> bool {
+    fn take_in(
+        &mut self,
+        envelope: Envelope,
+        waiting: &mut Vec<Waiting>,
+        looks: &mut Vec<StateQuery>,
+    ) -> bool {
         match envelope {
             Envelope::Command { who, command, facts, reply } => {
                 // A caller that has gone before anything was granted gets nothing granted.
@@ -360,7 +365,7 @@ impl Worker {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
                 // An inbox is emptied bit by bit.
-                Change::Post(PostChange::DropCorrespondent(slug)) => {
+                Change::Post(PostChange::DropMailbox(slug)) => {
                     self.prune_on = true;
                     self.repeats.forget(slug);
                 }
@@ -377,7 +382,7 @@ impl Worker {
             self.events.tell(event);
         }
         for said in self.said.drain(..) {
-            if self.core.state().desk.has_heard(&said.post) {
+            if self.core.state().broker.has_heard(&said.post) {
                 self.repeats.learn(said);
             }
         }

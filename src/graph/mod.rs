@@ -7,24 +7,24 @@
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
-mod ask;
+mod interned_names;
 mod lang;
 mod modules;
 mod outline;
+mod queries;
 mod resolve;
 mod scip;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use ask::{Asked, Size};
 pub use lang::is_settings;
 use lang::{Settings, rules_at};
 use modules::keys_of;
 pub use outline::Outline;
 use provost_base::RepoPath;
 use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
+pub use queries::{LookupResult, Size};
 use resolve::Resolver;
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 
@@ -41,14 +41,14 @@ pub struct Graph {
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
     /// Edges that a caller of the graph has found out by other means, by the file of the calling symbol.
-    told: BTreeMap<RepoPath, Vec<Told>>,
+    told: BTreeMap<RepoPath, Vec<ImportedEdge>>,
     edges: usize,
     bytes: usize,
 }
 
 /// An edge that was found out by other means: the path of the calling symbol, and the file and path
 /// of the called one.
-pub type Told = (Box<str>, RepoPath, Box<str>);
+pub type ImportedEdge = (Box<str>, RepoPath, Box<str>);
 
 /// Files by number and by path.
 #[derive(Default, Debug)]
@@ -85,7 +85,7 @@ enum Target {
         node: u32,
     },
     /// A word of the caller's file.
-    Unknown(words::Word),
+    Unknown(interned_names::NameId),
 }
 
 /// Why a file was not taken in.
@@ -226,7 +226,7 @@ impl Graph {
 
     /// Takes in edges from one file that were found out by other means: symbols, and the files and symbols
     /// that they call. `None` forgets them.
-    pub fn tell(&mut self, path: &RepoPath, edges: Option<Vec<Told>>) {
+    pub fn tell(&mut self, path: &RepoPath, edges: Option<Vec<ImportedEdge>>) {
         let before = match edges {
             Some(edges) => self.told.insert(path.clone(), edges),
             None => self.told.remove(path),
@@ -365,7 +365,7 @@ impl Graph {
     }
 
     /// Edges that were found out by other means go before guesses, and before calls without a known target.
-    fn add_told(&self, number: u32, told: &[Told], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
+    fn add_told(&self, number: u32, told: &[ImportedEdge], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
         let Some(outline) = self.files.outline(number) else { return };
         for (caller, path, callee) in told {
             let Some(caller) = outline.node(caller) else { continue };

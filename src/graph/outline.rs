@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
-use super::words::{Word, Words, Writer};
 use provost_syntax::{
     Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
 };
@@ -14,11 +14,11 @@ use provost_syntax::{
 #[derive(PartialEq, Eq, Debug)]
 pub struct Outline {
     pub(super) language: Language,
-    pub(super) words: Words,
+    pub(super) words: InternedNames,
     /// Every path once, in order.
     pub(super) nodes: Box<[Node]>,
     /// Modules that are named, each once.
-    pub(super) specs: Box<[Word]>,
+    pub(super) specs: Box<[NameId]>,
     /// Imported names with their meaning, in the order of names.
     pub(super) bindings: Box<[Binding]>,
     /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
@@ -35,34 +35,34 @@ pub struct Outline {
 pub(super) enum Gap {
     Nothing,
     /// Facts about these names may be missing.
-    Beside(Box<[Word]>),
+    Beside(Box<[NameId]>),
     Anything,
 }
 
 /// A symbol, without its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
-    pub(super) path: Word,
-    pub(super) name: Word,
+    pub(super) path: NameId,
+    pub(super) name: NameId,
     pub(super) parent: Option<u32>,
     pub(super) kind: Kind,
     pub(super) declared: bool,
-    pub(super) bases: Box<[Word]>,
+    pub(super) bases: Box<[NameId]>,
     /// The class whose instance a variable or a field is; the empty word for a type of the language's own.
-    pub(super) instance: Option<Word>,
+    pub(super) instance: Option<NameId>,
 }
 
 /// The part of a module that is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
-    Name(Word),
+    Name(NameId),
     Module,
 }
 
 /// A name that an import makes known. Of `import a.b` these are `a` and `a.b`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Binding {
-    pub(super) local: Word,
+    pub(super) local: NameId,
     pub(super) spec: u32,
     pub(super) take: Take,
     /// The module that it may be instead: `x` of `from . import x`.
@@ -78,13 +78,13 @@ pub(super) struct Binding {
 /// A name under which others can import something.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Offer {
-    pub(super) name: Word,
+    pub(super) name: NameId,
     pub(super) what: Offered,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Offered {
-    Local(Word),
+    Local(NameId),
     Passed { spec: u32, take: Take },
 }
 
@@ -92,25 +92,25 @@ pub(super) enum Offered {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Use {
     pub(super) caller: u32,
-    pub(super) name: Word,
-    pub(super) way: Way,
+    pub(super) name: NameId,
+    pub(super) way: CalleeKind,
 }
 
 /// How to find what is called. A guess is the only member of this file that has the name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Way {
+pub(super) enum CalleeKind {
     /// The symbol of this number in the file.
     Here(u32),
     /// A bare name that this file does not define.
     Bare,
     /// A name behind others, the first of which is not defined here.
-    Path { path: Word, guess: Option<u32> },
+    Path { path: NameId, guess: Option<u32> },
     /// A member of a class of this file, which has it from a class elsewhere if at all.
     Member { of: u32, guess: Option<u32> },
     /// A member of the classes above one of this file.
     Above(u32),
     /// A member of an instance of the class of this name.
-    Instance(Word),
+    Instance(NameId),
     /// Nothing that has a name in the repository.
     Nowhere,
     /// A member of something of unknown type.
@@ -150,7 +150,7 @@ impl Outline {
         Self { unread: Gap::Anything, ..Self::of(nothing) }
     }
 
-    pub(super) fn word(&self, word: Word) -> &str {
+    pub(super) fn word(&self, word: NameId) -> &str {
         self.words.get(word)
     }
 
@@ -269,7 +269,7 @@ struct Maker<'a> {
     paths: Vec<&'a str>,
     /// The node of each of the reading's symbols.
     node_of: Vec<u32>,
-    specs: Vec<Word>,
+    specs: Vec<NameId>,
     spec_of: BTreeMap<Box<str>, u32>,
     bindings: Vec<(Box<str>, Binding)>,
     stars: Vec<(u32, u32)>,
@@ -423,28 +423,30 @@ impl<'a> Maker<'a> {
         uses.into()
     }
 
-    fn way(&mut self, call: &Call) -> Way {
+    fn way(&mut self, call: &Call) -> CalleeKind {
         let found = self.reading.resolve(call).map(|at| self.node_of[at as usize]);
         match &call.callee.receiver {
             Receiver::None => match found.filter(|found| !self.is_imported(*found)) {
-                Some(found) => Way::Here(found),
-                None => Way::Bare,
+                Some(found) => CalleeKind::Here(found),
+                None => CalleeKind::Bare,
             },
             Receiver::This | Receiver::Super => match (found, self.class_around(call.caller)) {
-                (Some(found), _) => Way::Here(found),
-                (None, None) => Way::Other { guess: None },
-                (None, Some(of)) if call.callee.receiver == Receiver::This => Way::Member { of, guess: None },
-                (None, Some(of)) => Way::Above(of),
+                (Some(found), _) => CalleeKind::Here(found),
+                (None, None) => CalleeKind::Other { guess: None },
+                (None, Some(of)) if call.callee.receiver == Receiver::This => {
+                    CalleeKind::Member { of, guess: None }
+                }
+                (None, Some(of)) => CalleeKind::Above(of),
             },
             Receiver::Path(path) => self.way_along(call, path, found),
-            Receiver::Instance(class) => Way::Instance(self.words.word(class)),
-            Receiver::BuiltIn | Receiver::Several | Receiver::Local => Way::Nowhere,
-            Receiver::Other => Way::Other { guess: found },
+            Receiver::Instance(class) => CalleeKind::Instance(self.words.word(class)),
+            Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
+            Receiver::Other => CalleeKind::Other { guess: found },
         }
     }
 
     /// `a.b.f()`: whether `a.b` is something of this file, and `f` for certain its member.
-    fn way_along(&mut self, call: &Call, path: &str, found: Option<u32>) -> Way {
+    fn way_along(&mut self, call: &Call, path: &str, found: Option<u32>) -> CalleeKind {
         let mut names = path.split('.');
         let first = Callee {
             name: names.next().unwrap_or_default().into(),
@@ -453,17 +455,17 @@ impl<'a> Maker<'a> {
         };
         let first = self.reading.resolve(&Call { caller: call.caller, callee: first, at: call.at });
         let Some(first) = first.filter(|first| !self.is_imported(self.node_of[*first as usize])) else {
-            return Way::Path { path: self.words.word(path), guess: found };
+            return CalleeKind::Path { path: self.words.word(path), guess: found };
         };
         let mut of = self.paths[self.node_of[first as usize] as usize].to_owned();
         for name in names {
             of = format!("{of}.{name}");
         }
-        let Some(node) = self.node(&of) else { return Way::Other { guess: found } };
+        let Some(node) = self.node(&of) else { return CalleeKind::Other { guess: found } };
         let inner = format!("{of}.{}", call.callee.name);
         match found {
-            Some(found) if *self.paths[found as usize] == *inner => Way::Here(found),
-            found => Way::Member { of: node, guess: found },
+            Some(found) if *self.paths[found as usize] == *inner => CalleeKind::Here(found),
+            found => CalleeKind::Member { of: node, guess: found },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::{Binding, Offered, Outline, Take, Use, Way};
+use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
 use super::{Edge, Files, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
 use provost_syntax::Kind;
@@ -87,9 +87,9 @@ impl<'g> Resolver<'g> {
     fn target(&mut self, one: &Use) -> (Target, bool) {
         let name = self.outline.word(one.name);
         let found = match one.way {
-            Way::Here(node) => Some(Value::Symbol { file: self.at, node }),
-            Way::Bare => self.bare(one.caller, name),
-            Way::Path { path, guess } => match self.along(one.caller, self.outline.word(path)) {
+            CalleeKind::Here(node) => Some(Value::Symbol { file: self.at, node }),
+            CalleeKind::Bare => self.bare(one.caller, name),
+            CalleeKind::Path { path, guess } => match self.along(one.caller, self.outline.word(path)) {
                 Along::Found(value) => match self.member(value, name, 0) {
                     None if self.instance(value).is_none() => {
                         return self.guess_of(one, Some(value), guess);
@@ -100,7 +100,7 @@ impl<'g> Resolver<'g> {
                 Along::Instance(value) => return self.guess_of(one, Some(value), guess),
                 Along::Unknown => return self.guess_of(one, None, guess),
             },
-            Way::Member { of, guess } => {
+            CalleeKind::Member { of, guess } => {
                 // Of a class everything is known; what it lacks, it has from outside the repository.
                 let is_class = self.outline.nodes[of as usize].kind == Kind::Class;
                 match self.member(Value::Symbol { file: self.at, node: of }, name, 0) {
@@ -108,12 +108,12 @@ impl<'g> Resolver<'g> {
                     found => found,
                 }
             }
-            Way::Above(of) => self.above(self.at, of, name, 0).or_else(|| {
+            CalleeKind::Above(of) => self.above(self.at, of, name, 0).or_else(|| {
                 // What every class has leads to the class itself where it is not written.
                 let base = self.bases(self.at, of, 0).into_iter().next();
                 base.filter(|_| self.outline.rules().implied == Some(name))
             }),
-            Way::Instance(class) => {
+            CalleeKind::Instance(class) => {
                 let class = self.outline.word(class);
                 let class = self.class(self.at, self.outline, Some(one.caller), class, 0);
                 let found = class.and_then(|class| self.member(class, name, 0));
@@ -132,8 +132,8 @@ impl<'g> Resolver<'g> {
                 }
                 found
             }
-            Way::Nowhere => None,
-            Way::Other { guess } => return self.guess_of(one, None, guess),
+            CalleeKind::Nowhere => None,
+            CalleeKind::Other { guess } => return self.guess_of(one, None, guess),
         };
         (found.and_then(|value| self.called(value)).unwrap_or(Target::Unknown(one.name)), false)
     }

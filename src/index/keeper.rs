@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::Index;
-use super::known::Known;
+use super::indexed_files::IndexedFiles;
 use super::read::Stamp;
 use super::walk::{Depth, Listing, Walk};
-use super::watch::{News, Watch};
+use super::watch::{IndexChanges, Watch};
 use provost_base::RepoPath;
 use provost_base::limits::{
     INDEX_ALONE_MAX, INDEX_LOOK_EVERY_MS, INDEX_SETTLE_STEP, WATCH_QUIET_MS, WATCH_WAIT_MS_MAX,
@@ -90,7 +90,7 @@ impl Keeper {
         !self.is_over()
     }
 
-    fn catch_up(&mut self, news: &News) {
+    fn catch_up(&mut self, news: &IndexChanges) {
         if news.everything {
             return self.look_at_everything();
         }
@@ -249,7 +249,7 @@ impl Keeper {
     }
 
     fn say_what_is_full(&self) {
-        if let Some(full) = self.index.known(|known: &mut Known| known.full.take()) {
+        if let Some(full) = self.index.known(|known: &mut IndexedFiles| known.full.take()) {
             let why = format!("there are {full}");
             self.index.progress(|it| {
                 if !it.missing.contains(&why) {

@@ -7,11 +7,11 @@
 //! them.
 #![forbid(unsafe_code)]
 
+mod file_changes;
+mod indexed_files;
 mod keeper;
-mod known;
 mod read;
 mod scip;
-mod seen;
 mod walk;
 mod watch;
 
@@ -24,14 +24,14 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::broadcast;
 
+use file_changes::Files;
+pub use file_changes::{ChangeKind, Moved, SeenFileChange};
+use indexed_files::{Found, IndexedFiles, Put};
 use keeper::Keeper;
-use known::{Found, Known, Put};
 use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::{Asked, Graph, Size};
+use provost_graph::{Graph, LookupResult, Size};
 use provost_syntax::{Cache, Reading};
-use seen::Files;
-pub use seen::{Moved, Sight, Way};
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -39,18 +39,18 @@ pub type Changed = Arc<[RepoPath]>;
 
 /// The index of one repository. Cheap to clone.
 #[derive(Clone)]
-pub struct Index(Arc<Parts>);
+pub struct Index(Arc<IndexInner>);
 
-struct Parts {
+struct IndexInner {
     root: Dir,
     cache: Arc<Cache>,
     graph: RwLock<Graph>,
-    known: Mutex<Known>,
+    known: Mutex<IndexedFiles>,
     progress: Mutex<Progress>,
     changed: broadcast::Sender<Changed>,
     /// Files of any kind.
     files: Mutex<Files>,
-    seen: broadcast::Sender<Arc<[Sight]>>,
+    seen: broadcast::Sender<Arc<[SeenFileChange]>>,
     moved: broadcast::Sender<Arc<[Moved]>>,
     bell: Arc<Bell>,
     /// Whether the repository is read at all.
@@ -117,7 +117,7 @@ impl Index {
     pub fn start(root: &Path, cache: Arc<Cache>, options: Options) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(root, ambient_authority())?;
         let (wake, woken) = std::sync::mpsc::sync_channel(1);
-        let index = Self(Arc::new(Parts {
+        let index = Self(Arc::new(IndexInner {
             root: dir,
             cache,
             graph: RwLock::default(),
@@ -149,7 +149,7 @@ impl Index {
     }
 
     /// Tells of files of any kind that have come, changed or gone. Who falls behind misses some.
-    pub fn sights(&self) -> broadcast::Receiver<Arc<[Sight]>> {
+    pub fn sights(&self) -> broadcast::Receiver<Arc<[SeenFileChange]>> {
         self.0.seen.subscribe()
     }
 
@@ -179,7 +179,7 @@ impl Index {
     }
 
     /// The symbols of a file that a request means.
-    pub fn asked(&self, of: &SymbolPath) -> Asked {
+    pub fn asked(&self, of: &SymbolPath) -> LookupResult {
         self.ask(|graph| graph.asked(of))
     }
 
@@ -272,7 +272,7 @@ impl Index {
         change(&mut self.0.graph.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+    fn known<T>(&self, work: impl FnOnce(&mut IndexedFiles) -> T) -> T {
         work(&mut self.0.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

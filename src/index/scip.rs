@@ -12,8 +12,8 @@ use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
 use provost_base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
-use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
-use provost_syntax::{Patience, Reading, language_of};
+use provost_graph::{Document, ImportedEdge, Occurrence, ScipIndex, Unit, read_scip};
+use provost_syntax::{ParseDeadline, Reading, language_of};
 
 /// The name of the file at the root.
 pub(super) const NAME: &str = "index.scip";
@@ -99,7 +99,7 @@ impl Index {
         }
         match content(&self.0.root, &path, SOURCE_BYTES_MAX).ok()? {
             Content::Bytes(bytes, stamp) if stamp.written <= made.written => {
-                let reading = self.0.cache.read(language, &bytes, &Patience::endless());
+                let reading = self.0.cache.read(language, &bytes, &ParseDeadline::endless());
                 let lines =
                     [0].into_iter().chain(memchr::memchr_iter(b'\n', &bytes).map(|at| at + 1)).collect();
                 Some(Believed { path, bytes, reading, document, lines })
@@ -130,7 +130,7 @@ impl Believed<'_> {
     }
 
     /// Calls of what is defined somewhere.
-    fn calls(&self, definitions: &Definitions<'_>) -> Vec<Told> {
+    fn calls(&self, definitions: &Definitions<'_>) -> Vec<ImportedEdge> {
         let mut calls: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };

@@ -17,7 +17,7 @@ use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
 
 /// The changes since the last request for them.
 #[derive(Default, Debug)]
-pub(super) struct News {
+pub(super) struct IndexChanges {
     /// Folders with something in them that has changed.
     pub(super) folders: BTreeSet<RepoPath>,
     /// Folders below which what is ignored has changed.
@@ -28,7 +28,7 @@ pub(super) struct News {
 
 /// A wish to be looked at, for the thread that looks.
 pub(super) struct Bell {
-    news: Mutex<News>,
+    news: Mutex<IndexChanges>,
     wake: SyncSender<()>,
     /// Whether the index is to end.
     pub(super) stop: AtomicBool,
@@ -39,12 +39,12 @@ impl Bell {
         Self { news: Mutex::default(), wake, stop: AtomicBool::new(false) }
     }
 
-    pub(super) fn ring(&self, change: impl FnOnce(&mut News)) {
+    pub(super) fn ring(&self, change: impl FnOnce(&mut IndexChanges)) {
         {
             let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
             change(&mut news);
             if news.folders.len() + news.rules.len() > WATCH_EVENTS_MAX {
-                *news = News { everything: true, ..News::default() };
+                *news = IndexChanges { everything: true, ..IndexChanges::default() };
             }
         }
         match self.wake.try_send(()) {
@@ -53,7 +53,7 @@ impl Bell {
         }
     }
 
-    pub(super) fn take(&self) -> News {
+    pub(super) fn take(&self) -> IndexChanges {
         std::mem::take(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -140,7 +140,7 @@ fn is_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-fn note(news: &mut News, root: &Path, path: &Path) {
+fn note(news: &mut IndexChanges, root: &Path, path: &Path) {
     // A name that is no text is no source file's.
     let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) else { return };
     let Ok(path) = RepoPath::parse(path) else { return };

@@ -153,7 +153,7 @@ pub enum EnvironmentRefused {
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// `PATH` with the system's directories, and the language and terminal names found in `host`.
+    /// `PATH` with the system's directories, and the language and terminal names found in `machine`.
     pub fn new(host: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut environment = Self(BTreeMap::new());
         for (name, value) in host {

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use super::bounds::Limits;
-use super::host::KnownOpen;
+use super::machine::KnownOpen;
 use super::plan::Plan;
 use provost_base::Digest;
 

@@ -14,7 +14,7 @@ use super::control::{HandedOver, Request, SetupError, Step, frame};
 #[cfg(target_os = "linux")]
 use super::keeper::start;
 use super::output::LiveOutput;
-use super::plan::{Entrance, Plan};
+use super::plan::{DoorSocket, Plan};
 use provost_base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
 
 /// How the supervisor is started: which executable has it.
@@ -250,7 +250,7 @@ pub struct Handed {
     pub stdin: Option<Handle>,
     /// The end of a socket that is its standard input and output, instead of `input`; see [`conversation()`].
     pub stdio: Option<Handle>,
-    /// The socket of [`Entrance::Inherited`].
+    /// The socket of [`DoorSocket::Inherited`].
     pub door: Option<Handle>,
 }
 
@@ -286,7 +286,7 @@ pub async fn launch_with(
 
 fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedOver>), SetupError> {
     let failed = |e: std::io::Error| SetupError::new(Step::Input, e);
-    if (plan.entrance == Some(Entrance::Inherited)) != handed.door.is_some() {
+    if (plan.entrance == Some(DoorSocket::Inherited)) != handed.door.is_some() {
         return Err(failed(std::io::Error::other("the plan and the inherited descriptors do not match")));
     }
     let inputs = [handed.input.is_some(), handed.stdin.is_some(), handed.stdio.is_some()];

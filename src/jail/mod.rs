@@ -17,8 +17,8 @@
 //! (modes, times, extended attributes) of the user's other files stays within reach. `job` is for Windows, where a
 //! job object and a write-restricted token keep a worker to its folders in writing, and in nothing else.
 //!
-//! Beside the jail there is the pen ([`start_penned`]) for the few programs of the daemon's own that must see the
-//! user's session: they read what the user reads and write into one folder.
+//! Beside the jail there are restricted processes ([`start_restricted`]) for the few programs of the daemon's own
+//! that must see the user's session: they read what the user reads and write into one folder.
 //!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason
@@ -30,12 +30,12 @@ mod environment;
 mod file;
 mod guards;
 mod home;
-mod host;
 mod job;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod launch;
 mod layer;
+mod machine;
 mod output;
 mod plan;
 mod profile;
@@ -51,13 +51,12 @@ pub use child::main_of_the_tests_if_asked;
 #[cfg(windows)]
 pub use child::make_worker_folder;
 #[cfg(target_os = "linux")]
-pub use child::start_penned;
+pub use child::start_restricted;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Git, Guard, Missing, PLACEHOLDER_MTIME};
 pub use home::HomeFile;
-pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
 pub use job::{
     JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity,
     job_environment, job_limits, object_descriptor,
@@ -66,10 +65,13 @@ pub use launch::{
     Exit, ExitReason, Groups, Handed, Handle, OurEnd, Running, Supervisor, conversation, launch, launch_with,
 };
 pub use layer::Layer;
+pub use machine::{Finding, KnownOpen, MachineSupport, OPEN_IN_LL, probe};
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
-pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
+pub use plan::{
+    DOOR_SOCKET, DoorSocket, Draft, ENTRANCE_FD, ForbiddenPaths, Network, Plan, PlanRefused, Tier, Topic,
+};
 pub use profile::{AsAgent, BadRun, Bounds, Copies, Fill, McpCall, ParseMode, Profile};
-pub use repositories::{Parts, Repositories, is_repository_name};
-pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
+pub use repositories::{Repositories, RepositoryParts, is_repository_name};
+pub use root::{Program, Resolved, ResolvedPath, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};
 pub use transcript::{Reader, Transcript, Used, why_in_words};

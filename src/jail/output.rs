@@ -58,7 +58,7 @@ impl Chunk {
 
 /// One stream: the first half and the newest half of its bound.
 #[derive(Debug)]
-struct Kept {
+struct BoundedStream {
     half: usize,
     head: Vec<Chunk>,
     head_cost: usize,
@@ -67,7 +67,7 @@ struct Kept {
     dropped: u64,
 }
 
-impl Kept {
+impl BoundedStream {
     fn new(bound: usize) -> Self {
         Self { half: bound / 2, head: vec![], head_cost: 0, tail: VecDeque::new(), tail_cost: 0, dropped: 0 }
     }
@@ -147,8 +147,8 @@ fn grow(last: Option<&mut Chunk>, chunk: &Chunk) -> bool {
 /// Both streams of one worker.
 #[derive(Debug)]
 pub struct Capture {
-    out: Kept,
-    err: Kept,
+    out: BoundedStream,
+    err: BoundedStream,
     total: u64,
     finished: bool,
 }
@@ -157,7 +157,7 @@ impl Capture {
     /// Keeps at most about `bound` bytes of each stream, never more than [`OUTPUT_BYTES_MAX`].
     pub fn new(bound: usize) -> Self {
         let bound = bound.min(OUTPUT_BYTES_MAX);
-        Self { out: Kept::new(bound), err: Kept::new(bound), total: 0, finished: false }
+        Self { out: BoundedStream::new(bound), err: BoundedStream::new(bound), total: 0, finished: false }
     }
 
     /// Takes what was read from one stream.
@@ -169,14 +169,14 @@ impl Capture {
         }
     }
 
-    fn kept(&self, stream: Stream) -> &Kept {
+    fn kept(&self, stream: Stream) -> &BoundedStream {
         match stream {
             Stream::Out => &self.out,
             Stream::Err => &self.err,
         }
     }
 
-    fn kept_mut(&mut self, stream: Stream) -> &mut Kept {
+    fn kept_mut(&mut self, stream: Stream) -> &mut BoundedStream {
         match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,

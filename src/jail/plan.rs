@@ -16,7 +16,7 @@ use super::guards::{Git, Guard, MASKED, Missing};
 use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
-use super::root::{Place, Program};
+use super::root::{Program, ResolvedPath};
 use provost_base::later::{self, GitHooks};
 use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
@@ -52,7 +52,7 @@ pub enum Network {
     None,
     /// These ports of the host's loopback. Tier `ns` only.
     Ports(Vec<u16>),
-    /// These hosts, as `host:port`. Tier `ns` only.
+    /// These hosts, as `machine:port`. Tier `ns` only.
     Hosts(Vec<String>),
 }
 
@@ -66,7 +66,7 @@ const SYSTEM: [&str; 13] = [
 ];
 
 /// Where a worker finds the door that was made for its run, in a root directory of its own.
-pub const ENTRANCE: &str = "/run/provost/worker.sock";
+pub const DOOR_SOCKET: &str = "/run/provost/worker.sock";
 
 /// The variable with the number of the socket that a worker inherits instead.
 pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
@@ -74,8 +74,8 @@ pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
 /// How a worker reaches the door that was made for its run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Entrance {
-    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`ENTRANCE`]. Tier
+pub enum DoorSocket {
+    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`DOOR_SOCKET`]. Tier
     /// `ns` only.
     Mounted(PathBuf),
     /// A connected socket that is handed over at launch; the one descriptor above 2 that a worker ever has.
@@ -92,11 +92,11 @@ pub struct Draft {
     /// All variables that it sees; it inherits none.
     pub environment: Environment,
     /// Where it starts: one of `writable`, or a directory beneath one.
-    pub cwd: Place,
+    pub cwd: ResolvedPath,
     /// Directories that it may change. At least one.
-    pub writable: Vec<Place>,
+    pub writable: Vec<ResolvedPath>,
     /// Directories and files that it may read besides the system's.
-    pub read_only: Vec<Place>,
+    pub read_only: Vec<ResolvedPath>,
     /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
     pub guards: Vec<Guard>,
     /// What it may do with the repositories at the top of `writable`.
@@ -121,12 +121,12 @@ pub struct Draft {
     /// The bounds of what it may use.
     pub limits: Limits,
     /// Its way to the daemon; without one there is none.
-    pub entrance: Option<Entrance>,
+    pub entrance: Option<DoorSocket>,
 }
 
 impl Draft {
     /// A worker that starts in `workspace` and may change it: tier `ns`, no network, usual limits.
-    pub fn new(program: Program, environment: Environment, workspace: Place) -> Self {
+    pub fn new(program: Program, environment: Environment, workspace: ResolvedPath) -> Self {
         Self {
             program,
             args: Vec::new(),
@@ -150,14 +150,14 @@ impl Draft {
     }
 
     /// Lets the worker read a toolchain, without the credentials that may lie at its top.
-    pub fn toolchain(&mut self, place: Place) {
+    pub fn toolchain(&mut self, place: ResolvedPath) {
         self.hidden.extend(CREDENTIALS.iter().map(|name| place.path().join(name)));
         self.read_only.push(place);
     }
 
     /// Lets the worker read the workspace around the directory that it may change, without the folders in which
     /// daemons meet their clients.
-    pub fn surroundings(&mut self, workspace: Place) {
+    pub fn surroundings(&mut self, workspace: ResolvedPath) {
         self.hidden.extend(MASKED.iter().map(|name| workspace.path().join(name)));
         self.read_only.push(workspace);
     }
@@ -166,8 +166,8 @@ impl Draft {
     ///
     /// # Errors
     /// [`PlanRefused`] says what is too much, or missing.
-    pub fn check(self, grounds: &Grounds) -> Result<Plan, PlanRefused> {
-        self.check_places(grounds)?;
+    pub fn check(self, forbidden_paths: &ForbiddenPaths) -> Result<Plan, PlanRefused> {
+        self.check_places(forbidden_paths)?;
         self.check_network()?;
         if self.limits.are_wrong() {
             return Err(PlanRefused::Limits);
@@ -175,13 +175,15 @@ impl Draft {
         if self.args.iter().any(|arg| arg.contains('\0')) {
             return Err(PlanRefused::Argument);
         }
-        if self.tier != Tier::Ns && matches!(self.entrance, Some(Entrance::Mounted(_))) {
+        if self.tier != Tier::Ns && matches!(self.entrance, Some(DoorSocket::Mounted(_))) {
             return Err(PlanRefused::Entrance);
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
-        let places = self.writable.iter().chain(&self.read_only).map(Place::path);
+        let places = self.writable.iter().chain(&self.read_only).map(ResolvedPath::path);
         let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
-        if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
+        if let Some(odd) =
+            places.chain([self.program.asked(), forbidden_paths.home.as_path()]).find(|p| !utf8(p))
+        {
             return Err(PlanRefused::Spelling(odd.to_path_buf()));
         }
         let guards = self.all_guards();
@@ -199,7 +201,7 @@ impl Draft {
             read_only: self.read_only,
             hidden: self.hidden,
             sockets: self.sockets,
-            home: grounds.home.clone(),
+            home: forbidden_paths.home.clone(),
             network: self.network,
             outlets: self.outlets,
             home_files: self.home_files,
@@ -232,13 +234,13 @@ impl Draft {
         }
     }
 
-    fn check_places(&self, grounds: &Grounds) -> Result<(), PlanRefused> {
+    fn check_places(&self, forbidden_paths: &ForbiddenPaths) -> Result<(), PlanRefused> {
         if self.writable.is_empty() || !self.writable.iter().any(|w| self.cwd.path().starts_with(w.path())) {
             return Err(PlanRefused::Directory(self.cwd.path().to_path_buf()));
         }
         for place in &self.writable {
             let path = place.path();
-            if is_home(path, &grounds.home) || path == Path::new("/") {
+            if is_home(path, &forbidden_paths.home) || path == Path::new("/") {
                 return Err(PlanRefused::TooWide(path.to_path_buf()));
             }
             if SYSTEM.iter().any(|system| overlap(path, Path::new(system))) {
@@ -250,15 +252,15 @@ impl Draft {
         }
         for place in self.writable.iter().chain(&self.read_only) {
             let path = place.path();
-            if let Some(own) = grounds.forbidden.iter().find(|own| overlap(path, own)) {
+            if let Some(own) = forbidden_paths.forbidden.iter().find(|own| overlap(path, own)) {
                 return Err(PlanRefused::OurOwn { path: path.to_path_buf(), own: own.clone() });
             }
-            if path == Path::new("/") || is_home(path, &grounds.home) || path.starts_with("/proc") {
+            if path == Path::new("/") || is_home(path, &forbidden_paths.home) || path.starts_with("/proc") {
                 return Err(PlanRefused::TooWide(path.to_path_buf()));
             }
         }
-        if !grounds.home.is_absolute() || grounds.home == Path::new("/") {
-            return Err(PlanRefused::Spelling(grounds.home.clone()));
+        if !forbidden_paths.home.is_absolute() || forbidden_paths.home == Path::new("/") {
+            return Err(PlanRefused::Spelling(forbidden_paths.home.clone()));
         }
         Ok(())
     }
@@ -267,7 +269,7 @@ impl Draft {
         let settings = later::stood_in_for(self.hooks).map(|path| (path, Missing::Directory));
         let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
-        for root in self.writable.iter().map(Place::path) {
+        for root in self.writable.iter().map(ResolvedPath::path) {
             guards.extend(usual.iter().map(|(path, missing)| (root.join(path), *missing)));
             guards.extend(
                 self.guards
@@ -304,7 +306,7 @@ fn is_home(path: &Path, home: &Path) -> bool {
 
 /// The paths against which a plan is checked.
 #[derive(Clone, Debug)]
-pub struct Grounds {
+pub struct ForbiddenPaths {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
     pub home: PathBuf,
     /// The daemon's own state, configuration and runtime directories, without symbolic links. A worker never
@@ -372,9 +374,9 @@ pub struct Plan {
     pub(super) program: Program,
     pub(super) args: Vec<String>,
     pub(super) environment: Environment,
-    pub(super) cwd: Place,
-    pub(super) writable: Vec<Place>,
-    pub(super) read_only: Vec<Place>,
+    pub(super) cwd: ResolvedPath,
+    pub(super) writable: Vec<ResolvedPath>,
+    pub(super) read_only: Vec<ResolvedPath>,
     pub(super) guards: Vec<(PathBuf, Missing)>,
     #[serde(default)]
     pub(super) git: Git,
@@ -390,7 +392,7 @@ pub struct Plan {
     pub(super) home_files: Vec<HomeFile>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
-    pub(super) entrance: Option<Entrance>,
+    pub(super) entrance: Option<DoorSocket>,
     pub(super) fail_at: Option<Step>,
     /// Always empty outside of the tests; see [`Layer`].
     #[serde(default)]
@@ -436,7 +438,7 @@ impl Plan {
     }
 
     /// The directories that the worker may change.
-    pub fn writable(&self) -> &[Place] {
+    pub fn writable(&self) -> &[ResolvedPath] {
         &self.writable
     }
 
@@ -486,8 +488,8 @@ impl Plan {
         let mut list = |topic, paths: Vec<&Path>| {
             lines.extend(paths.iter().map(|path| (topic, path.display().to_string())));
         };
-        list(Topic::Write, self.writable.iter().map(Place::path).collect());
-        list(Topic::Read, self.read_only.iter().map(Place::path).collect());
+        list(Topic::Write, self.writable.iter().map(ResolvedPath::path).collect());
+        list(Topic::Read, self.read_only.iter().map(ResolvedPath::path).collect());
         match self.tier {
             Tier::Ns => {
                 list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
@@ -558,8 +560,8 @@ impl Plan {
     fn describe_entrance(&self) -> &'static str {
         match self.entrance {
             None => "none",
-            Some(Entrance::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
-            Some(Entrance::Inherited) => "a connected socket made for its run, inherited",
+            Some(DoorSocket::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
+            Some(DoorSocket::Inherited) => "a connected socket made for its run, inherited",
         }
     }
 }

@@ -35,14 +35,14 @@ pub fn is_repository_name(name: &[u8]) -> bool {
 /// What git asks of a folder before it takes it for a repository, gathered name by name: a head, and objects and
 /// references of its own or of another one.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Parts {
+pub struct RepositoryParts {
     head: bool,
     objects: bool,
     refs: bool,
     common: bool,
 }
 
-impl Parts {
+impl RepositoryParts {
     /// One more name in the folder.
     pub fn add(&mut self, name: &[u8]) {
         self.head |= name == b"HEAD";

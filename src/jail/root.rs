@@ -51,13 +51,13 @@ fn unreachable(path: &Path, error: &io::Error) -> RootRefused {
 
 /// A directory or file that was found: its path without any symbolic link, its device and its inode.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct ResolvedPath {
     path: PathBuf,
     dev: u64,
     ino: u64,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Absolute, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
@@ -91,19 +91,19 @@ impl Place {
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
-    place: Place,
+    place: ResolvedPath,
 }
 
 /// A directory beneath a [`Root`], held open so that its inode is not given to another one.
 #[derive(Debug)]
 pub struct Resolved {
-    place: Place,
+    place: ResolvedPath,
     handle: Dir,
 }
 
 impl Resolved {
     /// Where it is, and how it is recognised again.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
@@ -124,12 +124,12 @@ impl Root {
             io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.display().to_string()),
             _ => unreachable(path, &e),
         })?;
-        let place = Place::of_dir(&dir, path)?;
+        let place = ResolvedPath::of_dir(&dir, path)?;
         Ok(Self { dir, place })
     }
 
     /// The place of the root directory.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
@@ -153,7 +153,7 @@ impl Root {
             io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.to_string()),
             _ => unreachable(asked, &e),
         })?;
-        let place = Place::of_dir(&handle, &self.place.path.join(asked))?;
+        let place = ResolvedPath::of_dir(&handle, &self.place.path.join(asked))?;
         // Only a directory that was moved out while it was being opened can fail this.
         if !place.path.starts_with(&self.place.path) {
             return Err(RootRefused::LeadsOut(path.to_string()));
@@ -166,16 +166,16 @@ impl Root {
 ///
 /// # Errors
 /// [`RootRefused::Unreachable`] with the system's word for it.
-pub fn find_place(path: &Path) -> Result<Place, RootRefused> {
+pub fn find_place(path: &Path) -> Result<ResolvedPath, RootRefused> {
     let opened = file::open(path).map_err(|e| unreachable(path, &e))?;
-    Place::of(&opened, path)
+    ResolvedPath::of(&opened, path)
 }
 
 /// A worker's program, opened once and fingerprinted. While it is held, its inode belongs to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     asked: PathBuf,
-    place: Place,
+    place: ResolvedPath,
     digest: Digest,
     len: u64,
     changed: (i64, i64),
@@ -197,7 +197,7 @@ impl Program {
     }
 
     /// The place of the program, behind all links.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
@@ -242,7 +242,7 @@ pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
     if file::may_be_written_by_all(&meta) {
         return Err(refuse("is writable by every user"));
     }
-    let place = Place::of(&file, path)?;
+    let place = ResolvedPath::of(&file, path)?;
     let digest = digest_of(&mut file).map_err(|e| unreachable(path, &e))?;
     let program = Program {
         asked: path.into(),

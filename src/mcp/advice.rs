@@ -19,7 +19,7 @@ pub(super) fn for_models(sentence: &str) -> String {
 }
 
 /// The next step after a refusal for lack of a right. The daemon has asked no approver, so nothing waits.
-fn beyond_scope(fault: &wire::Fault) -> &'static str {
+fn beyond_scope(fault: &wire::ErrorBody) -> &'static str {
     let needs = fault.data.as_ref().and_then(|it| it["needs"].as_str());
     match needs {
         Some("approve") => {
@@ -36,7 +36,7 @@ fn beyond_scope(fault: &wire::Fault) -> &'static str {
 }
 
 /// The next step after a refusal, if there is one that a model can take.
-pub(super) fn next_step(fault: &wire::Fault) -> Option<String> {
+pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
     let step = match fault.error.as_str() {
         "lock_conflict" => {
             "wait for it with wait_s, work on something else, or ask the holder with message_send; locks_list shows all"

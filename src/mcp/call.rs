@@ -3,9 +3,9 @@
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::beat::Beat;
+use super::keepalive::Keepalive;
 use super::places::Files;
-use super::{Mcp, eras};
+use super::{Mcp, task_revisions};
 use provost_client::Client;
 
 /// One call of a tool, with all that its handler needs. Clones are the same call.
@@ -65,11 +65,11 @@ impl Call {
     /// Whether the host follows what becomes of this call by itself: later ones say so with each request, older ones ask
     /// for a task with the call.
     pub(super) fn becomes_task(&self) -> bool {
-        eras::follows(&self.context) || eras::asks_for_task(&self.context)
+        task_revisions::follows(&self.context) || task_revisions::asks_for_task(&self.context)
     }
 
     /// Signs of life for a host that waits.
-    pub(super) fn beat(&self) -> Beat {
-        Beat::of(&self.context)
+    pub(super) fn beat(&self) -> Keepalive {
+        Keepalive::of(&self.context)
     }
 }

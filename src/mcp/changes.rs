@@ -11,7 +11,7 @@ use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::Value;
 
-use super::resources::Place;
+use super::resources::ResourceUri;
 use provost_api::wire;
 use provost_base::AgentId;
 use provost_base::limits::MCP_SUBSCRIPTIONS_MAX;
@@ -25,13 +25,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What one host of the older era wants to be told of, for as long as it is there.
 #[derive(Clone, Default)]
-pub(super) struct Wanted(Arc<Mutex<Option<BTreeSet<Place>>>>);
+pub(super) struct Wanted(Arc<Mutex<Option<BTreeSet<ResourceUri>>>>);
 
 impl Wanted {
     /// Wants one more; the first begins to listen.
     pub(super) async fn add(
         &self,
-        place: Place,
+        place: ResourceUri,
         client: Client,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
@@ -44,7 +44,7 @@ impl Wanted {
     }
 
     /// Whether this is the first.
-    fn insert(&self, place: Place) -> Result<bool, ErrorData> {
+    fn insert(&self, place: ResourceUri) -> Result<bool, ErrorData> {
         let mut wanted = self.places();
         let is_first = wanted.is_none();
         let places = wanted.get_or_insert_default();
@@ -57,19 +57,19 @@ impl Wanted {
     }
 
     /// Does not want it any more.
-    pub(super) fn remove(&self, place: &Place) {
+    pub(super) fn remove(&self, place: &ResourceUri) {
         if let Some(places) = self.places().as_mut() {
             places.remove(place);
         }
     }
 
-    fn places(&self) -> MutexGuard<'_, Option<BTreeSet<Place>>> {
+    fn places(&self) -> MutexGuard<'_, Option<BTreeSet<ResourceUri>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Until the host has gone.
     async fn tell(self, client: Client, from: u64, peer: Peer<RoleServer>) {
-        let tell = async |place: Place| {
+        let tell = async |place: ResourceUri| {
             let changed = ResourceUpdatedNotificationParam::new(place.to_string());
             peer.notify_resource_updated(changed).await.is_ok()
         };
@@ -130,13 +130,13 @@ pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
 /// Whether an address names a resource at all, for any caller.
 fn names_a_place(uri: &str) -> bool {
     let inbox = uri.strip_prefix("provost://inbox/").and_then(|agent| AgentId::parse(agent).ok());
-    Place::of(uri, inbox.as_ref()).is_some()
+    ResourceUri::of(uri, inbox.as_ref()).is_some()
 }
 
 /// Tells a host of the newer era, until it has enough or has gone.
 pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) -> Result<(), ErrorData> {
     let sink = subscription.sink();
-    let tell = async |place: Place| sink.notify_resource_updated(place.to_string()).await.is_ok();
+    let tell = async |place: ResourceUri| sink.notify_resource_updated(place.to_string()).await.is_ok();
     tokio::select! {
         over = tell_of(client, subscription.accepted(), tell) => over.answered(),
         () = subscription.cancelled() => Ok(()),
@@ -147,10 +147,10 @@ pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) 
 pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     client: &Client,
     accepted: &SubscriptionFilter,
-    tell: impl Fn(Place) -> Telling,
+    tell: impl Fn(ResourceUri) -> Telling,
 ) -> Over {
     let uris = accepted.resource_subscriptions.iter().flatten();
-    let places: BTreeSet<Place> = uris.filter_map(|uri| Place::of(uri, client.agent())).collect();
+    let places: BTreeSet<ResourceUri> = uris.filter_map(|uri| ResourceUri::of(uri, client.agent())).collect();
     let from = loop {
         match newest(client).await {
             Ok(from) => break from,
@@ -177,8 +177,8 @@ async fn newest(client: &Client) -> Result<u64, ClientError> {
 async fn follow<Telling: Future<Output = bool>>(
     client: &Client,
     mut from: u64,
-    wanted: impl Fn() -> BTreeSet<Place>,
-    tell: impl Fn(Place) -> Telling,
+    wanted: impl Fn() -> BTreeSet<ResourceUri>,
+    tell: impl Fn(ResourceUri) -> Telling,
 ) -> Over {
     loop {
         let query = wire::EventsQuery { after: Some(from), wait_ms: Some(WAIT_MS), limit: None };
@@ -202,7 +202,7 @@ async fn follow<Telling: Future<Output = bool>>(
 }
 
 /// Whether an entry of the log is about a place.
-fn concerns(event: &Value, place: &Place) -> bool {
+fn concerns(event: &Value, place: &ResourceUri) -> bool {
     let kind = &event["kind"];
     let entry = kind.as_object().and_then(|it| it.iter().next());
     let (name, about) = match entry {
@@ -210,13 +210,13 @@ fn concerns(event: &Value, place: &Place) -> bool {
         None => (kind.as_str().unwrap_or_default(), &Value::Null),
     };
     match place {
-        Place::Tasks => name.starts_with("task_") || !about["task"].is_null(),
-        Place::Task(id) => about["task"] == id.as_str(),
-        Place::Approvals => name.starts_with("approval_") || name == "grant_failed",
-        Place::Locks => name.starts_with("lock_"),
+        ResourceUri::Tasks => name.starts_with("task_") || !about["task"].is_null(),
+        ResourceUri::Task(id) => about["task"] == id.as_str(),
+        ResourceUri::Approvals => name.starts_with("approval_") || name == "grant_failed",
+        ResourceUri::Locks => name.starts_with("lock_"),
         // The event names the recipient of a message in different members, so every agent is told. An agent
         // that is told too often only looks once more.
-        Place::Inbox(agent) => {
+        ResourceUri::Inbox(agent) => {
             name == "published"
                 || (name == "mail_queued" && about["to"] == agent.as_str())
                 || name == "stakes_met"

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::tool::Fault;
-use super::{eras, handles, older};
+use super::tool::ToolError;
+use super::{handles, legacy_tasks, task_revisions};
 use provost_api::wire;
 use provost_base::Digest;
 use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
@@ -29,11 +29,11 @@ use provost_client::approvals::{facts, words};
 /// An approval about which the host can be asked.
 pub(super) struct Question {
     approval: wire::Approval,
-    way: Way,
+    way: ElicitationMode,
 }
 
 /// The form in which the host asks.
-enum Way {
+enum ElicitationMode {
     /// By a form, whose answer the rule believes.
     Form,
     /// By a page, which shows what is asked; the answer comes another way.
@@ -41,7 +41,7 @@ enum Way {
 }
 
 /// The person's answer.
-enum Word {
+enum ElicitationAnswer {
     Yes(Option<String>),
     No(Option<String>),
     /// The form was closed, or the page was opened.
@@ -58,12 +58,12 @@ pub(super) async fn about(
     let (forms, pages) = shown_by(context)?;
     let approval = client.approvals().await.ok()?.into_iter().find(|it| it.id == id)?;
     if forms && approval.host && fits(&approval) {
-        return Some(Question { approval, way: Way::Form });
+        return Some(Question { approval, way: ElicitationMode::Form });
     }
     if !pages {
         return None;
     }
-    Some(Question { way: Way::Page(page(client, id).await?), approval })
+    Some(Question { way: ElicitationMode::Page(page(client, id).await?), approval })
 }
 
 /// The address of the page that shows an approval, if the door with that page is open.
@@ -90,10 +90,10 @@ impl Question {
     fn params(&self, meta: Option<RequestMetaObject>) -> ElicitRequestParams {
         let message = in_words(&self.approval);
         match &self.way {
-            Way::Form => {
+            ElicitationMode::Form => {
                 ElicitRequestParams::FormElicitationParams { meta, message, requested_schema: form() }
             }
-            Way::Page(url) => ElicitRequestParams::UrlElicitationParams {
+            ElicitationMode::Page(url) => ElicitRequestParams::UrlElicitationParams {
                 meta,
                 message,
                 url: url.clone(),
@@ -109,29 +109,34 @@ impl Question {
     }
 
     /// Reads what the person has done with the question.
-    fn read(&self, answer: ElicitResult) -> Result<Word, Fault> {
-        if matches!(self.way, Way::Page(_)) {
-            return Ok(Word::Nothing);
+    fn read(&self, answer: ElicitResult) -> Result<ElicitationAnswer, ToolError> {
+        if matches!(self.way, ElicitationMode::Page(_)) {
+            return Ok(ElicitationAnswer::Nothing);
         }
         let content: Content = match answer.content {
             Some(content) if answer.action == ElicitationAction::Accept => serde_json::from_value(content)
-                .map_err(|error| Fault::new(format!("the form is not filled in as it asks: {error}")))?,
+                .map_err(|error| ToolError::new(format!("the form is not filled in as it asks: {error}")))?,
             _ => Content::default(),
         };
         let reason = content.reason.filter(|it| !it.trim().is_empty());
         Ok(match answer.action {
-            ElicitationAction::Accept if content.approve => Word::Yes(reason),
-            ElicitationAction::Accept | ElicitationAction::Decline => Word::No(reason),
-            _ => Word::Nothing,
+            ElicitationAction::Accept if content.approve => ElicitationAnswer::Yes(reason),
+            ElicitationAction::Accept | ElicitationAction::Decline => ElicitationAnswer::No(reason),
+            _ => ElicitationAnswer::Nothing,
         })
     }
 
     /// Has an answer counted. The daemon knows which approvals a host may answer, and which dialogs have been.
-    async fn count(&self, client: &Client, word: Word, dialog: Option<String>) -> Result<(), Fault> {
+    async fn count(
+        &self,
+        client: &Client,
+        word: ElicitationAnswer,
+        dialog: Option<String>,
+    ) -> Result<(), ToolError> {
         let (grant, note) = match word {
-            Word::Yes(note) => (Some(true), note),
-            Word::No(note) => (Some(false), note),
-            Word::Nothing => (None, None),
+            ElicitationAnswer::Yes(note) => (Some(true), note),
+            ElicitationAnswer::No(note) => (Some(false), note),
+            ElicitationAnswer::Nothing => (None, None),
         };
         if grant.is_none() && dialog.is_none() {
             return Ok(());
@@ -203,9 +208,9 @@ fn bound_to(me: &wire::DialogKey, tool: &str, arguments: &JsonObject) -> Vec<u8>
     json!([me.user, me.agent, tool, digest]).to_string().into_bytes()
 }
 
-fn codec(me: &wire::DialogKey) -> Result<RequestStateCodec, Fault> {
+fn codec(me: &wire::DialogKey) -> Result<RequestStateCodec, ToolError> {
     RequestStateCodec::try_new(me.key.as_bytes())
-        .map_err(|error| Fault::new(format!("questions cannot be sealed: {error}")))
+        .map_err(|error| ToolError::new(format!("questions cannot be sealed: {error}")))
 }
 
 /// Asks back, in an answer that the host completes by calling once more.
@@ -213,7 +218,7 @@ pub(super) async fn ask_back(
     call: &Call,
     task: &wire::Task,
     question: &Question,
-) -> Result<InputRequiredResult, Fault> {
+) -> Result<InputRequiredResult, ToolError> {
     let me = call.client().dialog_key().await?;
     let carried = Carried {
         task: task.id.clone(),
@@ -224,23 +229,23 @@ pub(super) async fn ask_back(
     let bound = bound_to(&me, &call.request().name, &call.arguments());
     let options = SealOptions::new().associated_data(&bound).ttl(Duration::from_millis(HOST_DIALOG_MS_MAX));
     let state = codec(&me)?.seal_json_with(&carried, &options);
-    let state = state.map_err(|error| Fault::new(error.to_string()))?;
+    let state = state.map_err(|error| ToolError::new(error.to_string()))?;
     Ok(InputRequiredResult::new(Some(question.requests()), Some(state)))
 }
 
 /// What a host sends with its second call, once it has been asked back: which task it is about. Nothing for a first call.
-pub(super) async fn answered(call: &Call) -> Result<Option<String>, Fault> {
+pub(super) async fn answered(call: &Call) -> Result<Option<String>, ToolError> {
     let request = call.request();
     let Some(state) = &request.request_state else {
         return match &request.input_responses {
-            Some(_) => Err(Fault::new("answers to questions come with the requestState that asked them")),
+            Some(_) => Err(ToolError::new("answers to questions come with the requestState that asked them")),
             None => Ok(None),
         };
     };
     let me = call.client().dialog_key().await?;
     let bound = bound_to(&me, &request.name, &call.arguments());
     let carried: Carried = codec(&me)?.open_json_with(state, &bound).map_err(|_| {
-        Fault::new(
+        ToolError::new(
             "this requestState is not one that was given for this call to this agent, or it is too old; \
              call the tool again with the task's id as task_id and without requestState",
         )
@@ -255,18 +260,19 @@ pub(super) async fn answered(call: &Call) -> Result<Option<String>, Fault> {
                 "approval {} does not wait any more for this host's answer; task_wait says what has become of task {}",
                 carried.approval, carried.task
             );
-            Fault::new(why)
+            ToolError::new(why)
         })?;
     let answer = request.input_responses.as_ref().and_then(|all| all.get(&question.name()));
-    let answer = answer.ok_or_else(|| Fault::new(format!("the answer to {} is missing", question.name())))?;
+    let answer =
+        answer.ok_or_else(|| ToolError::new(format!("the answer to {} is missing", question.name())))?;
     let word = question.read(elicited(answer)?)?;
     question.count(call.client(), word, Some(carried.dialog)).await?;
     Ok(Some(carried.task))
 }
 
-fn elicited(answer: &Value) -> Result<ElicitResult, Fault> {
+fn elicited(answer: &Value) -> Result<ElicitResult, ToolError> {
     serde_json::from_value(answer.clone())
-        .map_err(|error| Fault::new(format!("the answer is not one to a question: {error}")))
+        .map_err(|error| ToolError::new(format!("the answer is not one to a question: {error}")))
 }
 
 /// Asks while the call is open, as hosts are asked that began with `initialize`, and waits `patience` at most, or until the
@@ -277,9 +283,9 @@ pub(super) async fn ask_now(
     question: &Question,
     patience: Duration,
     context: &RequestContext<RoleServer>,
-) -> Result<(), Fault> {
+) -> Result<(), ToolError> {
     let mut meta = RequestMetaObject::default();
-    if let Value::Object(related) = older::related(&task.id) {
+    if let Value::Object(related) = legacy_tasks::related(&task.id) {
         meta.0.0.extend(related);
     }
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(question.params(Some(meta))));
@@ -322,12 +328,12 @@ pub(super) async fn update(
     answers: &std::collections::BTreeMap<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let refused = |fault: Fault| ErrorData::invalid_params(fault.to_string(), None);
+    let refused = |fault: ToolError| ErrorData::invalid_params(fault.to_string(), None);
     let Some(question) = about(client, task, context).await else {
         let named = task.approval.map(|id| format!("approval-{id}-"));
         let meant = named.is_some_and(|name| answers.keys().any(|it| it.starts_with(&name)));
         return match task.approval.filter(|_| meant) {
-            Some(id) => Err(refused(Fault::new(format!(
+            Some(id) => Err(refused(ToolError::new(format!(
                 "approval {id} is not for the host to answer: the rule that asks wants a person at a terminal, or an \
                  approver; task {} goes on waiting",
                 task.id
@@ -342,5 +348,5 @@ pub(super) async fn update(
 
 /// Whether a call may be answered with a question, which only later hosts understand.
 pub(super) fn may_ask_back(context: &RequestContext<RoleServer>) -> bool {
-    !eras::is_older(context)
+    !task_revisions::is_older(context)
 }

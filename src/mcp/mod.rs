@@ -7,25 +7,25 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod beat;
 mod call;
 mod changes;
+mod deferred;
 mod dialog;
-mod eras;
+mod extension_content;
 mod handles;
 mod http;
-mod kept;
-mod misread;
-mod older;
+mod invalid_params;
+mod keepalive;
+mod legacy_tasks;
 mod outline;
 mod page;
 mod places;
 mod prompts;
-mod raw;
 mod resources;
 mod session;
 mod shape;
 mod stdio;
+mod task_revisions;
 mod tool;
 mod tools;
 mod watch;
@@ -274,7 +274,7 @@ impl ServerHandler for Mcp {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        eras::answer(self, request, context).await
+        task_revisions::answer(self, request, context).await
     }
 
     async fn cancel_task(
@@ -323,7 +323,7 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let client = self.client(&context);
-        let place = resources::Place::named(&request.uri, &client)?;
+        let place = resources::ResourceUri::named(&request.uri, &client)?;
         self.wanted.add(place, client, context.peer).await
     }
 
@@ -332,7 +332,7 @@ impl ServerHandler for Mcp {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.wanted.remove(&resources::Place::named(&request.uri, &self.client(&context))?);
+        self.wanted.remove(&resources::ResourceUri::named(&request.uri, &self.client(&context))?);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use provost_base::limits::MCP_ID_BYTES_MAX;
 #[derive(Default, Debug)]
 pub(super) struct Outline {
     depth: usize,
-    inside: Inside,
+    inside: ScanState,
     /// The member of the outermost object that is being read, without what is nested in it; first its name.
     text: Vec<u8>,
     is_id: bool,
@@ -21,7 +21,7 @@ pub(super) struct Outline {
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
-enum Inside {
+enum ScanState {
     #[default]
     Nothing,
     Text,
@@ -56,24 +56,24 @@ impl Outline {
 
     fn take(&mut self, byte: u8) {
         match (self.inside, byte) {
-            (Inside::Text, b'\\') => self.inside = Inside::Escape,
-            (Inside::Text, b'"') => self.inside = Inside::Nothing,
-            (Inside::Text | Inside::Escape, _) => self.inside = Inside::Text,
-            (Inside::Nothing, b'"') => self.inside = Inside::Text,
-            (Inside::Nothing, b'{' | b'[') => {
+            (ScanState::Text, b'\\') => self.inside = ScanState::Escape,
+            (ScanState::Text, b'"') => self.inside = ScanState::Nothing,
+            (ScanState::Text | ScanState::Escape, _) => self.inside = ScanState::Text,
+            (ScanState::Nothing, b'"') => self.inside = ScanState::Text,
+            (ScanState::Nothing, b'{' | b'[') => {
                 self.depth += 1;
                 return;
             }
-            (Inside::Nothing, b'}' | b']') => {
+            (ScanState::Nothing, b'}' | b']') => {
                 if self.depth == 1 {
                     self.end_of_member();
                 }
                 self.depth = self.depth.saturating_sub(1);
                 return;
             }
-            (Inside::Nothing, b':') if self.depth == 1 => return self.end_of_name(),
-            (Inside::Nothing, b',') if self.depth == 1 => return self.end_of_member(),
-            (Inside::Nothing, _) => {}
+            (ScanState::Nothing, b':') if self.depth == 1 => return self.end_of_name(),
+            (ScanState::Nothing, b',') if self.depth == 1 => return self.end_of_member(),
+            (ScanState::Nothing, _) => {}
         }
         // What is too long for an id stays too long.
         if self.depth == 1 && self.text.len() <= MCP_ID_BYTES_MAX {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::call::Call;
-use super::tool::Fault;
+use super::tool::ToolError;
 use provost_base::Digest;
 use provost_base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
 
@@ -41,7 +41,7 @@ pub(super) async fn page<T: Serialize>(
     (cursor, limit): (Option<String>, Option<usize>),
     mut all: Vec<T>,
     place: impl Fn(&T) -> String,
-) -> Result<Page<T>, Fault> {
+) -> Result<Page<T>, ToolError> {
     let after = match cursor {
         Some(cursor) => Some(open(call, &cursor).await?),
         None => None,
@@ -83,13 +83,13 @@ pub(super) fn number(it: u64) -> String {
 }
 
 /// A cursor for this place.
-pub(super) async fn seal(call: &Call, place: &str) -> Result<String, Fault> {
+pub(super) async fn seal(call: &Call, place: &str) -> Result<String, ToolError> {
     let seal = sealing(call, place).await?;
     Ok(URL_SAFE_NO_PAD.encode([&seal, place.as_bytes()].concat()))
 }
 
 /// The place of a cursor.
-pub(super) async fn open(call: &Call, cursor: &str) -> Result<String, Fault> {
+pub(super) async fn open(call: &Call, cursor: &str) -> Result<String, ToolError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
     if let Some((seal, place)) = bytes.split_at_checked(SEAL)
         && let Ok(place) = std::str::from_utf8(place)
@@ -98,12 +98,12 @@ pub(super) async fn open(call: &Call, cursor: &str) -> Result<String, Fault> {
         return Ok(place.to_owned());
     }
     let tool = &call.request().name;
-    Err(Fault::new(format!(
+    Err(ToolError::new(format!(
         "this cursor is none that {tool} has given you for these arguments; begin without one"
     )))
 }
 
-async fn sealing(call: &Call, place: &str) -> Result<Vec<u8>, Fault> {
+async fn sealing(call: &Call, place: &str) -> Result<Vec<u8>, ToolError> {
     let me = call.client().who_am_i().await?.agent;
     let mut asked: Vec<String> = call
         .arguments()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::tool::Fault;
+use super::tool::ToolError;
 use super::words::one_line;
 use provost_base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
 use provost_base::plain_path;
@@ -48,7 +48,7 @@ pub(super) enum Files {
 ///
 /// # Errors
 /// A path that leads out of the repository, or is too long, is none that a tool is called with.
-pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -> Result<Files, Fault> {
+pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -> Result<Files, ToolError> {
     let mut absolute = Vec::new();
     texts(arguments, &mut absolute);
     if absolute.is_empty() && !patterns::has_absolute(arguments) {
@@ -67,7 +67,7 @@ pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -
             trees.of_a_task(path, &found)?;
         } else if found.inside.is_empty() && found.linked.is_some() {
             let path = one_line(path, 300);
-            return Err(Fault::new(format!(
+            return Err(ToolError::new(format!(
                 "{path} is a linked work tree of the repository, and no file in it"
             )));
         }
@@ -153,10 +153,10 @@ impl Trees {
     }
 
     /// Where a path leads, by its words: of work trees within each other the innermost is meant.
-    async fn find(&mut self, text: &str) -> Result<Found, Fault> {
+    async fn find(&mut self, text: &str) -> Result<Found, ToolError> {
         if text.len() > PATH_LEN_MAX {
             let path = one_line(text, 60);
-            return Err(Fault::new(format!("{path} is longer than the {PATH_LEN_MAX} bytes of a path")));
+            return Err(ToolError::new(format!("{path} is longer than the {PATH_LEN_MAX} bytes of a path")));
         }
         let path = plain_path(Path::new(text));
         for folder in path.ancestors() {
@@ -174,7 +174,7 @@ impl Trees {
             return Ok(Found { inside: inside.replace('\\', "/"), linked: None });
         }
         let (path, root) = (one_line(text, 300), self.root.display());
-        Err(Fault::new(format!("{path} is outside of the repository, which is {root}")))
+        Err(ToolError::new(format!("{path} is outside of the repository, which is {root}")))
     }
 
     /// A path from the root where a link outside of the repository leads to a folder in it. The links behind that are
@@ -198,10 +198,10 @@ impl Trees {
     }
 
     /// A task works in the main work tree, whatever the caller's is.
-    fn of_a_task(&self, path: &str, found: &Found) -> Result<(), Fault> {
+    fn of_a_task(&self, path: &str, found: &Found) -> Result<(), ToolError> {
         let Some(top) = &found.linked else { return Ok(()) };
         let (path, top, root) = (one_line(path, 300), top.display(), self.root.display());
-        Err(Fault::new(format!(
+        Err(ToolError::new(format!(
             "{path} is of {top}, a linked work tree of the repository; a task works in the main one: name a folder below {root}"
         )))
     }

@@ -18,10 +18,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Mcp;
-use super::eras::Announcing;
-use super::kept::kept;
+use super::deferred::kept;
+use super::extension_content::Whole;
 use super::outline::Outline;
-use super::raw::Whole;
+use super::task_revisions::Announcing;
 use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 use provost_client::Client;
 
@@ -191,12 +191,12 @@ fn written(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
 }
 
 /// Why a line is no message, and the id under which the host is told so, if the line has one.
-struct Fault {
+struct MalformedMessage {
     error: ErrorData,
     id: Option<RequestId>,
 }
 
-impl Fault {
+impl MalformedMessage {
     fn new(error: ErrorData, id: Option<RequestId>) -> Self {
         Self { error, id }
     }
@@ -207,7 +207,7 @@ impl Fault {
 }
 
 /// A line as a message; nothing where there is none in it, and a fault that is to be answered, if it is.
-fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Fault>> {
+fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<MalformedMessage>> {
     if line.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -222,27 +222,33 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<F
             let why: String = error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect();
             if matches!(error.classify(), Category::Syntax | Category::Eof) {
                 let why = format!("this is no JSON: {why}");
-                return Err(Some(Fault::new(ErrorData::new(ErrorCode::PARSE_ERROR, why, None), None)));
+                return Err(Some(MalformedMessage::new(
+                    ErrorData::new(ErrorCode::PARSE_ERROR, why, None),
+                    None,
+                )));
             }
             why
         }
     };
     let outline = Outline::of(line);
     let why = format!("this is no message of MCP: {why}");
-    Err((!outline.is_told()).then(|| Fault::new(ErrorData::invalid_request(why, None), outline.id())))
+    Err((!outline.is_told())
+        .then(|| MalformedMessage::new(ErrorData::invalid_request(why, None), outline.id())))
 }
 
 /// What is answered over HTTP to a body that is no message.
 pub(super) fn refusal(body: &[u8]) -> Option<String> {
     let fault = match message(body) {
         Ok(Some(_)) | Err(None) => return None,
-        Ok(None) => Fault::new(ErrorData::new(ErrorCode::PARSE_ERROR, "there is no message", None), None),
+        Ok(None) => {
+            MalformedMessage::new(ErrorData::new(ErrorCode::PARSE_ERROR, "there is no message", None), None)
+        }
         Err(Some(fault)) => fault,
     };
     serde_json::to_string(&fault.into_message()).ok()
 }
 
-fn too_long(outline: Outline) -> Option<Fault> {
+fn too_long(outline: Outline) -> Option<MalformedMessage> {
     let why = format!("a message has at most {MCP_BODY_BYTES_MAX} bytes; nothing was done");
-    (!outline.is_told()).then(|| Fault::new(ErrorData::invalid_request(why, None), outline.id()))
+    (!outline.is_told()).then(|| MalformedMessage::new(ErrorData::invalid_request(why, None), outline.id()))
 }

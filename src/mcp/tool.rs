@@ -21,10 +21,10 @@ use provost_client::ClientError;
 /// A tool as hosts see it, and the function that carries it out.
 pub(super) struct Entry {
     pub(super) tool: Tool,
-    pub(super) run: Run,
+    pub(super) run: ToolHandler,
 }
 
-type Run = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+type ToolHandler = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
 /// What a host gets. Errors of the protocol are for tools whose clients look for them.
 pub(super) type Answer = Result<CallToolResponse, ErrorData>;
@@ -36,21 +36,21 @@ pub(super) struct Said<T> {
 }
 
 /// Why a tool did not do it, and what to do next.
-pub(super) struct Fault(String);
+pub(super) struct ToolError(String);
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ToolError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Fault {
+impl ToolError {
     pub(super) fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-impl From<ClientError> for Fault {
+impl From<ClientError> for ToolError {
     fn from(error: ClientError) -> Self {
         let hint = match &error {
             ClientError::Refused { fault, .. } => advice::next_step(fault),
@@ -103,7 +103,7 @@ impl About {
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
         Out: Serialize + JsonSchema + Send + 'static,
-        Doing: Future<Output = Result<Said<Out>, Fault>> + Send + 'static,
+        Doing: Future<Output = Result<Said<Out>, ToolError>> + Send + 'static,
     {
         self.answers::<In, Out, _>(move |call, asked| {
             let act = act.clone();
@@ -120,7 +120,7 @@ impl About {
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
         Out: JsonSchema,
-        Doing: Future<Output = Result<CallToolResponse, Fault>> + Send + 'static,
+        Doing: Future<Output = Result<CallToolResponse, ToolError>> + Send + 'static,
     {
         let hints = self.kind.annotations(self.title, self.name == "delegate");
         let (taken, answered) = (shape::taken::<In>(), shape::answered::<Out>());
@@ -129,7 +129,7 @@ impl About {
             .with_raw_output_schema(answered.clone())
             .with_annotations(hints);
         let answered = Arc::new(Value::Object((*answered).clone()));
-        let run: Run = Box::new(move |call| {
+        let run: ToolHandler = Box::new(move |call| {
             let (act, taken, answered) = (act.clone(), taken.clone(), answered.clone());
             Box::pin(async move {
                 let (asked, files) = match taken_from::<In>(&call, &taken).await {
@@ -157,16 +157,17 @@ impl About {
     ) -> Entry
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
-        Doing: Future<Output = Result<CallToolResult, AliasFault>> + Send + 'static,
+        Doing: Future<Output = Result<CallToolResult, AliasError>> + Send + 'static,
     {
         let hints = self.kind.annotations(self.title, self.name == "devit_delegate");
         let tool = Tool::new(self.name, self.description, shape::taken_by_alias::<In>())
             .with_title(self.title)
             .with_annotations(hints);
-        let run: Run = Box::new(move |call| {
+        let run: ToolHandler = Box::new(move |call| {
             let act = act.clone();
             Box::pin(async move {
-                let asked = read::<In>(call.arguments()).map_err(|Fault(why)| AliasFault::invalid(why).0)?;
+                let asked =
+                    read::<In>(call.arguments()).map_err(|ToolError(why)| AliasError::invalid(why).0)?;
                 Ok(act(call, asked).await.map_err(|fault| fault.0)?.into())
             })
         });
@@ -175,9 +176,9 @@ impl About {
 }
 
 /// What goes wrong with an alias, in the words that its clients know. DevIt 1.15.
-pub(super) struct AliasFault(ErrorData);
+pub(super) struct AliasError(ErrorData);
 
-impl AliasFault {
+impl AliasError {
     /// What was asked makes no sense, or is refused.
     pub(super) fn invalid(why: impl std::fmt::Display) -> Self {
         let code = "E_VALIDATION";
@@ -191,27 +192,27 @@ impl AliasFault {
     }
 }
 
-impl From<ClientError> for AliasFault {
+impl From<ClientError> for AliasError {
     fn from(error: ClientError) -> Self {
         let theirs = matches!(&error, ClientError::Refused { status, .. } if (400..500).contains(status));
-        let Fault(why) = error.into();
+        let ToolError(why) = error.into();
         if theirs { Self::invalid(why) } else { Self::internal(why) }
     }
 }
 
 /// Whether a tool knows everything that it is called with: what is misspelt would be left out without a word.
-fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), Fault> {
+fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), ToolError> {
     match shape::unknown(arguments, taken) {
         Some((strange, known)) => {
             let strange = one_line(strange, 60);
-            Err(Fault::new(format!("there is no argument `{strange}` here; there are: {known}")))
+            Err(ToolError::new(format!("there is no argument `{strange}` here; there are: {known}")))
         }
         None => Ok(()),
     }
 }
 
 /// What a tool is called with, with every path from the root of the repository, and the work tree of these.
-async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<(T, Files), Fault> {
+async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<(T, Files), ToolError> {
     let mut arguments = call.arguments();
     bounded(&arguments)?;
     known(&arguments, taken)?;
@@ -220,22 +221,24 @@ async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Res
 }
 
 /// Whether the arguments are as small as hosts' calls are.
-fn bounded(arguments: &JsonObject) -> Result<(), Fault> {
+fn bounded(arguments: &JsonObject) -> Result<(), ToolError> {
     match serde_json::to_string(arguments) {
         Ok(text) if text.len() <= MCP_ARGUMENTS_BYTES_MAX => Ok(()),
-        _ => Err(Fault::new("the arguments have more than 1 MiB; put what is long into a file, and name it")),
+        _ => Err(ToolError::new(
+            "the arguments have more than 1 MiB; put what is long into a file, and name it",
+        )),
     }
 }
 
 /// Reads the arguments of a call. A model that gets them wrong learns which member is
 /// wrong, and can try again.
-fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     bounded(&arguments)?;
     let arguments = Value::Object(arguments);
     serde_path_to_error::deserialize(arguments).map_err(|err| {
         let path = err.path().to_string();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };
-        Fault::new(format!("{at}{}", err.inner()))
+        ToolError::new(format!("{at}{}", err.inner()))
     })
 }
 
@@ -244,14 +247,14 @@ pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
     match serde_json::to_value(&said.answer).map(marked) {
         Ok(answer) if said.text.len() + answer.to_string().len() > MCP_ANSWER_BYTES_MAX => {
-            return failed(Fault::new("the answer is larger than hosts take; ask for less at once"));
+            return failed(ToolError::new("the answer is larger than hosts take; ask for less at once"));
         }
         Ok(answer) => result.structured_content = Some(answer),
-        Err(error) => return failed(Fault::new(format!("the answer cannot be written: {error}"))),
+        Err(error) => return failed(ToolError::new(format!("the answer cannot be written: {error}"))),
     }
     result
 }
 
-fn failed(Fault(why): Fault) -> CallToolResult {
+fn failed(ToolError(why): ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }

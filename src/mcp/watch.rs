@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::beat::Beat;
 use super::changes::{Over, is_turned_away};
-use super::resources::Place;
+use super::keepalive::Keepalive;
+use super::resources::ResourceUri;
 use super::tools::tasks::in_words;
-use super::{changes, dialog, handles, older};
+use super::{changes, dialog, handles, legacy_tasks};
 use provost_api::wire;
 use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_WATCHED_MAX};
 use provost_client::{Client, ClientError};
@@ -37,7 +37,7 @@ impl Watches {
     pub(super) fn begin(&self, client: &Client, task: &wire::Task, context: &RequestContext<RoleServer>) {
         let Ok(permit) = self.0.clone().try_acquire_owned() else { return };
         let (client, task) = (client.clone(), task.clone());
-        let (peer, mut beat) = (context.peer.clone(), Beat::of(context));
+        let (peer, mut beat) = (context.peer.clone(), Keepalive::of(context));
         tokio::spawn(async move {
             let _permit = permit;
             let mut known = task;
@@ -49,7 +49,7 @@ impl Watches {
                 if next.state != known.state {
                     let told = CustomNotification::new(
                         "notifications/tasks/status",
-                        Some(older::task(&next, false)),
+                        Some(legacy_tasks::task(&next, false)),
                     );
                     if peer.send_notification(ServerNotification::CustomNotification(told)).await.is_err() {
                         return;
@@ -68,7 +68,7 @@ pub(super) async fn result(
     context: &RequestContext<RoleServer>,
 ) -> Result<CustomResult, ErrorData> {
     let mut task = handles::find(client, id).await?;
-    let mut beat = Beat::of(context);
+    let mut beat = Keepalive::of(context);
     // Who does not want to be asked now is not asked again and again.
     let mut asked = None;
     while !handles::is_over(&task) {
@@ -93,7 +93,7 @@ pub(super) async fn result(
             }
         }
     }
-    Ok(older::result(&task))
+    Ok(legacy_tasks::result(&task))
 }
 
 /// Whether a host may hear of so many.
@@ -153,7 +153,7 @@ pub(super) async fn follow(
     for task in tasks {
         eyes.spawn(tell_of(client.clone(), task, context.clone()));
     }
-    let tell = async |place: Place| {
+    let tell = async |place: ResourceUri| {
         let mut told =
             ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(place.to_string()));
         told.extensions.insert(subscription(&context.id));
@@ -194,7 +194,7 @@ async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<R
                 Ok(next) => task = next,
                 // Without the daemon nothing changes; it is asked again soon, and not at once.
                 Err(ClientError::NotRunning(_) | ClientError::Broken(_) | ClientError::Slow) => {
-                    tokio::time::sleep(Beat::interval()).await;
+                    tokio::time::sleep(Keepalive::interval()).await;
                 }
                 Err(error) if is_turned_away(&error) => return Over::Refused(error),
                 Err(_) => return Over::Gone,

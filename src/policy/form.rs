@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::file::{ACTIONS, DOORS, GITS, KINDS, NETS, Net, PROOFS, TIERS};
 use super::glob::{NameGlobs, PathGlobs, name_pattern, path_pattern};
 use super::reader::{Notes, Section, choice};
-use super::subject::Place;
+use super::subject::WorkingDir;
 use super::units::{Hours, duration, hours, size};
 use provost_base::{Timestamp, Ttl};
 use provost_domain::{Action, Door, Git, Proof, Tier, WorkerKind};
@@ -39,7 +39,7 @@ pub(super) trait Form: Sized {
 }
 
 /// A property that has one of a few words.
-pub(super) trait Word: Copy + PartialEq + Debug + Send + Sync + 'static {
+pub(super) trait Keyword: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// Each word as rules write it, in the order of the normal form.
     const WORDS: &'static [(&'static str, Self)];
 
@@ -54,7 +54,7 @@ pub(super) trait Word: Copy + PartialEq + Debug + Send + Sync + 'static {
 
 macro_rules! words {
     ($($type:ty: $words:expr),+ $(,)?) => {
-        $(impl Word for $type {
+        $(impl Keyword for $type {
             const WORDS: &'static [(&'static str, Self)] = $words;
         })+
     };
@@ -62,7 +62,7 @@ macro_rules! words {
 
 words! { Action: ACTIONS, Door: DOORS, Proof: PROOFS, WorkerKind: KINDS, Tier: TIERS, Git: GITS }
 
-impl Word for Net {
+impl Keyword for Net {
     const WORDS: &'static [(&'static str, Self)] = NETS;
 
     /// `any` stands for every kind of network, which `none` is not.
@@ -74,7 +74,7 @@ impl Word for Net {
     }
 }
 
-fn names<T: Word>(values: &[T]) -> String {
+fn names<T: Keyword>(values: &[T]) -> String {
     let known = |value: &T| T::WORDS.iter().find(|(_, it)| it == value).map(|(name, _)| *name);
     values.iter().filter_map(known).collect::<Vec<_>>().join(", ")
 }
@@ -89,7 +89,7 @@ impl<T: PartialEq> OneOf<T> {
     }
 }
 
-impl<T: Word> Form for OneOf<T> {
+impl<T: Keyword> Form for OneOf<T> {
     type Found<'a> = T;
     type Test = Vec<T>;
 
@@ -164,7 +164,7 @@ impl Form for Names {
 pub struct Folders(pub Vec<Box<str>>);
 
 impl Form for Folders {
-    type Found<'a> = &'a Place<'a>;
+    type Found<'a> = &'a WorkingDir<'a>;
     type Test = PathGlobs;
 
     fn read(notes: &mut Notes<'_>, from: &Section<'_, '_>, key: &str) -> Option<Self> {
@@ -179,11 +179,11 @@ impl Form for Folders {
         PathGlobs::new(&self.0)
     }
 
-    fn holds(test: &PathGlobs, found: &Place<'_>) -> bool {
+    fn holds(test: &PathGlobs, found: &WorkingDir<'_>) -> bool {
         test.matches(&found.relative) || test.matches(&found.absolute)
     }
 
-    fn shown(found: &Place<'_>) -> String {
+    fn shown(found: &WorkingDir<'_>) -> String {
         found.absolute.to_string()
     }
 }

@@ -8,7 +8,7 @@ use super::file::{
     ACTIONS, Action, CREDENTIALS, DOORS, GITS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS,
 };
 use super::reader::{Notes, Problems, Section, choice, words};
-use super::subject::{Place, Subject, Work};
+use super::subject::{Subject, Work, WorkingDir};
 use super::units::size;
 use provost_base::{RuleId, Timestamp, normalised_path};
 use provost_domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
@@ -195,7 +195,7 @@ impl Request {
         }
     }
 
-    fn place(&self) -> Result<Place<'static>, String> {
+    fn place(&self) -> Result<WorkingDir<'static>, String> {
         let cwd = self.cwd.as_deref().unwrap_or(".");
         let default = if cwd.starts_with('/') { cwd } else { ROOT };
         let root = normalised_path(self.root.as_deref().unwrap_or(default));
@@ -204,7 +204,7 @@ impl Request {
         let below = absolute.strip_prefix(root.trim_end_matches('/'));
         let inside = below.filter(|below| below.is_empty() || below.starts_with('/'));
         match inside {
-            Some(below) => Ok(Place {
+            Some(below) => Ok(WorkingDir {
                 relative: Cow::Owned(below.trim_start_matches('/').to_owned()),
                 absolute: Cow::Owned(absolute),
             }),

@@ -26,7 +26,7 @@ pub(super) struct Subject<'a> {
 pub(super) struct Work<'a> {
     pub(super) worker: &'a str,
     pub(super) kind: Option<WorkerKind>,
-    pub(super) place: Option<Place<'a>>,
+    pub(super) place: Option<WorkingDir<'a>>,
     /// Why the working directory is no good, whatever the rules say.
     pub(super) refused: Option<Cow<'a, str>>,
     pub(super) tool: &'a str,
@@ -46,13 +46,13 @@ pub(super) struct Work<'a> {
 
 /// A working directory with links resolved.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct WorkingDir<'a> {
     /// Below the root; empty for the root itself.
     pub(super) relative: Cow<'a, str>,
     pub(super) absolute: Cow<'a, str>,
 }
 
-impl Place<'_> {
+impl WorkingDir<'_> {
     /// The root that the relative path starts from.
     pub(super) fn root(&self) -> &str {
         let root = self.absolute.strip_suffix(&*self.relative).unwrap_or(&self.absolute);
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
 
 impl<'a> Work<'a> {
     fn of(verb: &'a Delegate, facts: &'a Facts) -> Self {
-        let place = facts.directory.as_ref().map(|it| Place {
+        let place = facts.directory.as_ref().map(|it| WorkingDir {
             relative: Cow::Borrowed(it.relative.as_str()),
             absolute: Cow::Borrowed(&it.absolute),
         });

@@ -30,11 +30,13 @@ use provost_base::limits::{
 use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
 use provost_domain::command::ApplyFiles;
 use provost_domain::view::{InTheWay, WaitingOne};
-use provost_domain::{Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Stake, StakeKind};
+use provost_domain::{
+    Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Reservation, ReservationKind,
+};
 use provost_workspace::apply_record::Records;
 use provost_workspace::approval_diff::ApprovalDiff;
 use provost_workspace::artifact_path;
-use provost_workspace::change_plan::{self, Check, Order, Plan, Want};
+use provost_workspace::change_plan::{self, Check, FileWrite, Plan, Want};
 use provost_workspace::diff::{self, Budget};
 use provost_workspace::file::{self, Found};
 pub use undo::PastApply;
@@ -80,7 +82,7 @@ pub struct Applied {
 
 /// Why nothing was done at all.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ApplyFault {
+pub enum ApplyError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -101,7 +103,7 @@ pub enum ApplyFault {
     Unreadable(Box<str>),
 }
 
-impl From<io::Error> for ApplyFault {
+impl From<io::Error> for ApplyError {
     fn from(err: io::Error) -> Self {
         Self::Unreadable(err.to_string().into())
     }
@@ -179,10 +181,10 @@ impl Applying {
 }
 
 /// An artifact on its way: what is to be done with a file, or what is said of it instead.
-struct Asked {
+struct ApplyItem {
     /// The path, for people.
     shown: String,
-    way: Result<Order, Instead>,
+    way: Result<FileWrite, Instead>,
 }
 
 /// Why there is nothing to be done.
@@ -203,12 +205,12 @@ impl Provost {
     /// Compares artifacts with what is there. Changes nothing.
     ///
     /// # Errors
-    /// [`ApplyFault`] when there are too many, or the daemon cannot say whose files are.
+    /// [`ApplyError`] when there are too many, or the daemon cannot say whose files are.
     pub async fn preview(
         &self,
         who: &Principal,
         artifacts: Vec<Artifact>,
-    ) -> Result<Vec<Previewed>, ApplyFault> {
+    ) -> Result<Vec<Previewed>, ApplyError> {
         let mut asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
@@ -231,12 +233,12 @@ impl Provost {
     /// Writes artifacts into the workspace, one after the other. Each is counted once: written, skipped or an error.
     ///
     /// # Errors
-    /// [`ApplyFault`]; then nothing has changed.
+    /// [`ApplyError`]; then nothing has changed.
     pub async fn apply(
         &self,
         who: &Principal,
         artifacts: Vec<Artifact>,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
@@ -248,14 +250,14 @@ impl Provost {
     /// What a task has changed in its private copy, as it is kept.
     ///
     /// # Errors
-    /// [`ApplyFault::NothingKept`] or [`ApplyFault::Unreadable`].
-    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyFault> {
+    /// [`ApplyError::NothingKept`] or [`ApplyError::Unreadable`].
+    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyError> {
         let (artifacts, id) = (self.artifacts(), task.clone());
         let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
-        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
-        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
+        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
+        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
         let changes = kept.map(|it| it.artifacts).unwrap_or_default();
-        if changes.is_empty() { Err(ApplyFault::NothingKept(task.clone())) } else { Ok(changes) }
+        if changes.is_empty() { Err(ApplyError::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
     /// Waits until an approval is granted, is denied or has run out; `false` when `patience` was over first.
@@ -279,7 +281,7 @@ impl Provost {
         who: &Principal,
         sorted: Sorted,
         undoes: Option<ApplyId>,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let Sorted { orders, mut applied, shown } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
@@ -311,9 +313,9 @@ impl Provost {
     }
 
     /// Reads artifacts as clients send them.
-    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<Asked>, ApplyFault> {
+    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<ApplyItem>, ApplyError> {
         if artifacts.len() > APPLY_FILES_MAX {
-            return Err(ApplyFault::TooMany(artifacts.len()));
+            return Err(ApplyError::TooMany(artifacts.len()));
         }
         let root = self.root().place().path().to_string_lossy().into_owned();
         let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());
@@ -329,13 +331,17 @@ impl Provost {
                     true => Ok(order),
                     false => Err(Instead::Refused("the same call names this file twice".into())),
                 });
-            Asked { shown, way }
+            ApplyItem { shown, way }
         };
         Ok(artifacts.into_iter().map(one).collect())
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
-    async fn keepers(&self, who: &Principal, asked: &[Asked]) -> Result<Vec<Option<Stake>>, Refusal> {
+    async fn keepers(
+        &self,
+        who: &Principal,
+        asked: &[ApplyItem],
+    ) -> Result<Vec<Option<Reservation>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
         let mut keepers = self.view(InTheWay { who: who.agent().clone(), files }).await?.into_iter();
@@ -359,8 +365,8 @@ impl Provost {
 
     fn compare(
         &self,
-        asked: Asked,
-        keeper: Option<Stake>,
+        asked: ApplyItem,
+        keeper: Option<Reservation>,
         (store, leaving): (&mut ArtifactStore, &BTreeSet<RepoPath>),
         budget: Budget,
     ) -> Previewed {
@@ -403,7 +409,7 @@ impl Provost {
     }
 
     /// Leaves what an apply would really do, and counts the rest.
-    fn sort(&self, mut asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
+    fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Reservation>>) -> Sorted {
         self.withhold(&mut asked);
         let (mut sorted, mut store) = (Sorted::default(), self.artifact_store());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
@@ -445,8 +451,8 @@ impl Provost {
     }
 }
 
-/// Files that a call removes, without those that another agent's stake protects.
-fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
+/// Files that a call removes, without those that another agent's reservation protects.
+fn leaving(asked: &[ApplyItem], keepers: &[Option<Reservation>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
     orders.filter(|order| order.is_removal()).map(|order| order.path.clone()).collect()
@@ -455,7 +461,7 @@ fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
 /// Artifacts of a call: what is to be done, and what has become of the others.
 #[derive(Default)]
 struct Sorted {
-    orders: Vec<Order>,
+    orders: Vec<FileWrite>,
     applied: Applied,
     shown: ApprovalDiff,
 }
@@ -463,7 +469,7 @@ struct Sorted {
 impl Sorted {
     /// Adds a planned change, as an approver would see it. `kept` is what is written where the
     /// plan does not have that.
-    fn put(&mut self, mut order: Order, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
+    fn put(&mut self, mut order: FileWrite, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         order.sides = plan.sides(found, &order.want);
         self.shown.add(&order.path, found, plan, kept);
         self.orders.push(order);
@@ -473,7 +479,7 @@ impl Sorted {
 const LOG: &str = "a worker's log is no file of the workspace; to keep it, give it another path";
 
 /// What is to be done with one artifact.
-fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, Instead> {
+fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite, Instead> {
     let refuse = |why: &str| Err(Instead::Refused(why.into()));
     let deny = bounds.deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
     let in_our_folder = artifact.path.starts_with(".provost/");
@@ -503,7 +509,7 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, In
         Some(hash) => Check::Base { hash, content: None },
         None => Check::Nothing,
     };
-    Ok(Order {
+    Ok(FileWrite {
         id: artifact.id,
         kind: artifact.kind,
         path,
@@ -523,17 +529,17 @@ fn shown(path: &str) -> String {
 }
 
 /// The holder that keeps the caller from writing.
-fn kept_by(stake: &Stake) -> String {
+fn kept_by(stake: &Reservation) -> String {
     match stake.kind {
-        StakeKind::Claim => format!("claimed by {}", stake.agent),
+        ReservationKind::Claim => format!("claimed by {}", stake.agent),
         kind => format!("claimed by {} ({})", stake.agent, kind.one()),
     }
 }
 
 /// What an approval is for: these contents in these files, and nothing else.
-fn digest_of(orders: &[Order], undoes: Option<ApplyId>) -> Digest {
+fn digest_of(orders: &[FileWrite], undoes: Option<ApplyId>) -> Digest {
     let head = format!("provost apply {}", undoes.map_or(String::new(), |it| format!("undoes {it}")));
-    let parts = orders.iter().map(Order::fields);
+    let parts = orders.iter().map(FileWrite::fields);
     let fields: Vec<Vec<u8>> = std::iter::once(head.into_bytes()).chain(parts.flatten()).collect();
     Digest::of_fields(fields.iter().map(Vec::as_slice))
 }

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use provost_base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
 use provost_base::{Digest, RepoPath};
 use provost_jail::Root;
-use provost_syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
+use provost_syntax::{Cache, Language, ParseDeadline, Reading, Trouble, language_of};
 use provost_system::{changed_at, reading_without_waiting, version_of};
 
 /// How long a caller that asks about a file waits for it to be read. After that, the answer lacks what
@@ -106,7 +106,7 @@ struct Opened {
 }
 
 /// How a look at a file went.
-enum Look {
+enum CacheLookup {
     Known(Source),
     New(Opened),
 }
@@ -127,8 +127,8 @@ impl Code {
     pub(super) async fn read_until(self: &Arc<Self>, base: &Base, path: &RepoPath, until: Instant) -> Source {
         let (code, from, at) = (self.clone(), base.clone(), path.clone());
         let opened = match blocking(move || code.look(&from, &at)).await {
-            Some(Look::Known(source)) => return source,
-            Some(Look::New(opened)) => opened,
+            Some(CacheLookup::Known(source)) => return source,
+            Some(CacheLookup::New(opened)) => opened,
             None => return unreadable(path.clone(), "the daemon is shutting down"),
         };
         let late = "it takes too long to read; ask again in a moment";
@@ -168,7 +168,7 @@ impl Code {
         let Ok(Ok(_turn)) = turn else { return unreadable(path, late) };
         let (code, at) = (self.clone(), path.clone());
         let parsed = blocking(move || {
-            let patience = Patience { until: Some(until), cancelled: None };
+            let patience = ParseDeadline { until: Some(until), cancelled: None };
             judged(path, code.cache.read(language, content.as_ref(), &patience))
         });
         parsed.await.unwrap_or_else(|| unreadable(at, late))
@@ -184,27 +184,27 @@ impl Code {
     }
 
     /// Opens a file and compares its version. Blocks for as long as the disk does.
-    fn look(&self, base: &Base, path: &RepoPath) -> Look {
+    fn look(&self, base: &Base, path: &RepoPath) -> CacheLookup {
         let path = match one_spelling(base.root(), path) {
             Ok(path) => path,
-            Err(why) => return Look::Known(unreadable(path.clone(), why)),
+            Err(why) => return CacheLookup::Known(unreadable(path.clone(), why)),
         };
         let Some(language) = language_of(path.as_str()) else {
-            return Look::Known(Source { path, content: Content::None });
+            return CacheLookup::Known(Source { path, content: Content::None });
         };
         let mut file = match open(base.root(), &path) {
             Ok(Some(file)) => file,
-            Ok(None) => return Look::Known(Source { path, content: Content::None }),
-            Err(why) => return Look::Known(unreadable(path, &why)),
+            Ok(None) => return CacheLookup::Known(Source { path, content: Content::None }),
+            Err(why) => return CacheLookup::Known(unreadable(path, &why)),
         };
         let stamp = stamp(&file);
         let key = (base.number(), path);
         if let Some(reading) = stamp.and_then(|stamp| self.known(&key, stamp, language)) {
-            return Look::Known(judged(key.1, reading));
+            return CacheLookup::Known(judged(key.1, reading));
         }
         match content(&mut file) {
-            Ok(bytes) => Look::New(Opened { path: key.1, language, bytes, stamp }),
-            Err(why) => Look::Known(unreadable(key.1, &why)),
+            Ok(bytes) => CacheLookup::New(Opened { path: key.1, language, bytes, stamp }),
+            Err(why) => CacheLookup::Known(unreadable(key.1, &why)),
         }
     }
 
@@ -215,7 +215,7 @@ impl Code {
     }
 
     fn parse(&self, base: &Base, opened: Opened, until: Instant) -> Source {
-        let patience = Patience { until: Some(until), cancelled: None };
+        let patience = ParseDeadline { until: Some(until), cancelled: None };
         let content = Digest::of(&opened.bytes);
         let reading = self.cache.read_known_as(content, opened.language, &opened.bytes, &patience);
         if let Some(stamp) = opened.stamp

@@ -46,7 +46,7 @@ pub enum Restore {
 
 /// Why a conflict was not settled; then nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum SettleFault {
+pub enum SettleError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -72,7 +72,7 @@ pub enum SettleFault {
     Io(Box<str>),
 }
 
-impl From<io::Error> for SettleFault {
+impl From<io::Error> for SettleError {
     fn from(err: io::Error) -> Self {
         Self::Io(err.to_string().into())
     }
@@ -99,14 +99,14 @@ impl Provost {
     /// says so on the timeline.
     ///
     /// # Errors
-    /// [`SettleFault`]; then nothing has changed.
+    /// [`SettleError`]; then nothing has changed.
     pub async fn settle_conflict(
         &self,
         who: &Principal,
         note: Note,
         (file, pick): (RepoPath, Option<AgentId>),
         restore: Option<Restore>,
-    ) -> Result<NoteTaken, SettleFault> {
+    ) -> Result<NoteTaken, SettleError> {
         // One after the other, so that no version is restored to a file that another agent has by now.
         let turn = self.0.settling.acquire().await;
         let turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
@@ -115,9 +115,9 @@ impl Provost {
             Some(restore) => {
                 let claim = self.view(OneClaim(file.clone())).await?;
                 let conflicted = |it: &Arc<Claim>| matches!(it.held, Hold::Conflicted { .. });
-                let claim = claim.filter(conflicted).ok_or(SettleFault::NotInConflict)?;
+                let claim = claim.filter(conflicted).ok_or(SettleError::NotInConflict)?;
                 let version = chosen(&claim, pick.as_ref(), &restore)?;
-                let wanted = version.kept.clone().ok_or(SettleFault::NotKept)?;
+                let wanted = version.kept.clone().ok_or(SettleError::NotKept)?;
                 let (base, kept) = (self.base().clone(), Arc::clone(&self.0.versions));
                 let content = version.content;
                 let back = move || bring_back(&base, &kept, &claim, content, &wanted);
@@ -166,7 +166,7 @@ fn chosen<'a>(
     claim: &'a Claim,
     pick: Option<&AgentId>,
     restore: &Restore,
-) -> Result<&'a Version, SettleFault> {
+) -> Result<&'a Version, SettleError> {
     let path = |it: &Version| it.kept.as_ref().map(|it| it.path.to_string());
     let is = |it: &&Version| match restore {
         Restore::Picked => Some(&it.agent) == pick,
@@ -176,7 +176,7 @@ fn chosen<'a>(
         let names = claim.versions.iter().map(|it| (it.agent.to_string(), path(it)));
         names.flat_map(|(agent, path)| [Some(agent), path]).flatten().collect()
     };
-    claim.versions.iter().find(is).ok_or_else(|| SettleFault::Unknown(all()))
+    claim.versions.iter().find(is).ok_or_else(|| SettleError::Unknown(all()))
 }
 
 /// The folder, made where it is missing.
@@ -285,29 +285,29 @@ fn bring_back(
     claim: &Claim,
     content: Content,
     wanted: &KeptVersion,
-) -> Result<(), SettleFault> {
+) -> Result<(), SettleError> {
     let root = base.root().handle();
     let good = |bytes: &Vec<u8>| Digest::of(bytes) == wanted.digest;
     let name = wanted.path.as_str().rsplit('/').next().unwrap_or_default();
     let dir = folder(root)?;
     let copy = file_inside(&dir, name).and_then(bounded).ok().flatten().filter(good);
     let bytes = copy.or_else(|| kept.read(&claim.file, content).map(|it| it.bytes).filter(good));
-    let bytes = bytes.ok_or(SettleFault::Gone)?;
+    let bytes = bytes.ok_or(SettleError::Gone)?;
 
     let (parent, name) = place(root, &claim.file)?;
     let mode = match file_inside(&parent, name) {
         Err(err) if err.kind() == ErrorKind::NotFound => wanted.mode.or(Some(MODE)),
         Err(err) if is_link(&parent, name) => {
             tracing::debug!(%err, "a link stands where a version was to be brought back");
-            return Err(SettleFault::InTheWay);
+            return Err(SettleError::InTheWay);
         }
         Err(err) => return Err(err.into()),
         Ok(now) => {
             if !now.metadata()?.is_file() {
-                return Err(SettleFault::InTheWay);
+                return Err(SettleError::InTheWay);
             }
             let mode = mode_of(&now)?;
-            let says = bounded(now)?.ok_or(SettleFault::InTheWay)?;
+            let says = bounded(now)?.ok_or(SettleError::InTheWay)?;
             let digest = Digest::of(&says);
             if digest == wanted.digest {
                 return Ok(());

@@ -20,7 +20,7 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Why a contract was not offered.
 #[derive(Debug, thiserror::Error)]
-pub enum ProposeFault {
+pub enum ProposeError {
     /// The core says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -47,7 +47,7 @@ pub struct Staged {
 
 /// What is wrong with what a commit makes of a contract's symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum ContractMismatch {
     /// It has another signature: this one.
     Changed(Box<str>),
     /// It is not there any more.
@@ -66,7 +66,7 @@ pub struct Violation {
     /// The file that breaks it.
     pub file: RepoPath,
     /// What the commit would do to the signature.
-    pub fault: Fault,
+    pub fault: ContractMismatch,
 }
 
 /// The outcome of a check.
@@ -82,7 +82,7 @@ impl Provost {
     /// Offers a contract on the signature that a symbol has on disk.
     ///
     /// # Errors
-    /// [`ProposeFault`]; then nothing has changed.
+    /// [`ProposeError`]; then nothing has changed.
     pub async fn propose(
         &self,
         who: &Principal,
@@ -90,7 +90,7 @@ impl Provost {
         id: ContractId,
         at: &SymbolPath,
         asked: &str,
-    ) -> Result<Arc<Contract>, ProposeFault> {
+    ) -> Result<Arc<Contract>, ProposeError> {
         let source = self.code().read(base.unwrap_or(self.base()), at.file()).await;
         let reading = match &source.content {
             Content::Code(reading) => reading,
@@ -172,11 +172,11 @@ impl Provost {
             for contract in check.on(file) {
                 checked.compared += 1;
                 let (contract, file) = (contract.clone(), file.clone());
-                checked.violations.push(Violation { contract, file, fault: Fault::Deleted });
+                checked.violations.push(Violation { contract, file, fault: ContractMismatch::Deleted });
             }
         }
         if checked.violations.is_empty() && !moves.is_empty() {
-            let who = self.host();
+            let who = self.system();
             self.submit(who, FollowContracts { moves }).await?;
         }
         Ok(checked)
@@ -248,8 +248,8 @@ impl Checked {
         self.compared += 1;
         let fault = match &source.content {
             Content::Code(reading) => fault_in(reading, contract),
-            Content::None => Some(Fault::Missing),
-            Content::Unreadable(why) => Some(Fault::Untold(why.clone())),
+            Content::None => Some(ContractMismatch::Missing),
+            Content::Unreadable(why) => Some(ContractMismatch::Untold(why.clone())),
         };
         let kept = fault.is_none();
         let (contract, file) = (contract.clone(), file.clone());
@@ -258,28 +258,28 @@ impl Checked {
     }
 }
 
-fn fault_in(reading: &Reading, contract: &Contract) -> Option<Fault> {
+fn fault_in(reading: &Reading, contract: &Contract) -> Option<ContractMismatch> {
     match reading.contract(contract.at.symbol()) {
         Ok(signature) if signature.canon == contract.canon => None,
-        Ok(signature) => Some(Fault::Changed(signature.text)),
-        Err(NoSignature::Missing | NoSignature::Undeclared) => Some(Fault::Missing),
-        Err(NoSignature::Ambiguous(paths)) => {
-            Some(Fault::Untold(format!("several symbols have this name: {}", paths.join(", ")).into()))
-        }
-        Err(NoSignature::Unparsable) => Some(Fault::Untold("it does not parse there".into())),
+        Ok(signature) => Some(ContractMismatch::Changed(signature.text)),
+        Err(NoSignature::Missing | NoSignature::Undeclared) => Some(ContractMismatch::Missing),
+        Err(NoSignature::Ambiguous(paths)) => Some(ContractMismatch::Untold(
+            format!("several symbols have this name: {}", paths.join(", ")).into(),
+        )),
+        Err(NoSignature::Unparsable) => Some(ContractMismatch::Untold("it does not parse there".into())),
     }
 }
 
-fn no_symbol(why: &str) -> ProposeFault {
-    ProposeFault::NoSymbol { why: why.into(), candidates: Vec::new() }
+fn no_symbol(why: &str) -> ProposeError {
+    ProposeError::NoSymbol { why: why.into(), candidates: Vec::new() }
 }
 
-fn no_signature(fault: &NoSignature) -> ProposeFault {
+fn no_signature(fault: &NoSignature) -> ProposeError {
     match fault {
         NoSignature::Missing => no_symbol("the file defines no such symbol"),
         NoSignature::Undeclared => no_symbol("it declares nothing that callers could rely on"),
         NoSignature::Unparsable => no_symbol("the file does not parse there"),
-        NoSignature::Ambiguous(candidates) => ProposeFault::NoSymbol {
+        NoSignature::Ambiguous(candidates) => ProposeError::NoSymbol {
             why: "several symbols have this name; use the full name of one".into(),
             candidates: candidates.clone(),
         },

@@ -41,7 +41,7 @@ impl Provost {
         self.contents_by(files, look_and_keep).await
     }
 
-    async fn contents_by(&self, files: Vec<RepoPath>, look: Look) -> BTreeMap<RepoPath, Content> {
+    async fn contents_by(&self, files: Vec<RepoPath>, look: FileReader) -> BTreeMap<RepoPath, Content> {
         let until = Instant::now() + Duration::from_millis(CLAIMED_READ_MS_MAX);
         let mut contents = BTreeMap::new();
         for file in files {
@@ -54,7 +54,7 @@ impl Provost {
         contents
     }
 
-    async fn content(&self, file: RepoPath, until: Instant, look: Look) -> Content {
+    async fn content(&self, file: RepoPath, until: Instant, look: FileReader) -> Content {
         let (base, versions) = (self.base().clone(), Arc::clone(&self.0.versions));
         let read = self.in_turn(move || look(&base, &versions, &file, until));
         let read = tokio::time::timeout_at(until.into(), read).await;
@@ -194,7 +194,7 @@ impl Provost {
 }
 
 /// How a file is read.
-type Look = fn(&Base, &Versions, &RepoPath, Instant) -> Content;
+type FileReader = fn(&Base, &Versions, &RepoPath, Instant) -> Content;
 
 fn look(base: &Base, _: &Versions, file: &RepoPath, until: Instant) -> Content {
     content_of(base, file, until, 0).0

@@ -8,7 +8,7 @@ use super::Provost;
 use super::code::{Base, Source};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::Asked;
+use provost_graph::LookupResult;
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
 
@@ -17,7 +17,7 @@ const READING_WAIT: Duration = Duration::from_millis(250);
 
 /// Along calls, or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CallDirection {
     /// Against them: to the symbols that call it.
     Callers,
     /// Along them: to the symbols that it calls.
@@ -26,7 +26,7 @@ pub enum Way {
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GraphFault {
+pub enum GraphError {
     /// It is no symbol's name.
     Malformed(String),
     /// The file is not known: not there, ignored, or not read yet.
@@ -54,12 +54,12 @@ impl Provost {
     /// Who calls a symbol, or what it calls, one step away: `file:Path`, or a name that only one file has.
     ///
     /// # Errors
-    /// [`GraphFault`].
-    pub async fn calls(&self, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
+    /// [`GraphError`].
+    pub async fn calls(&self, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
         let (index, symbol) = (self.index().clone(), symbol.to_owned());
         // The file is looked at, and read if it has changed.
         let done = tokio::task::spawn_blocking(move || calls(&index, &symbol, way)).await;
-        done.unwrap_or(Err(GraphFault::Ending))
+        done.unwrap_or(Err(GraphError::Ending))
     }
 
     /// Who calls a symbol of a file that was just read: in that file by what was read, in others by the index. The
@@ -138,7 +138,7 @@ impl Provost {
         symbols: &[Box<str>],
     ) -> Vec<(SymbolPath, SymbolPath)> {
         if symbols.is_empty() {
-            return self.of_whole(source, Way::Callers).await;
+            return self.of_whole(source, CallDirection::Callers).await;
         }
         let Some(reading) = source.reading() else { return Vec::new() };
         let mut found = Vec::new();
@@ -155,31 +155,35 @@ impl Provost {
     }
 
     /// Who calls a whole file from others, or what it calls there, as far as the index knows it.
-    pub(super) async fn of_whole(&self, source: &Source, way: Way) -> Vec<(SymbolPath, SymbolPath)> {
+    pub(super) async fn of_whole(
+        &self,
+        source: &Source,
+        way: CallDirection,
+    ) -> Vec<(SymbolPath, SymbolPath)> {
         let Ok(whole) = SymbolPath::of(source.path.clone(), "") else { return Vec::new() };
         let (index, asked) = (self.index().clone(), whole.clone());
         let ends = tokio::task::spawn_blocking(move || match way {
-            Way::Callers => index.callers(&asked),
-            Way::Callees => index.callees(&asked),
+            CallDirection::Callers => index.callers(&asked),
+            CallDirection::Callees => index.callees(&asked),
         });
         let ends = ends.await.unwrap_or_default().into_iter();
         ends.filter(|it| it.file() != whole.file()).map(|it| (whole.clone(), it)).collect()
     }
 
     /// How much of the repository is known.
-    pub async fn graph_state(&self) -> Result<State, GraphFault> {
+    pub async fn graph_state(&self) -> Result<State, GraphError> {
         let index = self.index().clone();
-        tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphFault::Ending)
+        tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphError::Ending)
     }
 }
 
-fn calls(index: &Index, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
+fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
     let of = meant(index, symbol)?;
     let mut symbols: Vec<SymbolPath> = Vec::new();
     for one in &of {
         symbols.extend(match way {
-            Way::Callers => index.callers(one),
-            Way::Callees => index.callees(one),
+            CallDirection::Callers => index.callers(one),
+            CallDirection::Callees => index.callees(one),
         });
     }
     if of.len() > 1 {
@@ -190,22 +194,22 @@ fn calls(index: &Index, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
     Ok(Calls { of, symbols, state: index.state() })
 }
 
-fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphFault> {
+fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
     if !symbol.contains(':') {
         let found = index.named(symbol);
         return match found.len() {
-            0 => Err(GraphFault::NoSuchSymbol(Vec::new())),
+            0 => Err(GraphError::NoSuchSymbol(Vec::new())),
             1 => Ok(found),
-            _ => Err(GraphFault::Several(found.into_iter().take(GRAPH_CANDIDATES_MAX).collect())),
+            _ => Err(GraphError::Several(found.into_iter().take(GRAPH_CANDIDATES_MAX).collect())),
         };
     }
     let symbol =
-        SymbolPath::parse(symbol).map_err(|err| GraphFault::Malformed(format!("{symbol}: {err}")))?;
+        SymbolPath::parse(symbol).map_err(|err| GraphError::Malformed(format!("{symbol}: {err}")))?;
     index.touch(symbol.file());
     match index.asked(&symbol) {
-        Asked::Found(found) => Ok(found),
-        Asked::NoSuchFile => Err(GraphFault::NoSuchFile(symbol)),
-        Asked::NoSuchSymbol(alike) => Err(GraphFault::NoSuchSymbol(alike)),
+        LookupResult::Found(found) => Ok(found),
+        LookupResult::NoSuchFile => Err(GraphError::NoSuchFile(symbol)),
+        LookupResult::NoSuchSymbol(alike) => Err(GraphError::NoSuchSymbol(alike)),
     }
 }
 

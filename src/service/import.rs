@@ -22,16 +22,16 @@ pub struct Imported {
 
 /// Why nothing, or not everything, was imported.
 #[derive(Debug)]
-pub enum ImportFault {
+pub enum CallGraphImportError {
     /// The file cannot be read as what it should be: a sentence.
     File(String),
     /// The core says no.
     Refused(Refusal),
 }
 
-impl From<Refusal> for ImportFault {
+impl From<Refusal> for CallGraphImportError {
     fn from(refusal: Refusal) -> Self {
-        ImportFault::Refused(refusal)
+        CallGraphImportError::Refused(refusal)
     }
 }
 
@@ -40,8 +40,8 @@ impl Provost {
     /// be done again, and goes on after a crash.
     ///
     /// # Errors
-    /// [`ImportFault`]; what was taken before stays.
-    pub async fn import(&self, who: &Principal, file: &Path) -> Result<Imported, ImportFault> {
+    /// [`CallGraphImportError`]; what was taken before stays.
+    pub async fn import(&self, who: &Principal, file: &Path) -> Result<Imported, CallGraphImportError> {
         // Whether the caller may at all, before anything is read.
         self.take(who, Vec::new()).await?;
         let (mut so_far, mut last) = (Imported::default(), i64::MIN);
@@ -50,7 +50,7 @@ impl Provost {
             let read = tokio::task::spawn_blocking(move || foreign_events(&path, last)).await;
             let page = match read {
                 Ok(Ok(page)) => page,
-                Ok(Err(err)) => return Err(ImportFault::File(said(&err))),
+                Ok(Err(err)) => return Err(CallGraphImportError::File(said(&err))),
                 Err(_) => return Err(Refusal::Unavailable { why: "it is shutting down".into() }.into()),
             };
             let Some(end) = page.last().map(|it| it.row) else { return Ok(so_far) };

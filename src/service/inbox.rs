@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Letter, Letters, Provost};
+use super::{Letters, Provost, StoredPost};
 use provost_base::limits::POLL_BYTES_MAX;
 use provost_base::{MailSeq, PostSeq, Timestamp};
 use provost_domain::post::slug;
@@ -26,18 +26,18 @@ pub struct Seen {
 
 /// Something that has come.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum InboxItem {
     /// A message of another agent.
-    Letter(Box<Letter>),
+    Letter(Box<StoredPost>),
     /// A word of the daemon, or of a worker by way of it.
     Mail(Arc<Mail>),
 }
 
-impl News {
+impl InboxItem {
     fn at(&self) -> Timestamp {
         match self {
-            News::Letter(it) => it.at,
-            News::Mail(it) => it.at,
+            InboxItem::Letter(it) => it.at,
+            InboxItem::Mail(it) => it.at,
         }
     }
 }
@@ -46,7 +46,7 @@ impl News {
 #[derive(Clone, Debug, Default)]
 pub struct InboxPage {
     /// Messages of both kinds, oldest first.
-    pub news: Vec<News>,
+    pub news: Vec<InboxItem>,
     /// Whether there are more.
     pub more: bool,
 }
@@ -92,8 +92,9 @@ impl Provost {
             false => Vec::new(),
         };
         let mail = self.view(MailOf { agent: who.agent().clone(), after: seen.mail }).await?;
-        let mut letters: VecDeque<News> = letters.into_iter().map(|it| News::Letter(Box::new(it))).collect();
-        let mut mail: VecDeque<News> = mail.into_iter().map(News::Mail).collect();
+        let mut letters: VecDeque<InboxItem> =
+            letters.into_iter().map(|it| InboxItem::Letter(Box::new(it))).collect();
+        let mut mail: VecDeque<InboxItem> = mail.into_iter().map(InboxItem::Mail).collect();
         let (mut news, mut last) = (Vec::new(), seen.posts);
         while news.len() < limit {
             // Each keeps its own order, by which readers go on.
@@ -103,7 +104,7 @@ impl Provost {
             };
             let next = if mail_first { mail.pop_front() } else { letters.pop_front() };
             let Some(next) = next else { break };
-            if let News::Letter(letter) = &next {
+            if let InboxItem::Letter(letter) = &next {
                 last = letter.n;
             }
             news.push(next);

@@ -8,7 +8,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
-use super::graph::{Way, cut};
+use super::graph::{CallDirection, cut};
 use super::locks::known_as;
 use provost_base::limits::{
     CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
@@ -79,7 +79,7 @@ impl Provost {
         for ((_, asked), source) in order.files.iter().zip(&sources) {
             files.push(intended(source, asked, &order.symbols));
             calls.extend(match order.symbols.is_empty() {
-                true => self.of_whole(source, Way::Callees).await,
+                true => self.of_whole(source, CallDirection::Callees).await,
                 false => self.calls_from(base, source, &order.symbols).await,
             });
             callers.extend(self.callers_of_all(base, source, &order.symbols).await);
@@ -152,7 +152,7 @@ impl Provost {
         if spans.is_empty() {
             return Ok(0);
         }
-        Ok(self.submit(self.host(), RefreshIntents { spans }).await?.moved)
+        Ok(self.submit(self.system(), RefreshIntents { spans }).await?.moved)
     }
 
     /// What the files say, several at a time, together within the time for one.

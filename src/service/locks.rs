@@ -10,7 +10,8 @@ use super::graph::cut;
 use provost_base::limits::CALLERS_MAX;
 use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use provost_domain::command::{
-    AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
+    AcquireLock, HasLeft, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, SymbolPresence,
+    Warning,
 };
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
@@ -157,11 +158,18 @@ impl Provost {
             Content::Code(reading) => reading,
             // No file defines `?:name`, but its callers are known all the same.
             Content::None => {
-                let known = if is_missing(base, at.file()).await { Known::NoFile } else { Known::Unasked };
+                let known = if is_missing(base, at.file()).await {
+                    SymbolPresence::NoFile
+                } else {
+                    SymbolPresence::Unasked
+                };
                 return SymbolFacts { callers: self.callers_of_unknown(at), known, ..SymbolFacts::default() };
             }
             Content::Unreadable(why) => {
-                return SymbolFacts { known: Known::Unreadable(why.clone()), ..SymbolFacts::default() };
+                return SymbolFacts {
+                    known: SymbolPresence::Unreadable(why.clone()),
+                    ..SymbolFacts::default()
+                };
             }
         };
         let (known, names) = known_as(reading, at.symbol());
@@ -195,17 +203,17 @@ async fn is_missing(base: &Base, file: &RepoPath) -> bool {
 }
 
 /// What a file says of a name, and the other names of the same symbol.
-pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) {
+pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Box<str>>) {
     if name.is_empty() {
-        return (Known::Found, Vec::new());
+        return (SymbolPresence::Found, Vec::new());
     }
     let mut paths: Vec<&str> = reading.find(name).iter().map(|symbol| &*symbol.path).collect();
     paths.sort_unstable();
     paths.dedup();
     let [path] = paths[..] else {
         return match paths.is_empty() {
-            true => (Known::Missing, Vec::new()),
-            false => (Known::Ambiguous(paths.into_iter().map(Into::into).collect()), Vec::new()),
+            true => (SymbolPresence::Missing, Vec::new()),
+            false => (SymbolPresence::Ambiguous(paths.into_iter().map(Into::into).collect()), Vec::new()),
         };
     };
     let own = reading.find(path).first().map_or(path, |symbol| symbol.name());
@@ -216,7 +224,7 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) 
             names.push(other.into());
         }
     }
-    (Known::Found, names)
+    (SymbolPresence::Found, names)
 }
 
 /// Whether a lock or a place in a queue has ended within a file.

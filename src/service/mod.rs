@@ -30,20 +30,20 @@ mod screenshot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, PastApply, Previewed};
+pub use artifacts::{Action, Applied, ApplyError, ApplyRules, Applying, Held, PastApply, Previewed};
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
-pub use conflicts::{Restore, SettleFault};
-pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
-pub use graph::{Calls, GraphFault, Way};
+pub use conflicts::{Restore, SettleError};
+pub use contracts::{Checked, ContractMismatch, ProposeError, Staged, Violation};
+pub use graph::{CallDirection, Calls, GraphError};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Guarded, Obstacle};
 pub use history::{AskedBy, Finished, Snapshot, TaskFilter};
-pub use import::{ImportFault, Imported};
-pub use inbox::{InboxPage, News, Seen};
+pub use import::{CallGraphImportError, Imported};
+pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
-pub use posts::{Letter, Letters};
+pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use screenshot::Screenshot;
@@ -75,11 +75,11 @@ pub struct Configured {
 
 /// Everything a door may use. Cheap to clone.
 #[derive(Clone)]
-pub struct Provost(Arc<Parts>);
+pub struct Provost(Arc<ServiceInner>);
 
-struct Parts {
+struct ServiceInner {
     engine: Engine,
-    host: Principal,
+    system: Principal,
     base: Base,
     code: Arc<Code>,
     outputs: OutputBoard,
@@ -95,10 +95,10 @@ struct Parts {
 }
 
 impl Provost {
-    /// Puts the parts together. `host` is the daemon itself, which follows symbols and renamed files.
+    /// Puts the parts together. `system` is the daemon itself, which follows symbols and renamed files.
     pub fn new(
         engine: Engine,
-        host: Principal,
+        system: Principal,
         root: Root,
         outputs: OutputBoard,
         configured: Configured,
@@ -108,9 +108,9 @@ impl Provost {
         let configured = RwLock::new(configured);
         let programs = Programs::default();
         let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
-        Self(Arc::new(Parts {
+        Self(Arc::new(ServiceInner {
             engine,
-            host,
+            system,
             base,
             code,
             outputs,
@@ -150,8 +150,8 @@ impl Provost {
     }
 
     /// The principal of the daemon itself, for commands that no client sends.
-    pub fn host(&self) -> &Principal {
-        &self.0.host
+    pub fn system(&self) -> &Principal {
+        &self.0.system
     }
 
     /// The index of calls in the workspace.

@@ -9,14 +9,14 @@ use provost_domain::command::{AddressAgent, AgentAddressed, Publish, Published};
 use provost_domain::post::{Post, Source};
 use provost_domain::{Principal, Refusal};
 use provost_store::Reader;
-pub use provost_store::{Letter, Letters};
+pub use provost_store::{Letters, StoredPost};
 
 impl Provost {
     /// Messages, oldest first: as many as fit into `bytes_max` as stored, and always one if there is any.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
-    pub async fn letters(&self, which: Letters, bytes_max: usize) -> Result<Vec<Letter>, Refusal> {
+    pub async fn letters(&self, which: Letters, bytes_max: usize) -> Result<Vec<StoredPost>, Refusal> {
         if self.has_nothing(&which) {
             return Ok(Vec::new());
         }
@@ -32,7 +32,7 @@ impl Provost {
         most: usize,
         which: Letters,
         bytes_max: usize,
-    ) -> Result<Vec<Letter>, Refusal> {
+    ) -> Result<Vec<StoredPost>, Refusal> {
         let mut found = Vec::new();
         let each = move |reader: &mut dyn Reader| {
             reader.each_letter(&which, bytes_max, &mut |it| {
@@ -54,7 +54,7 @@ impl Provost {
         which: Letters,
         bytes_max: usize,
         mut text: Vec<u8>,
-        mut write: impl FnMut(Letter, &mut Vec<u8>) + Send + 'static,
+        mut write: impl FnMut(StoredPost, &mut Vec<u8>) + Send + 'static,
     ) -> Result<(Vec<u8>, Option<PostSeq>), Refusal> {
         if self.has_nothing(&which) {
             return Ok((text, None));

@@ -15,7 +15,7 @@ use super::StoreError;
 use provost_base::TaskId;
 use provost_base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
 use provost_domain::artifact::{place_of, shelf};
-use provost_domain::{Artifact, Harvest, Kept};
+use provost_domain::{Artifact, Changeset, StoredChangeset};
 use provost_system::{self as system, Ages};
 
 const FOLDER: &str = "artifacts";
@@ -36,7 +36,7 @@ pub struct Artifacts(Arc<Path>);
 struct List {
     task: TaskId,
     #[serde(flatten)]
-    kept: Kept,
+    kept: StoredChangeset,
 }
 
 impl Artifacts {
@@ -49,7 +49,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// The disk's; then nothing of it is kept.
-    pub fn keep(&self, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+    pub fn keep(&self, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
         system::make_private_folders(&self.0).map_err(StoreError::io(&self.0))?;
         let half = self.0.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
@@ -61,7 +61,7 @@ impl Artifacts {
         written
     }
 
-    fn write(&self, half: &Path, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+    fn write(&self, half: &Path, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
         for (number, gathered) in (1..).zip(&harvest.gathered) {
             for (content, ending) in [(&gathered.base, BASE), (&gathered.bytes, BYTES)] {
                 if let Some(content) = content {
@@ -69,7 +69,7 @@ impl Artifacts {
                 }
             }
         }
-        let kept = Kept {
+        let kept = StoredChangeset {
             artifacts: harvest.gathered.iter().map(|it| it.artifact.clone()).collect(),
             left_out: harvest.left_out.clone(),
             incomplete: harvest.incomplete,
@@ -94,7 +94,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// When it is there and cannot be read.
-    pub fn of(&self, task: &TaskId) -> Result<Option<Kept>, StoreError> {
+    pub fn of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, StoreError> {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
     }
 
@@ -112,7 +112,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
-    pub fn beside_it(&self, id: &str) -> Result<Option<Kept>, StoreError> {
+    pub fn beside_it(&self, id: &str) -> Result<Option<StoredChangeset>, StoreError> {
         let Some((shelf, _)) = place_of(id) else { return Ok(None) };
         Ok(self.list(shelf)?.map(|list| list.kept))
     }

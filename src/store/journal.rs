@@ -235,25 +235,25 @@ impl Gap {
 
 /// The first thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct ChainDefect {
     pub(super) seq: EventSeq,
     pub(super) what: Box<str>,
 }
 
-impl Fault {
+impl ChainDefect {
     pub(super) fn new(seq: EventSeq, what: &str) -> Self {
         Self { seq, what: what.into() }
     }
 }
 
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
+impl From<ChainDefect> for StoreError {
+    fn from(fault: ChainDefect) -> Self {
         StoreError::Tampered { seq: fault.seq, what: fault.what }
     }
 }
 
-impl From<Fault> for Verdict {
-    fn from(fault: Fault) -> Self {
+impl From<ChainDefect> for Verdict {
+    fn from(fault: ChainDefect) -> Self {
         Verdict::Tampered { first_bad_seq: fault.seq, what: fault.what }
     }
 }
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
         from: &Checkpoint,
         gaps: Vec<Gap>,
         mac: Option<Digest>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ChainDefect> {
         let walk = Self {
             key,
             head: from.head,
@@ -310,7 +310,10 @@ impl<'a> Walk<'a> {
         };
         walk.check_seal(from)?;
         if mac != Some(from.head.mac) {
-            return Err(Fault::new(from.head.seq, "the event is not the one its checkpoint was made of"));
+            return Err(ChainDefect::new(
+                from.head.seq,
+                "the event is not the one its checkpoint was made of",
+            ));
         }
         Ok(walk)
     }
@@ -331,11 +334,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Passes over the numbers that were lost here.
-    pub(super) fn leap(&mut self) -> Result<(), Fault> {
+    pub(super) fn leap(&mut self) -> Result<(), ChainDefect> {
         while let Some(gap) = self.gaps.remove(&self.head.seq) {
             let sealed = self.key.gap(self.head, gap.to);
             if sealed != gap || gap.to < gap.after.seq {
-                return Err(Fault::new(self.next(), "numbers are passed over that were not lost"));
+                return Err(ChainDefect::new(self.next(), "numbers are passed over that were not lost"));
             }
             let has_anchor = self.anchor.is_some_and(|it| it.seq > gap.after.seq && it.seq <= gap.to);
             let leap = Leap { kept: gap.after.seq, to: gap.to, at: None, with: None };
@@ -346,24 +349,24 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks one event more.
-    pub fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
+    pub fn step(&mut self, event: &StoredEvent) -> Result<(), ChainDefect> {
         self.leap()?;
         let expected = self.next();
         if event.seq != expected {
             let first = event.seq.min(expected);
-            return Err(Fault::new(first, "an event is missing, or one is there that does not belong"));
+            return Err(ChainDefect::new(first, "an event is missing, or one is there that does not belong"));
         }
         match &event.body {
             Some(body) if Digest::of(body.as_bytes()) != event.hash => {
-                return Err(Fault::new(event.seq, "the body is not the one that was hashed"));
+                return Err(ChainDefect::new(event.seq, "the body is not the one that was hashed"));
             }
             None if event.seq > self.pruned_to => {
-                return Err(Fault::new(event.seq, "the body is missing, and was not pruned"));
+                return Err(ChainDefect::new(event.seq, "the body is missing, and was not pruned"));
             }
             _ => {}
         }
         if self.key.link(&self.head.mac, event) != event.mac {
-            return Err(Fault::new(event.seq, "the chain breaks here"));
+            return Err(ChainDefect::new(event.seq, "the chain breaks here"));
         }
         self.head = Anchor { seq: event.seq, mac: event.mac };
         self.seen += 1;
@@ -373,24 +376,27 @@ impl<'a> Walk<'a> {
         self.pass_checkpoint()?;
         match self.anchor.filter(|anchor| anchor.seq == event.seq) {
             Some(anchor) if anchor.mac != event.mac => {
-                Err(Fault::new(event.seq, "the event is not the one the anchor was made of"))
+                Err(ChainDefect::new(event.seq, "the event is not the one the anchor was made of"))
             }
             _ => Ok(()),
         }
     }
 
-    fn pass_checkpoint(&mut self) -> Result<(), Fault> {
+    fn pass_checkpoint(&mut self) -> Result<(), ChainDefect> {
         let Some(checkpoint) = self.checkpoints.remove(&self.head.seq) else { return Ok(()) };
         self.check_seal(&checkpoint)?;
         if checkpoint.head.mac != self.head.mac {
-            return Err(Fault::new(self.head.seq, "the event is not the one its checkpoint was made of"));
+            return Err(ChainDefect::new(
+                self.head.seq,
+                "the event is not the one its checkpoint was made of",
+            ));
         }
         Ok(())
     }
 
-    fn check_seal(&self, checkpoint: &Checkpoint) -> Result<(), Fault> {
+    fn check_seal(&self, checkpoint: &Checkpoint) -> Result<(), ChainDefect> {
         if self.key.seal(checkpoint) != checkpoint.seal {
-            return Err(Fault::new(checkpoint.head.seq, "the checkpoint was changed"));
+            return Err(ChainDefect::new(checkpoint.head.seq, "the checkpoint was changed"));
         }
         Ok(())
     }
@@ -406,14 +412,15 @@ impl<'a> Walk<'a> {
             return Verdict::GivenUp { anchor, leap };
         }
         if let Some(checkpoint) = self.checkpoints.values().find(|it| self.check_seal(it).is_err()) {
-            return Fault::new(checkpoint.head.seq, "the checkpoint was changed").into();
+            return ChainDefect::new(checkpoint.head.seq, "the checkpoint was changed").into();
         }
         let ahead = self.checkpoints.values().map(|it| it.head).chain(self.anchor);
         if let Some(anchor) = ahead.filter(|anchor| anchor.seq > head.seq).max_by_key(|anchor| anchor.seq) {
             return Verdict::Truncated { anchor, head };
         }
         if counted != head.seq {
-            return Fault::new(head.seq.next(), "the newest events do not agree with their number").into();
+            return ChainDefect::new(head.seq.next(), "the newest events do not agree with their number")
+                .into();
         }
         let leaps = self.leaps.into_iter().map(|it| it.0).collect();
         Verdict::Ok { events: self.seen, head, leaps }

@@ -47,13 +47,13 @@ pub(super) struct Mark {
 /// The marks of a store.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    places: Vec<Place>,
+    places: Vec<MarksFile>,
     boot: Box<str>,
 }
 
 /// Where marks are written. One that cannot be written is tried again with the next mark.
 #[derive(Debug)]
-struct Place {
+struct MarksFile {
     path: PathBuf,
     /// `None` while the file cannot be opened.
     file: Option<File>,
@@ -61,7 +61,7 @@ struct Place {
     wrong: Option<Box<str>>,
 }
 
-impl Place {
+impl MarksFile {
     fn at(path: &Path) -> Self {
         let mut place = Self { path: path.to_owned(), file: None, wrong: None };
         let opened = place.open();
@@ -103,7 +103,7 @@ impl Place {
 
 /// The marks that were found at the start, in all files.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct FoundMarks {
     durable: Vec<Mark>,
     written: Vec<Mark>,
     /// Where the marks of each event were first found.
@@ -121,8 +121,8 @@ pub(super) fn exist(places: &[PathBuf]) -> bool {
 }
 
 /// The marks at these places that are sealed with this key. A place that cannot be read has none.
-pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
-    let mut known = Known::default();
+pub(super) fn read(places: &[PathBuf], key: &Key) -> FoundMarks {
+    let mut known = FoundMarks::default();
     for path in places {
         let Ok(file) = files::open_mark(path, false) else { continue };
         let mut bytes = Vec::new();
@@ -141,7 +141,7 @@ pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
     known
 }
 
-impl Known {
+impl FoundMarks {
     /// How far the journal must have come at least.
     pub(super) fn least(&self) -> Option<&Mark> {
         let boot = system::boot_name();
@@ -172,7 +172,7 @@ impl Known {
 impl Marks {
     /// Opens all places, and makes those that are not there. One that cannot be had is tried again with each mark.
     pub(super) fn open(places: &[PathBuf]) -> Self {
-        let places = places.iter().map(|path| Place::at(path)).collect();
+        let places = places.iter().map(|path| MarksFile::at(path)).collect();
         Self { places, boot: system::boot_name() }
     }
 
@@ -197,7 +197,7 @@ impl Marks {
 
     /// Where the last mark could not be written, and why, for a person; none where it is everywhere.
     pub(super) fn note(&self) -> Option<Box<str>> {
-        let wrong = |it: &Place| it.wrong.as_ref().map(|why| format!("{} ({why})", it.path.display()));
+        let wrong = |it: &MarksFile| it.wrong.as_ref().map(|why| format!("{} ({why})", it.path.display()));
         let wrong: Vec<String> = self.places.iter().filter_map(wrong).collect();
         let places = wrong.join(", ");
         (!wrong.is_empty()).then(|| {

@@ -151,7 +151,7 @@ pub trait Reader: Send {
     ///
     /// # Errors
     /// As for [`Reader::finished`].
-    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<StoredPost>, StoreError> {
         let mut found = Vec::new();
         self.each_letter(which, bytes_max, &mut |it| {
             found.push(it);
@@ -168,7 +168,7 @@ pub trait Reader: Send {
         &mut self,
         which: &Letters,
         bytes_max: usize,
-        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
     /// A page of the timeline.
@@ -215,7 +215,7 @@ pub enum Letters {
 
 /// A message between agents, at its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Letter {
+pub struct StoredPost {
     /// Its number here; another one than its own where it had to wait for its reader.
     pub n: PostSeq,
     /// The number with which it was published.
@@ -226,7 +226,7 @@ pub struct Letter {
     pub post: Post,
 }
 
-impl Letter {
+impl StoredPost {
     /// A letter from the event that carries it; `None` for an event of another kind.
     pub fn of(n: PostSeq, event: Event) -> Option<Self> {
         let EventKind::Published { n: own, post } = event.kind else { return None };

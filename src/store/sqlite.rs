@@ -22,7 +22,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use super::files::{self, Lease, Stamps};
 use super::intake::Intake;
 use super::journal::{Checkpoint, Key};
-use super::marks::{self, As, Known, Marks};
+use super::marks::{self, As, FoundMarks, Marks};
 use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
@@ -54,7 +54,7 @@ pub struct SqliteStore {
     anchors: Vec<Box<dyn AnchorSink>>,
     /// The marks that the next start finds, and those that this one has found.
     marks: Marks,
-    known: Known,
+    known: FoundMarks,
     /// The files as this process has left them; no other process writes in them.
     stamps: Option<Stamps>,
     /// Whether the last write of ours has succeeded, so that it is known how it has left them.

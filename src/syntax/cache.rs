@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::reading::Holds;
-use super::{Language, Patience, Reading, read};
+use super::{Language, ParseDeadline, Reading, read};
 use provost_base::Digest;
 use provost_base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
 
@@ -62,7 +62,7 @@ impl Cache {
     /// The reading of some content, from the cache or made now. Blocks; asynchronous callers hand it to a thread.
     ///
     /// A reading that was cut short by one caller's patience is that caller's alone.
-    pub fn read(&self, language: Language, bytes: &[u8], patience: &Patience<'_>) -> Arc<Reading> {
+    pub fn read(&self, language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> Arc<Reading> {
         self.read_known_as(Digest::of(bytes), language, bytes, patience)
     }
 
@@ -72,7 +72,7 @@ impl Cache {
         content: Digest,
         language: Language,
         bytes: &[u8],
-        patience: &Patience<'_>,
+        patience: &ParseDeadline<'_>,
     ) -> Arc<Reading> {
         let key = (language, content);
         let mut state = self.lock();
@@ -129,7 +129,7 @@ impl Cache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>, patience: &Patience<'_>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, State>, patience: &ParseDeadline<'_>) -> MutexGuard<'s, State> {
         // A cancellation wakes no thread, so each looks for it at intervals.
         let pause = patience
             .until

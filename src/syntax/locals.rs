@@ -51,12 +51,12 @@ impl Seen {
 
 /// A value as far as it is known, and whether its type is written, so that no assignment changes it.
 #[derive(Clone, Debug)]
-struct Known {
+struct InferredValue {
     seen: Seen,
     typed: bool,
 }
 
-impl Known {
+impl InferredValue {
     fn more(&mut self, seen: Seen, typed: bool) {
         let before = std::mem::replace(&mut self.seen, Seen::Unknown);
         self.seen = match () {
@@ -74,7 +74,7 @@ struct Local {
     name: Box<str>,
     /// The part of the file that knows it, in bytes.
     scope: Range<u32>,
-    known: Known,
+    known: InferredValue,
 }
 
 /// That a name is given a value where no local of this name was known.
@@ -93,7 +93,7 @@ pub(super) struct Locals {
     all: Vec<Local>,
     by_name: HashMap<Box<str>, Vec<u32>>,
     /// The values of symbols, as far as they are seen: constants and fields.
-    values: Vec<(u32, Known)>,
+    values: Vec<(u32, InferredValue)>,
     assigned: Vec<Assigned>,
     /// Names that functions have from outside though they assign to them, with the part of the file where that is so.
     outside: HashMap<Box<str>, Vec<Range<u32>>>,
@@ -110,13 +110,13 @@ impl Locals {
             return self.all[same as usize].known.more(seen, typed);
         }
         let at = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        self.all.push(Local { name: name.into(), scope, known: Known { seen, typed } });
+        self.all.push(Local { name: name.into(), scope, known: InferredValue { seen, typed } });
         self.by_name.entry(name.into()).or_default().push(at);
     }
 
     /// Takes in what is seen of the value of a symbol.
     pub(super) fn value(&mut self, symbol: u32, seen: Seen, typed: bool) {
-        self.values.push((symbol, Known { seen, typed }));
+        self.values.push((symbol, InferredValue { seen, typed }));
     }
 
     /// Takes in that a name is given a value at a place, within a symbol.
@@ -229,11 +229,11 @@ pub(super) fn settle(reading: &mut Reading, mut locals: Locals) {
 fn settle_values(
     reading: &mut Reading,
     locals: &mut Sorted,
-    values: Vec<(u32, Known)>,
+    values: Vec<(u32, InferredValue)>,
     assigned: Vec<Assigned>,
 ) {
     let symbols: Vec<u32> = values.iter().map(|(symbol, _)| *symbol).collect();
-    let mut all: HashMap<Box<str>, Known> = HashMap::new();
+    let mut all: HashMap<Box<str>, InferredValue> = HashMap::new();
     for (symbol, known) in values {
         let symbol = &reading.symbols[symbol as usize];
         match all.get_mut(&symbol.path) {

@@ -31,4 +31,4 @@ pub use language::{Language, language_of};
 pub use reading::{Reading, Unread, read};
 pub use signature::{NoSignature, Signature};
 pub use symbols::{Kind, Symbol};
-pub use trouble::{Patience, Trouble};
+pub use trouble::{ParseDeadline, Trouble};

@@ -9,8 +9,8 @@ use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 use super::locals::{self, Locals};
 use super::walk::Walk;
 use super::{
-    Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, Patience, Receiver,
-    Signature, Symbol, Trouble,
+    Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, ParseDeadline,
+    Receiver, Signature, Symbol, Trouble,
 };
 use provost_base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
@@ -79,7 +79,7 @@ pub(super) struct Facts {
 }
 
 /// Reads a file's bytes. The same bytes give the same reading, unless time is up.
-pub fn read(language: Language, bytes: &[u8], patience: &Patience<'_>) -> Reading {
+pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> Reading {
     let mut facts = Facts::default();
     if bytes.len() > SOURCE_BYTES_MAX {
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
@@ -120,11 +120,11 @@ fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, T
 /// When reading stops: at the limit for all files, or at the end of the caller's patience.
 pub(super) struct Limit<'a> {
     end: Instant,
-    patience: &'a Patience<'a>,
+    patience: &'a ParseDeadline<'a>,
 }
 
 impl<'a> Limit<'a> {
-    fn new(patience: &'a Patience<'a>) -> Self {
+    fn new(patience: &'a ParseDeadline<'a>) -> Self {
         Self { end: Instant::now() + Duration::from_millis(SOURCE_READ_MS_MAX), patience }
     }
 

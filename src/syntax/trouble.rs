@@ -42,14 +42,14 @@ pub enum Trouble {
 
 /// How long a reader is prepared to wait, on top of the limits that hold for everyone.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Patience<'a> {
+pub struct ParseDeadline<'a> {
     /// The moment after which the answer is of no use.
     pub until: Option<Instant>,
     /// Becomes true when no caller waits for the answer any more.
     pub cancelled: Option<&'a AtomicBool>,
 }
 
-impl Patience<'_> {
+impl ParseDeadline<'_> {
     /// Waits as long as the limits allow.
     pub fn endless() -> Self {
         Self::default()

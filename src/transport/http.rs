@@ -62,19 +62,19 @@ where
 
 /// The body of an answer, which keeps its connection busy until it has been sent; see [`Guard::busy`].
 #[derive(Debug)]
-pub struct Kept<B> {
+pub struct BusyBody<B> {
     body: B,
     _busy: Busy,
 }
 
-impl<B> Kept<B> {
+impl<B> BusyBody<B> {
     /// This body, for as long as it lasts.
     pub fn new(body: B, busy: Busy) -> Self {
         Self { body, _busy: busy }
     }
 }
 
-impl<B: Body + Unpin> Body for Kept<B> {
+impl<B: Body + Unpin> Body for BusyBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

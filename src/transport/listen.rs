@@ -24,7 +24,7 @@ const TURN_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// Whose folder a socket is put in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum SocketFolder {
     /// A folder of our own: made if missing (0700), refused if others can enter it.
     Ours,
     /// A folder a caller named, perhaps one that all users share. It must be there.
@@ -94,7 +94,7 @@ impl Identity {
 ///
 /// # Errors
 /// [`BindError`]. `bind` removes nothing but a socket at which no process listens.
-pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
+pub fn bind(path: &Path, place: SocketFolder) -> Result<Bound, BindError> {
     let (folder_path, _) = split(path)?;
     bind_in(open_folder(&folder_path, place)?, path)
 }
@@ -231,10 +231,10 @@ fn split(path: &Path) -> Result<(PathBuf, OsString), BindError> {
     Ok((folder.to_owned(), name.to_owned()))
 }
 
-fn open_folder(path: &Path, place: Place) -> Result<OwnedFd, BindError> {
+fn open_folder(path: &Path, place: SocketFolder) -> Result<OwnedFd, BindError> {
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
     let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if place == Place::Given {
+    if place == SocketFolder::Given {
         return fs::open(path, flags, Mode::empty()).map_err(|e| io(e.into()));
     }
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;

@@ -12,13 +12,13 @@ pub mod lines;
 #[cfg(unix)]
 pub mod listen;
 pub mod loopback;
-pub mod patient;
 #[cfg(windows)]
 pub mod pipe;
 pub mod sse;
 #[cfg(unix)]
 mod stream;
 pub mod websocket;
+pub mod write_timeout;
 
 #[cfg(windows)]
 pub use pipe as listen;

@@ -50,7 +50,7 @@ const INBOUND_BYTES: u32 = 64 << 10;
 
 /// Whose address a pipe is given; both are protected alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum SocketFolder {
     /// One of our own.
     Ours,
     /// One that a caller named.
@@ -92,7 +92,7 @@ pub fn descriptor_for(user: &str) -> String {
 ///
 /// # Errors
 /// [`BindError`].
-pub fn bind(path: &Path, _place: Place) -> Result<Bound, BindError> {
+pub fn bind(path: &Path, _place: SocketFolder) -> Result<Bound, BindError> {
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
     let not_a_name = || BindError::NotAName(path.to_owned());
     let name = path.to_str().filter(|name| name.starts_with(r"\\.\pipe\")).ok_or_else(not_a_name)?;

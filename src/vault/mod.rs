@@ -85,7 +85,7 @@ pub struct Listed {
 /// A file of the folder.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct SecretFile {
     value: String,
     delivery: Delivery,
 }
@@ -147,7 +147,7 @@ impl Vault {
         if folder.names()?.len() >= SECRETS_MAX {
             return Err(VaultError::TooMany);
         }
-        let kept = Kept { value: text.to_owned(), delivery };
+        let kept = SecretFile { value: text.to_owned(), delivery };
         let bytes = zeroize::Zeroizing::new(toml::to_string(&kept).unwrap_or_default().into_bytes());
         drop(Secret::new(kept.value.into_bytes()));
         Ok(folder.write(&file_of(name), &bytes)?)
@@ -174,7 +174,7 @@ fn read(folder: &Folder, name: &str) -> Result<Credential, VaultError> {
     let bytes = folder.read(&file)?.ok_or_else(|| VaultError::Unknown(name.into()))?;
     // What the parser complains about could quote the value.
     let malformed = || folder.malformed(&file, "is not the file of a secret".into());
-    let kept: Kept = toml::from_slice(&bytes).map_err(|_| malformed())?;
+    let kept: SecretFile = toml::from_slice(&bytes).map_err(|_| malformed())?;
     let value = Secret::new(kept.value.into_bytes());
     kept.delivery.check().map_err(|why| VaultError::Delivery { name: name.into(), why })?;
     Ok(Credential { name: name.into(), delivery: kept.delivery, value })

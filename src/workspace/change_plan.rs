@@ -70,7 +70,7 @@ impl Want {
 
 /// One file that is to be written.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct FileWrite {
     /// The artifact's id.
     pub id: Box<str>,
     /// The artifact's type, as its door names it.
@@ -90,7 +90,7 @@ pub struct Order {
 /// The digest of before; the digest and the rights of after. `None` is not there.
 pub type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
-impl Order {
+impl FileWrite {
     /// Whether the file is removed.
     pub fn is_removal(&self) -> bool {
         matches!(self.want, Want::Gone { .. })

@@ -20,7 +20,7 @@ use provost_base::limits::{
 };
 use provost_base::{Digest, IgnoreRules, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, is_test, language_by_name};
-use provost_domain::{Artifact, Gathered, Harvest};
+use provost_domain::{Artifact, Changeset, CollectedArtifact};
 
 /// A file that has changed since the copy was made.
 enum Found {
@@ -39,8 +39,8 @@ impl Found {
 }
 
 /// Looks through a copy.
-pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
-    let mut look = Look {
+pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Changeset {
+    let mut look = Collector {
         base,
         found: Vec::new(),
         seen: std::collections::BTreeSet::new(),
@@ -108,7 +108,7 @@ impl LeftOut {
     }
 }
 
-struct Look<'a> {
+struct Collector<'a> {
     base: &'a Base,
     found: Vec<Found>,
     seen: std::collections::BTreeSet<String>,
@@ -120,7 +120,7 @@ struct Look<'a> {
     more: usize,
 }
 
-impl Look<'_> {
+impl Collector<'_> {
     fn folder(
         &mut self,
         dir: &Dir,
@@ -267,7 +267,7 @@ impl Look<'_> {
         }
     }
 
-    fn harvest(mut self, task: &TaskId) -> Harvest {
+    fn harvest(mut self, task: &TaskId) -> Changeset {
         if self.more > 0 {
             let more = self.more;
             self.left_out
@@ -278,7 +278,7 @@ impl Look<'_> {
         let artifact = |(number, found): (usize, Found)| gathered(base, artifact_id(task, number + 1), found);
         let gathered = self.found.into_iter().enumerate().map(artifact).collect();
         let incomplete = self.left_out.incomplete;
-        Harvest { gathered, left_out: self.left_out.done(), incomplete }
+        Changeset { gathered, left_out: self.left_out.done(), incomplete }
     }
 }
 
@@ -304,7 +304,7 @@ fn is_program(mode: u32) -> bool {
     mode & 0o111 != 0
 }
 
-fn gathered(base: &Base, id: Box<str>, found: Found) -> Gathered {
+fn gathered(base: &Base, id: Box<str>, found: Found) -> CollectedArtifact {
     let (old_mode, base_hash, before) = match base.was.get(found.path()) {
         Some(Was::File { mode, copy, hash, at }) => {
             let content = at.and_then(|at| base.content(at, copy.size).ok());
@@ -327,18 +327,18 @@ fn gathered(base: &Base, id: Box<str>, found: Found) -> Gathered {
     };
     match found {
         Found::Gone { .. } => {
-            Gathered { artifact: artifact("delete", String::new(), None), bytes: None, base: before }
+            CollectedArtifact { artifact: artifact("delete", String::new(), None), bytes: None, base: before }
         }
         Found::Content { stamp, bytes, .. } => {
             let mode = Some(mode_of(old_mode, is_program(stamp.mode)));
             match String::from_utf8(bytes) {
                 Ok(text) if !text.contains('\0') => {
                     let kind = if is_test(&path) { "test" } else { "file" };
-                    Gathered { artifact: artifact(kind, text, mode), bytes: None, base: before }
+                    CollectedArtifact { artifact: artifact(kind, text, mode), bytes: None, base: before }
                 }
                 other => {
                     let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-                    Gathered {
+                    CollectedArtifact {
                         artifact: artifact("binary", String::new(), mode),
                         bytes: Some(bytes),
                         base: before,

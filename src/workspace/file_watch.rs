@@ -17,7 +17,7 @@ use provost_base::limits::{
     SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX, WATCH_DIRS_MAX, WATCH_FILES_MAX, WATCH_LISTED_MAX,
 };
 use provost_domain::{FileChange, Watched, WatchedFile};
-use provost_jail::{PLACEHOLDER_MTIME, Place};
+use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath};
 
 /// Folders of git and of daemons; what changes in them is no work.
 const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
@@ -26,14 +26,14 @@ const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".ag
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The working directory of the task.
-    pub place: Place,
+    pub place: ResolvedPath,
     /// The files to report, from that directory.
     pub patterns: WatchPatterns,
 }
 
 /// The state of a file, by which a change is recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Known {
+struct FileState {
     stamp: Stamp,
     /// A file that is renamed keeps these; one that is made in its inode does not.
     written: (i64, i64),
@@ -42,8 +42,8 @@ struct Known {
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
-    files: BTreeMap<Vec<u8>, Known>,
+pub struct WatchedFiles {
+    files: BTreeMap<Vec<u8>, FileState>,
     /// Directories, for hints about changes; as many as are of use.
     pub directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
@@ -54,13 +54,13 @@ pub struct Look {
 
 impl Watch {
     /// Looks at all files. Never fails: what could not be looked at is said in the result.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> WatchedFiles {
         let began = Instant::now();
         let mut walk = Walk {
             patterns: &self.patterns,
             left: SURVEY_ENTRIES_MAX,
             until: began + Duration::from_millis(SURVEY_MS_MAX),
-            look: Look::default(),
+            look: WatchedFiles::default(),
         };
         let opened =
             open_place(&self.place).map_err(|err| format!("the directory could not be looked at: {err}"));
@@ -76,7 +76,7 @@ struct Walk<'a> {
     patterns: &'a WatchPatterns,
     left: u64,
     until: Instant,
-    look: Look,
+    look: WatchedFiles,
 }
 
 impl Walk<'_> {
@@ -123,7 +123,7 @@ impl Walk<'_> {
                         return Err(format!("more than {WATCH_FILES_MAX} files match"));
                     }
                     let written = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(i64::MAX));
-                    let known = Known { stamp: Stamp::of(&stat), written, size: stat.st_size };
+                    let known = FileState { stamp: Stamp::of(&stat), written, size: stat.st_size };
                     self.look.files.insert(path.clone(), known);
                 }
                 _ => {}
@@ -139,9 +139,9 @@ impl Walk<'_> {
 }
 
 /// What became of files between two looks.
-pub fn changes(before: &Look, after: &Look) -> Watched {
+pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
-    let mut gone: BTreeMap<&Vec<u8>, &Known> = match incomplete {
+    let mut gone: BTreeMap<&Vec<u8>, &FileState> = match incomplete {
         // What an unfinished look did not come to is not gone.
         Some(_) => BTreeMap::new(),
         None => before.files.iter().filter(|(path, _)| !after.files.contains_key(*path)).collect(),
@@ -153,7 +153,7 @@ pub fn changes(before: &Look, after: &Look) -> Watched {
             Some(_) => FileChange::Changed,
             None => FileChange::New,
         };
-        let is_it = |old: &Known| {
+        let is_it = |old: &FileState| {
             (old.stamp.inode, old.written, old.size) == (known.stamp.inode, known.written, known.size)
         };
         let from =
@@ -178,7 +178,7 @@ pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str
     Watched { files, more: more.saturating_add(left_out), incomplete }
 }
 
-impl Look {
+impl WatchedFiles {
     /// Nothing could be seen.
     pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }

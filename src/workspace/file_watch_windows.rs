@@ -6,20 +6,20 @@ use std::time::Duration;
 use provost_base::WatchPatterns;
 use provost_base::limits::WATCH_LISTED_MAX;
 use provost_domain::{Watched, WatchedFile};
-use provost_jail::Place;
+use provost_jail::ResolvedPath;
 
 /// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The working directory of the task.
-    pub place: Place,
+    pub place: ResolvedPath,
     /// The files to report, from that directory.
     pub patterns: WatchPatterns,
 }
 
 /// The matching files of one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct WatchedFiles {
     /// Directories, for hints about changes.
     pub directories: Vec<Vec<u8>>,
     /// Why it is incomplete.
@@ -30,15 +30,15 @@ pub struct Look {
 
 impl Watch {
     /// Says that nothing was looked at.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> WatchedFiles {
         let (place, patterns) = (self.place.path().display(), &self.patterns);
         tracing::debug!(%place, ?patterns, "files are not watched on Windows");
-        Look::failed("files are not watched on Windows in this version")
+        WatchedFiles::failed("files are not watched on Windows in this version")
     }
 }
 
 /// What became of files between two looks.
-pub fn changes(before: &Look, after: &Look) -> Watched {
+pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     listed(Vec::new(), 0, incomplete.map(|why| why.as_str().into()))
 }
@@ -50,7 +50,7 @@ pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str
     Watched { files, more: more.saturating_add(left_out), incomplete }
 }
 
-impl Look {
+impl WatchedFiles {
     /// Nothing could be seen.
     pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::integrity_scan::Ground;
-use provost_jail::Place;
+use provost_jail::ResolvedPath;
 
 impl Ground {
     /// A whole workspace, of which nothing in particular matters.
-    pub fn of_nothing(root: &Place) -> Self {
+    pub fn of_nothing(root: &ResolvedPath) -> Self {
         Self {
             root: root.clone(),
             directory: root.clone(),
@@ -39,6 +39,6 @@ impl Ground {
 }
 
 /// The path from the workspace's root, as bytes; nothing for a path outside of the workspace.
-fn from_root(root: &Place, path: &Path) -> Option<Vec<u8>> {
+fn from_root(root: &ResolvedPath, path: &Path) -> Option<Vec<u8>> {
     Some(path.strip_prefix(root.path()).ok()?.as_os_str().as_encoded_bytes().to_vec())
 }

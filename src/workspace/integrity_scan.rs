@@ -24,7 +24,7 @@ use provost_base::limits::{
     SURVEY_MS_MAX,
 };
 use provost_domain::FindingKind;
-use provost_jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
+use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath, is_repository_name};
 
 /// What the kernel says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -115,9 +115,9 @@ pub struct Survey {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ground {
     /// The workspace; links that lead out of it matter.
-    pub root: Place,
+    pub root: ResolvedPath,
     /// The directory that the worker may change, in it.
-    pub directory: Place,
+    pub directory: ResolvedPath,
     /// Further paths that matter with all that lies below, from the workspace.
     pub protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters, and not what names programs alone: where a worker can write to it.
@@ -518,7 +518,7 @@ fn is_fixed(zone: Zone) -> bool {
 }
 
 /// The directory that a place stood for, or an error when another one has its name.
-pub fn open_place(place: &Place) -> io::Result<OwnedFd> {
+pub fn open_place(place: &ResolvedPath) -> io::Result<OwnedFd> {
     let opened = rustix::fs::openat(CWD, place.path(), directory_flags(), Mode::empty())?;
     let stat = rustix::fs::fstat(&opened)?;
     if (stat.st_dev, stat.st_ino) != (place.dev(), place.ino()) {

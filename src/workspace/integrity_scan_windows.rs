@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use provost_domain::FindingKind;
-use provost_jail::{Place, Repositories};
+use provost_jail::{Repositories, ResolvedPath};
 
 /// What is known of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -85,9 +85,9 @@ pub struct Unshared {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ground {
     /// The top directory of the workspace.
-    pub root: Place,
+    pub root: ResolvedPath,
     /// The directory that the worker may change, in it.
-    pub directory: Place,
+    pub directory: ResolvedPath,
     /// Further paths that matter with all that lies below, from the workspace.
     pub protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters.

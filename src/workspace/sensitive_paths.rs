@@ -6,7 +6,7 @@
 
 use provost_base::later::{self, Whose, names};
 use provost_domain::FindingKind;
-use provost_jail::Parts;
+use provost_jail::RepositoryParts;
 
 /// What a directory is, for what lies in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +104,7 @@ fn file(name: &str) -> Option<FindingKind> {
 /// Whether a directory with these names is a repository's own, whatever it is called: git takes a directory for
 /// one when it looks like this.
 pub(crate) fn is_repository<'a>(names: impl Iterator<Item = &'a [u8]>) -> bool {
-    let mut parts = Parts::default();
+    let mut parts = RepositoryParts::default();
     names.for_each(|name| parts.add(name));
     parts.are_a_repository()
 }

@@ -65,7 +65,7 @@ pub fn first(digest: &Digest) -> [u8; 8] {
 
 /// A version that is there.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct StoredVersion {
     mode: Option<u32>,
     bytes: u64,
 }
@@ -73,7 +73,7 @@ struct Kept {
 /// What is there, by when it was asked for last.
 #[derive(Debug)]
 struct Shelf {
-    all: LruCache<Name, Kept>,
+    all: LruCache<Name, StoredVersion>,
     bytes: u64,
 }
 
@@ -83,7 +83,7 @@ impl Shelf {
     }
 
     /// Whether a version is there; from now on it is the one that was asked for last.
-    fn touch(&mut self, name: Name) -> Option<Kept> {
+    fn touch(&mut self, name: Name) -> Option<StoredVersion> {
         self.all.get(&name).copied()
     }
 
@@ -91,7 +91,7 @@ impl Shelf {
     fn put(&mut self, name: Name, mode: Option<u32>, bytes: u64) -> Vec<String> {
         let mut gone = Vec::new();
         self.bytes += bytes;
-        if let Some(before) = self.all.put(name, Kept { mode, bytes }) {
+        if let Some(before) = self.all.put(name, StoredVersion { mode, bytes }) {
             self.bytes -= before.bytes;
             if before.mode != mode {
                 gone.push(name.text(before.mode));

@@ -16,13 +16,13 @@ use provost_base::{
 };
 use provost_domain::post::Received;
 use provost_domain::{
-    Agent, Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
-    Outbox, Owed, Parked, Settings, Share, State, Switched, Task, Token, Uses,
+    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, Outbox,
+    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
-    Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
-    StoreError, StoredEvent, TimelineQuery, Verdict, codec,
+    Anchor, FinishedFilter, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store, StoreError,
+    StoredEvent, StoredPost, TimelineQuery, Verdict, codec,
 };
 
 use crew::CrewRows;
@@ -70,7 +70,7 @@ struct Disk {
 
 #[derive(Clone, Default)]
 struct Rows {
-    agents: BTreeMap<AgentId, Arc<Agent>>,
+    agents: BTreeMap<AgentId, Arc<RegisteredAgent>>,
     tasks: BTreeMap<TaskId, Arc<Task>>,
     finished: Vec<Arc<Task>>,
     mail: BTreeMap<MailSeq, Arc<Mail>>,
@@ -462,7 +462,7 @@ impl Reader for MemoryReader {
         &mut self,
         which: &Letters,
         bytes_max: usize,
-        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let disk = lock(&self.0);
         let rows = disk.read()?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use provost::base::Ttl;
 use provost::jail::{
-    Draft, Environment, Exit, ExitReason, Grounds, Layer, LiveOutput, Plan, SetupError, Step, Stream,
+    Draft, Environment, Exit, ExitReason, ForbiddenPaths, Layer, LiveOutput, Plan, SetupError, Step, Stream,
     Supervisor, Tier, find_place, launch, make_worker_folder, probe, resolve_program,
 };
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ impl Ground {
     }
 
     fn plan(&self, draft: Draft) -> Plan {
-        draft.check(&Grounds { home: self.path("home"), forbidden: vec![self.path("state")] }).unwrap()
+        draft.check(&ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] }).unwrap()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use provost::system::{Token, address, process_behind, process_serving};
-use provost::transport::pipe::{BindError, Place, bind, connect, descriptor_for};
+use provost::transport::pipe::{BindError, SocketFolder, bind, connect, descriptor_for};
 use serde_json::{Value, json};
 
 use crate::support::{Client, Connection, Daemon, Reply, UP, World, eventually, fresh};
@@ -37,7 +37,7 @@ fn the_descriptor_names_the_current_user_and_nobody_else() {
 #[tokio::test]
 async fn both_ends_know_the_process_at_the_other() {
     let at = pipe("ends");
-    let bound = bind(&at, Place::Given).unwrap();
+    let bound = bind(&at, SocketFolder::Given).unwrap();
     let client = connect(&at).await.unwrap();
     let server = bound.accept().await.unwrap();
     use std::os::windows::io::AsHandle;
@@ -54,7 +54,7 @@ async fn both_ends_know_the_process_at_the_other() {
 async fn a_name_is_free_again_when_its_listener_has_gone() {
     let at = pipe("again");
     for _ in 0..3 {
-        let bound = bind(&at, Place::Given).unwrap();
+        let bound = bind(&at, SocketFolder::Given).unwrap();
         drop((connect(&at).await.unwrap(), bound.accept().await.unwrap()));
     }
     assert!(connect(&at).await.is_err(), "nobody listens");
@@ -63,7 +63,7 @@ async fn a_name_is_free_again_when_its_listener_has_gone() {
 #[tokio::test]
 async fn only_names_of_pipes_of_this_machine_are_listened_at() {
     for name in ["devit.sock", r"C:\devit.sock", r"\\other\pipe\devit"] {
-        assert!(matches!(bind(Path::new(name), Place::Given), Err(BindError::NotAName(_))), "{name}");
+        assert!(matches!(bind(Path::new(name), SocketFolder::Given), Err(BindError::NotAName(_))), "{name}");
     }
 }
 

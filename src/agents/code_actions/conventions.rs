@@ -5,7 +5,7 @@
 use provost_domain::artifact::{is_test, language_by_name};
 
 /// What there is in a workspace, by paths from it.
-pub trait Look {
+pub trait WorkspaceProbe {
     /// Whether a file is there.
     fn is_file(&self, path: &str) -> bool;
     /// Whether a folder is there.
@@ -13,7 +13,7 @@ pub trait Look {
 }
 
 /// One place: the folder that has to be there, and the path. Without a folder it may always be.
-type Place = (&'static str, &'static str);
+type CandidatePath = (&'static str, &'static str);
 
 /// A folder that is never there: such a place counts only where the file itself is there.
 const ONLY_IF_THERE: &str = "\0";
@@ -23,10 +23,10 @@ struct Custom {
     /// Endings of their files.
     endings: &'static [&'static str],
     /// The most usual first.
-    places: &'static [Place],
+    places: &'static [CandidatePath],
 }
 
-const fn custom(endings: &'static [&'static str], places: &'static [Place]) -> Custom {
+const fn custom(endings: &'static [&'static str], places: &'static [CandidatePath]) -> Custom {
     Custom { endings, places }
 }
 
@@ -167,7 +167,7 @@ const CUSTOMS: &[Custom] = &[
 ];
 
 /// Of any other language.
-const OTHERS: &[Place] = &[
+const OTHERS: &[CandidatePath] = &[
     (ONLY_IF_THERE, "{dir}/{stem}_test.{ext}"),
     ("tests", "tests/test_{stem}.{ext}"),
     ("test", "test/test_{stem}.{ext}"),
@@ -179,13 +179,13 @@ const SOURCES: [&str; 6] = ["src", "lib", "app", "source", "sources", "Sources"]
 
 /// A file, taken apart.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
+struct FileNameParts<'a> {
     dir: &'a str,
     stem: &'a str,
     ext: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> FileNameParts<'a> {
     fn of(path: &'a str) -> Self {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (stem, ext) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((name, ""));
@@ -195,13 +195,13 @@ impl<'a> Parts<'a> {
         Self { dir, stem, ext }
     }
 
-    fn places(&self) -> &'static [Place] {
+    fn places(&self) -> &'static [CandidatePath] {
         let known = CUSTOMS.iter().find(|custom| custom.endings.contains(&self.ext));
         known.map_or(OTHERS, |custom| custom.places)
     }
 
     /// A place of this file, in one spelling.
-    fn filled(&self, pattern: &str, stem: &str, look: &impl Look) -> String {
+    fn filled(&self, pattern: &str, stem: &str, look: &impl WorkspaceProbe) -> String {
         let (first, below) = self.dir.split_once('/').unwrap_or((self.dir, ""));
         let is_of_sources = SOURCES.contains(&first);
         let module = below.split('/').next().filter(|_| is_of_sources).unwrap_or_default();
@@ -228,7 +228,7 @@ fn mirrored(dir: &str) -> String {
 }
 
 /// The folder of the crate that a folder belongs to.
-fn crate_of(dir: &str, look: &impl Look) -> String {
+fn crate_of(dir: &str, look: &impl WorkspaceProbe) -> String {
     let mut at = dir;
     while !at.is_empty() && !look.is_file(&format!("{at}/Cargo.toml")) {
         at = at.rsplit_once('/').map_or("", |(above, _)| above);
@@ -237,11 +237,11 @@ fn crate_of(dir: &str, look: &impl Look) -> String {
 }
 
 /// The file that holds the tests of a file, whether it is there or not. A file of tests is its own.
-pub fn tests_of(path: &str, look: &impl Look) -> String {
+pub fn tests_of(path: &str, look: &impl WorkspaceProbe) -> String {
     if is_test(path) {
         return path.to_owned();
     }
-    let parts = Parts::of(path);
+    let parts = FileNameParts::of(path);
     let places = || parts.places().iter();
     let there =
         places().map(|(_, path)| parts.filled(path, parts.stem, look)).find(|path| look.is_file(path));
@@ -250,9 +250,9 @@ pub fn tests_of(path: &str, look: &impl Look) -> String {
 
 /// The same for a further file beside it, of which there may be several: `test_x_2.py`. `None` where each file has to
 /// hold what it is called after.
-pub fn further_tests_of(path: &str, number: u32, look: &impl Look) -> Option<String> {
+pub fn further_tests_of(path: &str, number: u32, look: &impl WorkspaceProbe) -> Option<String> {
     const ONE_EACH: [&str; 10] = ["java", "kt", "kts", "groovy", "scala", "cs", "fs", "vb", "php", "swift"];
-    let parts = Parts::of(path);
+    let parts = FileNameParts::of(path);
     if ONE_EACH.contains(&parts.ext) {
         return None;
     }
@@ -268,7 +268,7 @@ pub fn further_tests_of(path: &str, number: u32, look: &impl Look) -> Option<Str
     Some(first_place(parts, &format!("{}_{number}", parts.stem), look))
 }
 
-fn first_place(parts: Parts<'_>, stem: &str, look: &impl Look) -> String {
+fn first_place(parts: FileNameParts<'_>, stem: &str, look: &impl WorkspaceProbe) -> String {
     let fits = |folder: &str| {
         folder.is_empty()
             || folder != ONLY_IF_THERE && look.is_folder(&parts.filled(folder, parts.stem, look))

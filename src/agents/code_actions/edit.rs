@@ -3,12 +3,12 @@
 use super::conventions::{further_tests_of, named_after, tests_of};
 use super::location::Tree;
 use super::patch::{NoPlace, place};
-use super::test_merge::{Kept, keep_tests};
+use super::test_merge::{MergedTests, keep_tests};
 use super::{CodePlan, no_change};
 use crate::AgentService;
 use provost_base::{Digest, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, language_by_name};
-use provost_domain::{Artifact, Gathered};
+use provost_domain::{Artifact, CollectedArtifact};
 
 /// Further files of tests beside one that is there; more of them are nothing to be added to.
 const FURTHER_TESTS_MAX: u32 = 9;
@@ -28,7 +28,7 @@ impl CodeEdit {
     }
 
     /// As if a run had left it.
-    pub(crate) fn gathered(self, task: &TaskId) -> Gathered {
+    pub(crate) fn gathered(self, task: &TaskId) -> CollectedArtifact {
         let artifact = Artifact {
             id: artifact_id(task, 1),
             kind: self.kind.into(),
@@ -39,7 +39,7 @@ impl CodeEdit {
             mode: None,
             base_mode: None,
         };
-        Gathered { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
+        CollectedArtifact { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
     }
 }
 
@@ -90,11 +90,11 @@ impl AgentService {
         };
         let text = std::str::from_utf8(&bytes).map_err(|_| format!("{path}: it is no text in UTF-8"))?;
         match keep_tests(text, new) {
-            Kept::Whole(content) if content.trim_end() == text.trim_end() => {
+            MergedTests::Whole(content) if content.trim_end() == text.trim_end() => {
                 Err(no_change("the answer holds no test that is not there already"))
             }
-            Kept::Whole(content) => Ok(made(path, content, Some((bytes, digest)))),
-            Kept::Lost(lost) => {
+            MergedTests::Whole(content) => Ok(made(path, content, Some((bytes, digest)))),
+            MergedTests::Lost(lost) => {
                 // Tests of a file that is itself one go beside that one.
                 let of = plan.file.as_ref().unwrap_or(path);
                 let further = (2..=FURTHER_TESTS_MAX)

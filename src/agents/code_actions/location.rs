@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cap_std::fs::Dir;
 
-use super::conventions::{Look, tests_of};
+use super::conventions::{WorkspaceProbe, tests_of};
 use super::patch::NoPlace;
 use super::{CodeAsk, CodeQuestion};
 use crate::AgentService;
@@ -35,7 +35,7 @@ pub(super) struct Tests {
 /// What there is in a workspace. Blocking.
 pub(crate) struct Tree<'a>(pub(crate) &'a Dir);
 
-impl Look for Tree<'_> {
+impl WorkspaceProbe for Tree<'_> {
     fn is_file(&self, path: &str) -> bool {
         self.0.symlink_metadata(path).is_ok_and(|it| it.is_file())
     }

@@ -2,13 +2,13 @@
 
 use super::location::Found;
 use super::patch::place;
-use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
+use super::{CodeActionError, CodeAsk, CodePlan, CodeQuestion, Whom};
 use crate::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
 use provost_base::RepoPath;
 use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
 
 /// A question, made ready.
-pub(super) struct Order {
+pub(super) struct PreparedQuestion {
     pub(super) prompt: String,
     pub(super) plan: CodePlan,
 }
@@ -17,7 +17,12 @@ pub(super) struct Order {
 ///
 /// # Errors
 /// What is wrong with the selection, as far as that can be seen before an agent has worked.
-pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -> Result<Order, CodeFault> {
+pub(super) fn of(
+    prompts: &Prompts,
+    whom: &Whom,
+    ask: &CodeAsk,
+    found: &Found,
+) -> Result<PreparedQuestion, CodeActionError> {
     let (file, output) = (found.file.as_ref(), whom.output);
     let refactors = ask.question == CodeQuestion::Refactor;
     let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
@@ -55,7 +60,7 @@ pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -
         tests: found.tests.as_ref().map(|tests| tests.path.clone()),
         was: found.was,
     };
-    Ok(Order { prompt, plan })
+    Ok(PreparedQuestion { prompt, plan })
 }
 
 /// The selection as it stands in its file. From the indentation of its first line, an agent can tell how far
@@ -63,9 +68,9 @@ pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -
 ///
 /// # Errors
 /// Where new text could not be put in its place, or never be written.
-fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeFault> {
+fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeActionError> {
     let Some(file) = &found.file else { return Ok(None) };
-    let refuse = |why: String| CodeFault::Selection(why.into());
+    let refuse = |why: String| CodeActionError::Selection(why.into());
     if let Some(why) = &found.unwritable {
         return Err(refuse(format!("{file}: {why}")));
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// What becomes of a file of tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum MergedTests {
     /// It says this, and everything that was in it is in it still.
     Whole(String),
     /// The new text leaves these out and cannot be put behind them.
@@ -16,9 +16,9 @@ pub enum Kept {
 
 /// Puts new tests into a file that has some: the new text where it holds all that was there, or else
 /// both, one after the other.
-pub fn keep_tests(old: &str, new: &str) -> Kept {
+pub fn keep_tests(old: &str, new: &str) -> MergedTests {
     if has_everything(old, new) {
-        return Kept::Whole(with_end(new));
+        return MergedTests::Whole(with_end(new));
     }
     let (there, comes) = (declared(old), declared(new));
     if there.is_disjoint(&comes)
@@ -27,10 +27,10 @@ pub fn keep_tests(old: &str, new: &str) -> Kept {
     {
         // As far apart as what is there already.
         let between = if old.contains("\n\n\n") { "\n\n\n" } else { "\n\n" };
-        return Kept::Whole([old.trim_end(), between, &with_end(&rest)].concat());
+        return MergedTests::Whole([old.trim_end(), between, &with_end(&rest)].concat());
     }
     let lost: Vec<String> = there.difference(&comes).cloned().collect();
-    Kept::Lost(if lost.is_empty() { vec!["lines that are no test of their own".into()] } else { lost })
+    MergedTests::Lost(if lost.is_empty() { vec!["lines that are no test of their own".into()] } else { lost })
 }
 
 /// What a new text declares no more that the old one did.

@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use super::phases::{Known, in_phase};
+use super::phases::{RunContext, in_phase};
 use super::runner::{JobRunner, Stop};
-use super::runs::{Ran, Run};
+use super::runs::{Ran, RunRequest};
 use crate::Rounds;
 use crate::prompts::fenced;
 use provost_base::JobId;
@@ -36,7 +36,7 @@ impl JobRunner {
     /// Tidies up, and hands on what was answered last.
     pub(super) async fn optimize(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         mut answer: String,
         kept: &mut JobResult,
@@ -48,7 +48,7 @@ impl JobRunner {
         if around.pipeline {
             self.set_part(done, of);
             let run = self.run_of(known, around, PHASE, &answer)?;
-            let ran = self.run(Run { harvest: true, ..run }).await;
+            let ran = self.run(RunRequest { harvest: true, ..run }).await;
             answer = ran.and_then(|ran| self.keep(ran, kept)).map_err(in_phase(PHASE))?;
             done += 1;
         }
@@ -67,7 +67,7 @@ impl JobRunner {
     /// Reviews the changes: by the check commands, and by the reviewer.
     pub(super) async fn review(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         answer: &str,
         kept: &mut JobResult,
@@ -111,7 +111,7 @@ impl JobRunner {
     /// Has the reviewer look at it; why that failed, if it did.
     async fn reviewed(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         done: &str,
         kept: &mut JobResult,
@@ -129,9 +129,9 @@ impl JobRunner {
     }
 
     /// A command in the place of the job's agent.
-    fn command(&self, around: &Rounds, phase: PhaseName, command: &Command, harvest: bool) -> Run {
+    fn command(&self, around: &Rounds, phase: PhaseName, command: &Command, harvest: bool) -> RunRequest {
         let (prompt, command) = (line_of(command).into(), Some(command.to_vec()));
-        Run { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
+        RunRequest { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
     }
 
     /// A text for people among the artifacts, which is written nowhere.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::runner::{JobRunner, Stop, failed};
-use super::runs::{Ran, Run};
+use super::runs::{Ran, RunRequest};
 use crate::code_actions::{CodeAnswer, CodeEdit, lost_tests, no_change};
 use crate::{
     AgentService, Ask, CodePlan, CodeQuestion, PromptFor, Review, as_markdown, code_in, code_of_json,
@@ -13,7 +13,7 @@ use crate::{
 use provost_base::Json;
 use provost_base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
 use provost_domain::artifact::is_test;
-use provost_domain::{Artifact, Harvest, JobResult, PhaseName};
+use provost_domain::{Artifact, Changeset, JobResult, PhaseName};
 
 /// Of what an agent has said, so much is in the reason why there is no change, in characters.
 const WHY_CHARS_MAX: usize = 300;
@@ -54,7 +54,7 @@ impl JobRunner {
         schema: Option<&Value>,
         kept: Option<&mut JobResult>,
     ) -> Result<Ran, Stop> {
-        let run = Run {
+        let run = RunRequest {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
             by_agent: self.order.by_agent,
@@ -198,7 +198,7 @@ impl JobRunner {
         kept.text = Some(clip(&ran.answer).into());
         kept.artifacts = vec![gathered.artifact.clone()];
         let keep = move || {
-            let harvest = Harvest { gathered: vec![gathered], ..Harvest::default() };
+            let harvest = Changeset { gathered: vec![gathered], ..Changeset::default() };
             store.keep(&task, &harvest, &ran.answer)
         };
         tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))

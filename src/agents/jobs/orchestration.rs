@@ -6,7 +6,7 @@ use super::runner::Stop;
 use super::workflow_run::{Checked, SoFar, WorkflowRun, unsuccessful};
 use crate::prompts::{Ask, PromptFor, as_json};
 use crate::replies::reply_as;
-use crate::workflows::{Known, told};
+use crate::workflows::{TemplateValues, told};
 use provost_base::Json;
 
 /// What a supervisor says where nothing is left to do.
@@ -70,7 +70,8 @@ impl WorkflowRun<'_> {
 
     /// What a supervisor is asked: in its own words, and then whom it may choose, and what they have said.
     fn question(&self, so_far: &SoFar) -> String {
-        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
+        let known =
+            TemplateValues { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
         let mut says = known.prompt(self.flow.steps[0].prompt.as_deref().unwrap_or_default());
         says.push_str("\n\nYou decide who is next. These can be:\n");
         for step in &self.flow.steps[1..] {
@@ -135,7 +136,8 @@ impl WorkflowRun<'_> {
     async fn verdict(&self, number: usize, so_far: &mut SoFar) -> Result<Checked, Stop> {
         let step = &self.flow.steps[number];
         let Some(prompt) = &step.prompt else { return self.command(number, &step.command, so_far).await };
-        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
+        let known =
+            TemplateValues { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
         let says = format!(
             "{}\n\nSay whether you approve of what is there now, and if not, in your `comments` what is to be changed.",
             known.prompt(prompt)

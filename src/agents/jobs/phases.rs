@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::runner::{JobRunner, Stop};
-use super::runs::{Ran, Run, never_ran};
+use super::runs::{Ran, RunRequest, never_ran};
 use crate::Rounds;
 use crate::prompts::{Ask, PromptFor};
 use provost_base::AgentId;
@@ -26,7 +26,7 @@ impl JobRunner {
     pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
         let around = self.around();
         let context = self.research(wanted, &around).await?;
-        let known = Known { wanted, context };
+        let known = RunContext { wanted, context };
         let answer = match around.pipeline {
             true => self.one_run_each(&known, &around, kept).await?,
             false => self.one_run(&known, &around, kept).await?,
@@ -67,12 +67,12 @@ impl JobRunner {
     /// The agent does everything in one run.
     async fn one_run(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
         self.begin(PhaseName::Inspect).await?;
-        let run = Run { prompt: self.prompt(known)?, copy: self.copy(around), ..self.whole_run() };
+        let run = RunRequest { prompt: self.prompt(known)?, copy: self.copy(around), ..self.whole_run() };
         let task =
             self.start_telling(&run, Some(PhaseName::Inspect)).await.map_err(in_phase(PhaseName::Inspect))?;
         if never_ran(&task) {
@@ -90,7 +90,7 @@ impl JobRunner {
     /// A run for each of the first three, each told what the one before has answered.
     async fn one_run_each(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
@@ -102,7 +102,7 @@ impl JobRunner {
             self.set_part(before, of);
             let harvest = phase == PhaseName::Generate;
             let run = self.run_of(known, around, phase, &answer)?;
-            let ran = self.run(Run { harvest, ..run }).await;
+            let ran = self.run(RunRequest { harvest, ..run }).await;
             let said = ran.and_then(|ran| match harvest {
                 true => self.keep(ran, kept),
                 false => ran.done().map(|ran| ran.answer),
@@ -116,16 +116,16 @@ impl JobRunner {
     /// The run of a phase that has its own.
     pub(super) fn run_of(
         &self,
-        known: &Known<'_>,
+        known: &RunContext<'_>,
         around: &Rounds,
         phase: PhaseName,
         previous: &str,
-    ) -> Result<Run, Stop> {
+    ) -> Result<RunRequest, Stop> {
         let worker = self.agent_for(around, phase).map_err(|why| in_phase(phase)(Stop::Failed(why)))?;
         let ask = Ask { previous, ..known.ask() };
         let prompt = self.service.configured().prompts.render(PromptFor::Phase(phase), &ask);
         let prompt = prompt.map_err(|err| in_phase(phase)(Stop::Failed(err.to_string())))?.into();
-        Ok(Run { phase, worker, prompt, copy: self.copy(around), harvest: false, ..self.whole_run() })
+        Ok(RunRequest { phase, worker, prompt, copy: self.copy(around), harvest: false, ..self.whole_run() })
     }
 
     /// Who does a phase that has its own run.
@@ -145,7 +145,7 @@ impl JobRunner {
     }
 
     /// The prompt of an agent that does all phases in one run.
-    fn prompt(&self, known: &Known<'_>) -> Result<Box<str>, Stop> {
+    fn prompt(&self, known: &RunContext<'_>) -> Result<Box<str>, Stop> {
         if !self.is_by_template() {
             return Ok(self.order.prompt.clone());
         }
@@ -174,8 +174,8 @@ impl JobRunner {
     }
 
     /// The run that the job was opened for.
-    pub(super) fn whole_run(&self) -> Run {
-        Run {
+    pub(super) fn whole_run(&self) -> RunRequest {
+        RunRequest {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
             by_agent: self.order.by_agent,
@@ -190,13 +190,13 @@ impl JobRunner {
 }
 
 /// What is known when the runs begin.
-pub(super) struct Known<'a> {
+pub(super) struct RunContext<'a> {
     wanted: &'a Wanted,
     /// What came with the task, and how the workspace stands.
     context: String,
 }
 
-impl Known<'_> {
+impl RunContext<'_> {
     pub(super) fn ask(&self) -> Ask<'_> {
         let (task, preamble) = (&*self.wanted.task, &*self.wanted.preamble);
         Ask { task, preamble, context: &self.context, ..Ask::default() }
@@ -206,7 +206,7 @@ impl Known<'_> {
 /// Says in which phase something failed. A6s 6.2.
 pub(super) fn in_phase(phase: PhaseName) -> impl Fn(Stop) -> Stop {
     move |stop| match stop {
-        Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.word())),
+        Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.as_str())),
         stop => stop,
     }
 }

@@ -24,7 +24,7 @@ pub enum Plan {
 
 /// What carries a job out, kept with it for the next daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct JobRecord {
     /// The prompt of its worker.
     pub(super) prompt: Box<str>,
     /// Where its worker works, within the workspace.

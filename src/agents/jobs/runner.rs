@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::plan::{Order, Plan};
+use super::plan::{JobRecord, Plan};
 use crate::AgentService;
 use provost_base::limits::JOB_ERROR_BYTES_MAX;
 use provost_domain::command::{EndJob, KeepResult, MoveJob};
@@ -34,7 +34,7 @@ pub(super) struct JobRunner {
     pub(super) service: AgentService,
     /// As it was when this began.
     pub(super) job: Arc<Job>,
-    pub(super) order: Order,
+    pub(super) order: JobRecord,
     /// Runs that were begun.
     pub(super) runs: AtomicUsize,
     /// Whether one of them has come to run.
@@ -49,13 +49,13 @@ pub(super) struct JobRunner {
 
 impl AgentService {
     /// Carries a job out, beside its asker.
-    pub(super) fn run_job(&self, job: Arc<Job>, order: Order) {
+    pub(super) fn run_job(&self, job: Arc<Job>, order: JobRecord) {
         tokio::spawn(JobRunner::new(self.clone(), job, order).carry_out());
     }
 }
 
 impl JobRunner {
-    pub(super) fn new(service: AgentService, job: Arc<Job>, order: Order) -> Self {
+    pub(super) fn new(service: AgentService, job: Arc<Job>, order: JobRecord) -> Self {
         let (runs, is_running, steps) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
         let used = Mutex::default();
         Self { service, job, order, runs, is_running, steps, used, parts: AtomicU64::new(1) }
@@ -90,7 +90,7 @@ impl JobRunner {
     async fn keep_late(&self, kept: JobResult) {
         let keep = KeepResult { job: self.job.id.clone(), result: Arc::new(kept) };
         // Where the daemon is what is over, nothing is kept any more, and a job that is not goes on with the next one.
-        if let Err(refusal) = self.service.provost().submit(self.service.provost().host(), keep).await {
+        if let Err(refusal) = self.service.provost().submit(self.service.provost().system(), keep).await {
             tracing::debug!(%refusal, job = %self.job.id, "what a job had brought about is not on record");
         }
         self.service.pulses().end(&self.job.id);
@@ -136,7 +136,7 @@ impl JobRunner {
             result: Some(Arc::new(kept)),
             steps: self.steps.load(Ordering::Relaxed),
         };
-        let ended = self.service.provost().submit(self.service.provost().host(), end).await;
+        let ended = self.service.provost().submit(self.service.provost().system(), end).await;
         let goes_on = matches!(ended, Err(Refusal::TaskFinished)) && self.job.step.is_none();
         if !goes_on {
             self.service.pulses().end(&self.job.id);
@@ -175,7 +175,7 @@ impl JobRunner {
         }
         let moved = Some((phase, state));
         let verb = MoveJob { job: self.job.id.clone(), phase: moved, task: None, runs: false };
-        self.service.provost().submit(self.service.provost().host(), verb).await?;
+        self.service.provost().submit(self.service.provost().system(), verb).await?;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use provost_base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
 use provost_base::{AgentId, JobId, Json, TaskId, Ttl};
 use provost_domain::command::{Delegated, MoveJob, Status, Tool};
 use provost_domain::{
-    Answer, Artifact, Delegate, Errand, Failure, JobKind, JobState, PhaseName, Task, TaskState,
+    Answer, Artifact, Delegate, Failure, JobContext, JobKind, JobState, PhaseName, Task, TaskState,
 };
 use provost_jail::{LiveOutput, Reader, Stream, plain_text};
 
@@ -31,7 +31,7 @@ const NEARLY: u64 = 95;
 
 /// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Run {
+pub(super) struct RunRequest {
     /// The part of the job that it belongs to.
     pub(super) phase: PhaseName,
     /// The worker that runs.
@@ -107,18 +107,22 @@ pub(super) fn never_ran(task: &Task) -> bool {
 
 impl JobRunner {
     /// A run from its beginning to its end, however that is.
-    pub(super) async fn run(&self, run: Run) -> Result<Ran, Stop> {
+    pub(super) async fn run(&self, run: RunRequest) -> Result<Ran, Stop> {
         let task = self.start(&run).await?;
         self.follow(&run, task).await
     }
 
     /// Hands the work over, and waits for a place, and for approval. It may be over by then.
-    pub(super) async fn start(&self, run: &Run) -> Result<Arc<Task>, Stop> {
+    pub(super) async fn start(&self, run: &RunRequest) -> Result<Arc<Task>, Stop> {
         self.start_telling(run, None).await
     }
 
     /// The same, while a phase shows the progress: the wait for approval, then for a place.
-    pub(super) async fn start_telling(&self, run: &Run, phase: Option<PhaseName>) -> Result<Arc<Task>, Stop> {
+    pub(super) async fn start_telling(
+        &self,
+        run: &RunRequest,
+        phase: Option<PhaseName>,
+    ) -> Result<Arc<Task>, Stop> {
         let task = self.delegate(run).await?;
         loop {
             if let Some(phase) = phase {
@@ -137,7 +141,7 @@ impl JobRunner {
     }
 
     /// Stays with a run until it ends.
-    pub(super) async fn follow(&self, run: &Run, task: Arc<Task>) -> Result<Ran, Stop> {
+    pub(super) async fn follow(&self, run: &RunRequest, task: Arc<Task>) -> Result<Ran, Stop> {
         let (task, live) = self.until_it_ends(run, task).await?;
         let was_seen = live.is_some();
         self.count(&task);
@@ -151,7 +155,7 @@ impl JobRunner {
     }
 
     /// Hands the work to the worker: judged like any other delegation.
-    async fn delegate(&self, run: &Run) -> Result<TaskId, Stop> {
+    async fn delegate(&self, run: &RunRequest) -> Result<TaskId, Stop> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let known = self.job.tasks.get(number);
         if let Some(task) = known
@@ -169,7 +173,7 @@ impl JobRunner {
         if known.is_none() {
             let tied =
                 MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
-            self.service.provost().submit(self.service.provost().host(), tied).await?;
+            self.service.provost().submit(self.service.provost().system(), tied).await?;
         }
         let verb = Delegate {
             task: task.clone(),
@@ -195,12 +199,12 @@ impl JobRunner {
         }
     }
 
-    /// The errand of an agent's task: what its work is a part of.
-    fn errand(&self, run: &Run) -> Option<Errand> {
-        run.by_agent.then(|| Errand {
+    /// The job context of an agent's task: what its work is a part of.
+    fn errand(&self, run: &RunRequest) -> Option<JobContext> {
+        run.by_agent.then(|| JobContext {
             job: format!("job_{}", self.job.id).into(),
             method: self.job.method.clone(),
-            phase: run.phase.word().into(),
+            phase: run.phase.as_str().into(),
             schema: run.schema.clone(),
             harvest: run.harvest,
             copy: run.copy.clone(),
@@ -214,7 +218,7 @@ impl JobRunner {
             return Ok(());
         }
         let verb = MoveJob { job: self.job.id.clone(), phase: None, task: None, runs: true };
-        self.service.provost().submit(self.service.provost().host(), verb).await?;
+        self.service.provost().submit(self.service.provost().system(), verb).await?;
         Ok(())
     }
 
@@ -243,7 +247,7 @@ impl JobRunner {
 
     async fn until_it_ends(
         &self,
-        run: &Run,
+        run: &RunRequest,
         mut task: Arc<Task>,
     ) -> Result<(Arc<Task>, Option<LiveOutput>), Stop> {
         let began = Instant::now();

@@ -1,7 +1,7 @@
 //! `scan.*`: one run, and a report in a form. A6s 6.9.
 
 use super::runner::{JobRunner, Stop, failed};
-use super::runs::Run;
+use super::runs::RunRequest;
 use crate::prompts::{Ask, PromptFor};
 use crate::scans::{scan_report, scan_schema, unread_scan};
 use provost_base::Json;
@@ -29,7 +29,7 @@ impl JobRunner {
 
     /// Runs the agent. Its copy is thrown away with all changes.
     async fn look_through(&self, prompt: Box<str>) -> Result<String, Stop> {
-        let run = Run {
+        let run = RunRequest {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
             by_agent: true,

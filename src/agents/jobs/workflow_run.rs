@@ -10,10 +10,10 @@ use futures_util::future::join_all;
 
 use super::plan::Plan;
 use super::runner::{JobRunner, Stop, failed};
-use super::runs::{Ran, Run, never_ran};
+use super::runs::{Ran, RunRequest, never_ran};
 use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
 use crate::prompts::{Ask, PromptFor};
-use crate::workflows::{Assignee, Flow, Known, Pattern, Step};
+use crate::workflows::{Assignee, Flow, Pattern, Step, TemplateValues};
 use provost_base::Json;
 use provost_base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
 use provost_domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
@@ -199,7 +199,7 @@ impl WorkflowRun<'_> {
         so_far: &mut SoFar,
     ) -> Result<String, Stop> {
         let step = &self.flow.steps[number];
-        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check, task };
+        let known = TemplateValues { inputs: &self.flow.inputs, answers: &so_far.answers, check, task };
         let says = known.prompt(step.prompt.as_deref().unwrap_or_default());
         self.ask_for(number, &says, None, so_far).await
     }
@@ -227,7 +227,7 @@ impl WorkflowRun<'_> {
         schema: Option<&Json>,
         so_far: &mut SoFar,
     ) -> Result<String, Stop> {
-        let run = Run { schema: schema.cloned(), ..self.run_of(number, prompt.into(), None) };
+        let run = RunRequest { schema: schema.cloned(), ..self.run_of(number, prompt.into(), None) };
         let ran = self.run(number, run, so_far).await?.done()?;
         Ok(ran.answer)
     }
@@ -239,7 +239,8 @@ impl WorkflowRun<'_> {
         command: &[Box<str>],
         so_far: &mut SoFar,
     ) -> Result<Checked, Stop> {
-        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
+        let known =
+            TemplateValues { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
         let command: Vec<Box<str>> = command.iter().map(|part| known.argument(part).into()).collect();
         let run = self.run_of(number, command.join(" ").into(), Some(command));
         let ran = self.run(number, run, so_far).await?;
@@ -252,10 +253,10 @@ impl WorkflowRun<'_> {
         }
     }
 
-    fn run_of(&self, number: usize, prompt: Box<str>, command: Option<Vec<Box<str>>>) -> Run {
+    fn run_of(&self, number: usize, prompt: Box<str>, command: Option<Vec<Box<str>>>) -> RunRequest {
         let shared = self.flow.pattern != Pattern::Parallel;
         let step = &self.flow.steps[number];
-        Run {
+        RunRequest {
             phase: step.phase,
             worker: step.who.worker.clone(),
             by_agent: true,
@@ -269,7 +270,7 @@ impl WorkflowRun<'_> {
     }
 
     /// One run for a step. The workflow's phase begins with it, and is as far as the steps of it are.
-    async fn run(&self, number: usize, run: Run, so_far: &mut SoFar) -> Result<Ran, Stop> {
+    async fn run(&self, number: usize, run: RunRequest, so_far: &mut SoFar) -> Result<Ran, Stop> {
         let step = &self.steps[number];
         let work = async {
             let task = step.start(&run).await?;

@@ -85,7 +85,7 @@ pub struct AtWork {
     /// Files that are claimed, locked or in conflict, by path; the caller's own, too.
     pub claims: Rows<FileHeld>,
     /// What others have locked or announced through other doors, by path.
-    pub stakes: Rows<Stake>,
+    pub stakes: Rows<Reservation>,
     /// Tasks for the caller that are not done, oldest first.
     pub tasks: Rows<TaskForMe>,
     /// Hand-offs that the caller may answer, oldest first.
@@ -129,7 +129,7 @@ pub struct FileHeld {
 
 /// What an agent of another door has at a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Stake {
+pub struct Reservation {
     /// The file, or a folder and all below it.
     pub at: String,
     /// `lock`, `intent`.

@@ -23,9 +23,9 @@ pub struct Folder {
 }
 
 /// Keeps other processes from changing the folder.
-pub struct Lock<'a>(&'a Folder);
+pub struct FolderLock<'a>(&'a Folder);
 
-impl Drop for Lock<'_> {
+impl Drop for FolderLock<'_> {
     fn drop(&mut self) {
         // Nothing can be done about a failure, and the end of the process unlocks in any case.
         let _unlocked = fs::flock(&self.0.fd, FlockOperation::Unlock);
@@ -48,9 +48,9 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub fn lock(&self) -> Result<Lock<'_>, KeyError> {
+    pub fn lock(&self) -> Result<FolderLock<'_>, KeyError> {
         fs::flock(&self.fd, FlockOperation::LockExclusive).map_err(|e| self.io("", e))?;
-        Ok(Lock(self))
+        Ok(FolderLock(self))
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.

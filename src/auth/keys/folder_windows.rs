@@ -23,9 +23,9 @@ pub struct Folder {
 }
 
 /// Keeps other processes from changing the folder.
-pub struct Lock(File);
+pub struct FolderLock(File);
 
-impl Drop for Lock {
+impl Drop for FolderLock {
     fn drop(&mut self) {
         // Nothing can be done about a failure, and the end of the process unlocks in any case.
         let _unlocked = self.0.unlock();
@@ -44,11 +44,11 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub fn lock(&self) -> Result<Lock, KeyError> {
+    pub fn lock(&self) -> Result<FolderLock, KeyError> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
         let file = opened.map_err(|e| self.io(LOCK, e))?;
         file.lock().map_err(|e| self.io(LOCK, e))?;
-        Ok(Lock(file))
+        Ok(FolderLock(file))
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.

@@ -108,7 +108,7 @@ fn conflict(it: &wire::FileHeld) -> String {
 }
 
 fn stakes<'a>(at_work: &'a wire::AtWork, kind: &'a str) -> impl Iterator<Item = String> + 'a {
-    let key = |it: &wire::Stake| (it.at.clone(), it.agent.clone(), it.asked.clone());
+    let key = |it: &wire::Reservation| (it.at.clone(), it.agent.clone(), it.asked.clone());
     let rows = sorted(&at_work.stakes.rows, key).into_iter().filter(move |it| it.kind == kind);
     rows.map(|it| {
         let (at, agent, asked) = (quoted(&it.at), quoted(&it.agent), quoted(&it.asked));

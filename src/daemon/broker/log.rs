@@ -25,7 +25,7 @@ use provost_domain::EventKind;
 use provost_domain::view::Inboxes;
 use provost_jail::PLACEHOLDER_MTIME;
 use provost_protocols::broker::{entry, log_line};
-use provost_service::{Letter, Letters, Provost};
+use provost_service::{Letters, Provost, StoredPost};
 
 const FOLDER: &str = ".git-paw";
 const FILE: &str = "broker.log";
@@ -169,7 +169,7 @@ impl BrokerLog {
     }
 }
 
-fn write(mut file: File, letters: Vec<Letter>, format: LogFormat) -> Result<File> {
+fn write(mut file: File, letters: Vec<StoredPost>, format: LogFormat) -> Result<File> {
     let mut lines = String::new();
     for letter in letters {
         match format {

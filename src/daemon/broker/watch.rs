@@ -18,9 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{branch, look};
-use crate::daemon::ears::{Covered, Ears};
-use look::{Looked, look};
+use super::{branch, tree_scan};
+use crate::daemon::file_watcher::{Covered, FileWatcher};
 use provost_auth::role;
 use provost_base::AgentId;
 use provost_base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
@@ -29,6 +28,7 @@ use provost_domain::command::Publish;
 use provost_domain::post::{Post, Source, slug, slug_of_branch};
 use provost_domain::view::SeenFiles;
 use provost_service::Provost;
+use tree_scan::{Looked, look};
 
 /// How long after the first sign of a change a work tree is looked at: files are written in bursts.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -86,15 +86,15 @@ impl Watched {
 }
 
 /// One look, with when it began and whether it was at folders, too.
-type Look = (PathBuf, Instant, bool, Result<Looked, String>);
+type TreeScan = (PathBuf, Instant, bool, Result<Looked, String>);
 
 struct Watch {
     provost: Provost,
     places: Places,
     named: Named,
-    ears: Arc<Ears>,
+    watcher: Arc<FileWatcher>,
     trees: BTreeMap<PathBuf, Watched>,
-    looks: JoinSet<Look>,
+    looks: JoinSet<TreeScan>,
     /// When the list of work trees is to be made again although nothing was heard.
     roll: Option<Instant>,
 }
@@ -103,17 +103,18 @@ struct Watch {
 pub(super) async fn watch(provost: Provost, places: Places, named: Named, stop: CancellationToken) {
     // Locks of git's come and go with what they are for.
     let is_lock = |path: &Path| path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock");
-    let ears = Arc::new(Ears::new(move |path| !is_lock(path)));
+    let watcher = Arc::new(FileWatcher::new(move |path| !is_lock(path)));
     let (trees, looks) = (BTreeMap::new(), JoinSet::new());
-    let mut watch = Watch { provost, places, named, ears, trees, looks, roll: None };
+    let mut watch = Watch { provost, places, named, watcher, trees, looks, roll: None };
     watch.call_roll().await;
     loop {
         watch.begin_looks();
-        let (ears, engine, named) = (watch.ears.clone(), watch.provost.engine().clone(), watch.named.clone());
+        let (watcher, engine, named) =
+            (watch.watcher.clone(), watch.provost.engine().clone(), watch.named.clone());
         let next = watch.next();
         tokio::select! {
             () = stop.cancelled() => return,
-            () = ears.hear() => watch.take_news().await,
+            () = watcher.changed() => watch.take_news().await,
             () = engine.letterboxes().changed() => watch.call_roll().await,
             () = named.0.1.notified() => watch.call_roll().await,
             Some(done) = watch.looks.join_next(), if !watch.looks.is_empty() => {
@@ -152,17 +153,17 @@ impl Watch {
             }
             (it.looking, it.due) = (true, None);
             let folders_too = std::mem::take(&mut it.folders_too);
-            let (tree, ears) = (it.tree.clone(), self.ears.clone());
+            let (tree, watcher) = (it.tree.clone(), self.watcher.clone());
             self.looks.spawn_blocking(move || {
                 let begun = Instant::now();
-                let looked = look(&tree, &ears, folders_too);
+                let looked = look(&tree, &watcher, folders_too);
                 (tree.top, begun, folders_too, looked)
             });
         }
     }
 
     async fn take_news(&mut self) {
-        let news = self.ears.take();
+        let news = self.watcher.take();
         for (top, it) in &mut self.trees {
             match news.of.get(top) {
                 Some(folders_too) => it.call(MOMENT, *folders_too),
@@ -177,7 +178,7 @@ impl Watch {
 
     /// Finds out which work trees there are and whose. Those of agents that are known are looked at from now on.
     async fn call_roll(&mut self) {
-        let (places, ears) = (self.places.clone(), self.ears.clone());
+        let (places, watcher) = (self.places.clone(), self.watcher.clone());
         let listed = tokio::task::spawn_blocking(move || {
             let trees = places.work_trees(WIT_WORKTREES_MAX);
             // Where others are made, and where it is written which branch is checked out.
@@ -187,7 +188,7 @@ impl Watch {
                     .into_iter()
                     .filter(|it| it.is_dir()),
             );
-            let covered = ears.cover(&places.identity, &folders);
+            let covered = watcher.cover(&places.identity, &folders);
             let branches = trees.into_iter().map(|it| (branch(&it), it));
             (branches.collect::<Vec<_>>(), covered)
         });
@@ -223,9 +224,9 @@ impl Watch {
         }
         for top in gone {
             self.trees.remove(&top);
-            let ears = self.ears.clone();
+            let watcher = self.watcher.clone();
             // The task does not wait until the system has stopped to report.
-            tokio::task::spawn_blocking(move || ears.cover(&top, &BTreeSet::new()));
+            tokio::task::spawn_blocking(move || watcher.cover(&top, &BTreeSet::new()));
         }
     }
 
@@ -236,7 +237,7 @@ impl Watch {
     }
 
     /// Publishes what was seen, if it is news.
-    async fn done(&mut self, (top, begun, folders_too, looked): Look) {
+    async fn done(&mut self, (top, begun, folders_too, looked): TreeScan) {
         let Some(it) = self.trees.get_mut(&top) else { return };
         it.looking = false;
         it.not_before = Instant::now() + PAUSE.max(begun.elapsed() * PAUSE_TIMES);
@@ -281,5 +282,5 @@ async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<()
         phase: None,
         detail: None,
     };
-    provost.submit(&role::host(), Publish { post, source: Source::Watcher }).await.map(drop)
+    provost.submit(&role::system(), Publish { post, source: Source::Watcher }).await.map(drop)
 }

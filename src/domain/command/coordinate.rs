@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
+use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Reservation};
 use provost_base::{
     AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl,
 };
@@ -56,7 +56,7 @@ pub struct AcquireLock {
 #[serde(default)]
 pub struct SymbolFacts {
     /// Whether the file defines it.
-    pub known: Known,
+    pub known: SymbolPresence,
     /// The other names by which it goes in its file: `Session.renew` for `renew`, and the other way round.
     pub names: Vec<Box<str>>,
     /// Symbols that call it, one step away, in any file.
@@ -70,7 +70,7 @@ pub struct SymbolFacts {
 /// Whether a file defines a symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Known {
+pub enum SymbolPresence {
     /// The daemon did not look, or has nothing to look at: it does not read the file's language.
     #[default]
     Unasked,
@@ -138,7 +138,7 @@ pub enum Warning {
     /// Another agent has announced a change of this.
     Intended(Arc<Intent>),
     /// Another agent has the file, or a part of it, through another door.
-    Elsewhere(Arc<Stake>),
+    Elsewhere(Arc<Reservation>),
     /// The repository has no such file.
     NoFile,
     /// The file does not define this symbol.

@@ -1,4 +1,4 @@
-//! Verbs of a crew: members, claims on files, assignments, transfers, notes. Agent Protocol, 3.
+//! Verbs of a crew: members, claims on files, assignments, handoffs, notes. Agent Protocol, 3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing,
-    Transfer, Version,
+    Assignment, AssignmentState, Claim, Content, Event, Handoff, Meeting, Member, Note, Role, Seen, Standing,
+    Version,
 };
-use provost_base::{AgentId, AssignmentId, RepoPath, TransferId};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath};
 
 /// Announce oneself to the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -178,7 +178,7 @@ pub struct AssignmentMoved {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfferTransfer {
     /// The door chooses it, since the core knows no chance.
-    pub id: TransferId,
+    pub id: HandoffId,
     /// The member to take it, any name; `None` offers it to all.
     pub to: Option<Box<str>>,
     /// The assignment that the work is part of.
@@ -195,25 +195,25 @@ pub struct OfferTransfer {
     pub blockers: Vec<Box<str>>,
 }
 
-/// The transfer waits for an answer.
+/// The handoff waits for an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferOffered {
-    /// The transfer as it was recorded.
-    pub transfer: Arc<Transfer>,
+    /// The handoff as it was recorded.
+    pub transfer: Arc<Handoff>,
 }
 
 /// Take over work that was offered, or decline it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerTransfer {
-    /// The transfer to answer.
-    pub id: TransferId,
+    /// The handoff to answer.
+    pub id: HandoffId,
     /// Whether the caller takes the work over; `false` declines it.
     pub accept: bool,
     /// Why the caller declines; it may be empty.
     pub reason: Box<str>,
 }
 
-/// The transfer has its answer.
+/// The handoff has its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferAnswered {
     /// Whether it waited for one until now.

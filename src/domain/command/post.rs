@@ -17,7 +17,7 @@ pub struct Publish {
 /// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Republish {
-    /// The message; see [`Desk::has_heard`](crate::Desk::has_heard).
+    /// The message; see [`BrokerState::has_heard`](crate::BrokerState::has_heard).
     pub post: Post,
 }
 

@@ -19,7 +19,7 @@ pub struct Record {
 impl Record {
     pub(crate) fn put(&self, out: &mut Outbox) -> Recorded {
         let (what, subject, details) = (self.what.clone(), self.subject.clone(), self.details.clone());
-        out.say(EventKind::Recorded { what, subject, details });
+        out.append_event(EventKind::Recorded { what, subject, details });
         Recorded
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Member, Role, Standing};
 use crate::event::{Change, EventKind};
-use crate::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
-use provost_base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
+use crate::{Assignment, AssignmentState, Claim, Content, Handoff, Version};
+use provost_base::{AgentId, AssignmentId, HandoffId, Json, RepoPath, Timestamp};
 
 /// An event of a crew. Its actor is the member that did it, unless the variant says otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -125,8 +125,8 @@ pub enum CrewEvent {
     },
     /// Work is handed over.
     TransferOffered {
-        /// The id of the new transfer.
-        id: TransferId,
+        /// The id of the new handoff.
+        id: HandoffId,
         /// The agent that is to take it; any name. `None` offers it to all.
         to: Option<Box<str>>,
         /// The assignment that the work is part of.
@@ -136,8 +136,8 @@ pub enum CrewEvent {
     },
     /// Work that was handed over is taken, or declined.
     TransferAnswered {
-        /// The id of the transfer.
-        id: TransferId,
+        /// The id of the handoff.
+        id: HandoffId,
         /// The assignment that the work is part of.
         assignment: Box<str>,
         /// Whether the work was taken.
@@ -263,10 +263,10 @@ pub enum CrewChange {
     PutAssignment(Arc<Assignment>),
     /// An assignment that is forgotten.
     DropAssignment(AssignmentId),
-    /// A new transfer, or its answer.
-    PutTransfer(Arc<Transfer>),
+    /// A new handoff, or its answer.
+    PutHandoff(Arc<Handoff>),
     /// Work that was handed over, and is forgotten.
-    DropTransfer(TransferId),
+    DropHandoff(HandoffId),
 }
 
 impl From<CrewChange> for Change {

@@ -32,7 +32,7 @@ impl PhaseName {
     ];
 
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             PhaseName::Research => "research",
             PhaseName::Inspect => "inspect",
@@ -60,7 +60,7 @@ pub enum PhaseState {
 
 impl PhaseState {
     /// As clients see it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             PhaseState::Pending => "pending",
             PhaseState::Running => "running",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Correspondent, Desk, Footprint, Question, Standoff};
+use super::{BrokerState, Contention, Mailbox, Question, WorkingSet};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
@@ -24,15 +24,15 @@ pub enum PostChange {
     /// The number of the newest post in an agent's inbox, as the store has it. Memory only.
     Newest(Slug, PostSeq),
     /// An agent has an inbox, and perhaps a row in the roster.
-    PutCorrespondent(Arc<Correspondent>),
+    PutMailbox(Arc<Mailbox>),
     /// An agent was forgotten, with its inbox.
-    DropCorrespondent(Slug),
+    DropMailbox(Slug),
     /// The files that an agent works on.
-    PutFootprint(Arc<Footprint>),
+    PutWorkingSet(Arc<WorkingSet>),
     /// Two agents change one file.
-    PutStandoff(Arc<Standoff>),
+    PutContention(Arc<Contention>),
     /// The two agents do not change that file any more.
-    DropStandoff(Arc<Standoff>),
+    DropContention(Arc<Contention>),
     /// A question was asked.
     PutQuestion(Arc<Question>),
     /// The question was answered, has expired, or made room for another one.
@@ -46,20 +46,20 @@ pub enum PostChange {
 }
 
 impl PostChange {
-    pub(crate) fn apply(&self, desk: &mut Desk) {
+    pub(crate) fn apply(&self, broker: &mut BrokerState) {
         match self {
-            PostChange::File { n, to, .. } => to.iter().for_each(|to| desk.filed(to, *n)),
-            PostChange::Newest(to, n) => desk.filed(to, *n),
-            PostChange::PutCorrespondent(it) => desk.put_correspondent(it.clone()),
-            PostChange::DropCorrespondent(slug) => desk.forget(slug),
-            PostChange::PutFootprint(it) => desk.put_footprint(it.clone()),
-            PostChange::PutStandoff(it) => desk.put_standoff(it.clone()),
-            PostChange::DropStandoff(it) => desk.drop_standoff(it),
-            PostChange::PutQuestion(it) => desk.put_question(it.clone()),
-            PostChange::DropQuestion(n) => desk.drop_question(*n),
-            PostChange::Park(to, n, seq) => desk.park(to, *n, *seq),
-            PostChange::Unpark(to, n) => desk.unpark(to, *n),
-            PostChange::BeginLog(n) => desk.log_from = *n,
+            PostChange::File { n, to, .. } => to.iter().for_each(|to| broker.filed(to, *n)),
+            PostChange::Newest(to, n) => broker.filed(to, *n),
+            PostChange::PutMailbox(it) => broker.put_correspondent(it.clone()),
+            PostChange::DropMailbox(slug) => broker.forget(slug),
+            PostChange::PutWorkingSet(it) => broker.put_footprint(it.clone()),
+            PostChange::PutContention(it) => broker.put_standoff(it.clone()),
+            PostChange::DropContention(it) => broker.drop_standoff(it),
+            PostChange::PutQuestion(it) => broker.put_question(it.clone()),
+            PostChange::DropQuestion(n) => broker.drop_question(*n),
+            PostChange::Park(to, n, seq) => broker.park(to, *n, *seq),
+            PostChange::Unpark(to, n) => broker.unpark(to, *n),
+            PostChange::BeginLog(n) => broker.log_from = *n,
         }
     }
 }

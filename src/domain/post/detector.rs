@@ -12,10 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::footprint::{shared, shown};
+use super::contention::Key;
 use super::publish::Round;
-use super::standoff::Key;
-use super::{Footprint, Owner, Place, Post, PostChange, PostSettings, Standoff, supervisor};
+use super::working_set::{shared, shown};
+use super::{Contention, Owner, PathScope, Post, PostChange, PostSettings, WorkingSet, supervisor};
 use crate::{Change, Outbox, Refusal, State};
 use provost_base::limits::STANDOFFS_MAX;
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
@@ -28,12 +28,12 @@ const ACROSS_KINDS: &str = "Note: one side declared named regions and the other 
                             the same region kind.";
 
 impl Round<'_> {
-    /// Looks at what a post says of files, and puts its sender's footprint in force.
+    /// Looks at what a post says of files, and puts its sender's working set in force.
     pub(super) fn detect(
         &mut self,
         post: &Post,
-        before: &Footprint,
-        mut after: Footprint,
+        before: &WorkingSet,
+        mut after: WorkingSet,
     ) -> Result<(), Refusal> {
         match post {
             Post::Intent { .. } if self.state.settings.posts.warn_on_overlap => self.overlaps(&mut after)?,
@@ -61,14 +61,14 @@ impl Round<'_> {
     }
 
     /// Intents that overlap the one that has just been announced.
-    fn overlaps(&mut self, mine: &mut Footprint) -> Result<(), Refusal> {
+    fn overlaps(&mut self, mine: &mut WorkingSet) -> Result<(), Refusal> {
         let state = self.state;
         let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
         let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
         for file in &intent.files {
-            let place = Place::of(&file.path);
-            for slug in state.desk.intended.meeting(&place) {
-                let print = state.desk.print(slug).filter(|_| *slug != mine.slug);
+            let place = PathScope::of(&file.path);
+            for slug in state.broker.intended.meeting(&place) {
+                let print = state.broker.print(slug).filter(|_| *slug != mine.slug);
                 let Some((print, theirs)) = print.and_then(|it| Some((it, it.live(self.now)?))) else {
                     continue;
                 };
@@ -106,11 +106,11 @@ impl Round<'_> {
     }
 
     /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
-    fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
+    fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
-        let mut new: BTreeMap<Key, (Slug, Place, Box<str>)> = BTreeMap::new();
+        let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
         for (place, written) in mine.files() {
-            for other in state.desk.changed.meeting(&place) {
+            for other in state.broker.changed.meeting(&place) {
                 if *other == mine.slug {
                     continue;
                 }
@@ -122,8 +122,8 @@ impl Round<'_> {
                 }
             }
         }
-        for old in state.desk.too_old(new.len(), STANDOFFS_MAX) {
-            self.out.put(Change::Post(PostChange::DropStandoff(old)));
+        for old in state.broker.too_old(new.len(), STANDOFFS_MAX) {
+            self.out.put(Change::Post(PostChange::DropContention(old)));
         }
         let mut met = BTreeSet::new();
         for ((a, b, file), (other, place, written)) in new.into_iter().take(STANDOFFS_MAX) {
@@ -133,30 +133,34 @@ impl Round<'_> {
             self.feedback(&a, text(&b))?;
             self.feedback(&b, text(&a))?;
             let since = self.now;
-            let case = Standoff { a, b, file, written, since, decided: false };
-            self.out.put(Change::Post(PostChange::PutStandoff(Arc::new(case))));
+            let case = Contention { a, b, file, written, since, decided: false };
+            self.out.put(Change::Post(PostChange::PutContention(Arc::new(case))));
             met.insert((other, place));
         }
         Ok(met)
     }
 
     /// Whether these two have heard of it, under this name of the file or one that means it, too.
-    fn is_known(&self, key: &Key, place: &Place) -> bool {
+    fn is_known(&self, key: &Key, place: &PathScope) -> bool {
         let (a, b, _) = key;
         // Two files under different names are different files: only what means several is compared.
         let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
         let may_be = |file: &str| place.file().is_none() || is_wide(file);
-        let same = |it: &Arc<Standoff>| {
-            it.a == *a && it.b == *b && may_be(&it.file) && Place::of(&it.file).meets(place)
+        let same = |it: &Arc<Contention>| {
+            it.a == *a && it.b == *b && may_be(&it.file) && PathScope::of(&it.file).meets(place)
         };
-        self.state.desk.standoff(key).is_some() || self.state.desk.standoffs_of(a).any(same)
+        self.state.broker.standoff(key).is_some() || self.state.broker.standoffs_of(a).any(same)
     }
 
     /// Files that are others', by what these announce or by what is written about who owns them.
-    fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, Place)>) -> Result<(), Refusal> {
+    fn trespasses(
+        &mut self,
+        mine: &mut WorkingSet,
+        met: &BTreeSet<(Slug, PathScope)>,
+    ) -> Result<(), Refusal> {
         let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
         let rules = rules(self.state);
-        let files: Vec<(Place, Box<str>)> =
+        let files: Vec<(PathScope, Box<str>)> =
             mine.files().into_iter().map(|(place, written)| (place, written.into())).collect();
         for (place, written) in files {
             if mine.live(self.now).is_some_and(|it| it.on(&place).is_some()) {
@@ -209,13 +213,13 @@ impl Round<'_> {
     fn owners(
         &self,
         mine: &Slug,
-        place: &Place,
+        place: &PathScope,
         rules: &[Rule<'_>],
     ) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
         let state = self.state;
         let mut found = Vec::new();
-        for slug in state.desk.intended.meeting(place).into_iter().filter(|it| *it != mine) {
-            if let Some(intent) = state.desk.print(slug).and_then(|it| it.live(self.now)) {
+        for slug in state.broker.intended.meeting(place).into_iter().filter(|it| *it != mine) {
+            if let Some(intent) = state.broker.print(slug).and_then(|it| it.live(self.now)) {
                 found.push((slug.clone(), format!("{slug} {}", intent.n).into(), None));
             }
         }
@@ -223,7 +227,7 @@ impl Round<'_> {
         let rule = rules.iter().rev().find(|it| it.fits(place)).map(|it| it.owner);
         let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
         for slug in &rule.by {
-            if state.desk.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
+            if state.broker.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
                 found.push((
                     slug.clone(),
                     format!("{slug} {}", rule.source).into(),
@@ -236,7 +240,7 @@ impl Round<'_> {
 }
 
 /// Whether two agents have heard that their intents overlap.
-fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
+fn told(mine: &WorkingSet, n: PostSeq, theirs: &WorkingSet, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
@@ -244,7 +248,7 @@ fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
 fn rules(state: &State) -> Vec<Rule<'_>> {
     let PostSettings { code_owners, owners, .. } = &state.settings.posts;
     let all = || code_owners.iter().chain(owners);
-    if !all().any(|it| it.by.iter().any(|slug| state.desk.get(slug).is_some())) {
+    if !all().any(|it| it.by.iter().any(|slug| state.broker.get(slug).is_some())) {
         return Vec::new();
     }
     all().map(Rule::of).collect()
@@ -254,10 +258,10 @@ fn rules(state: &State) -> Vec<Rule<'_>> {
 struct Rule<'a> {
     owner: &'a Owner,
     /// The meaning from the top of the repository: this file, or all below this folder.
-    whole: Place,
-    below: Place,
+    whole: PathScope,
+    below: PathScope,
     /// The meaning in any folder, if the pattern names none.
-    name: Option<Place>,
+    name: Option<PathScope>,
 }
 
 impl<'a> Rule<'a> {
@@ -265,11 +269,11 @@ impl<'a> Rule<'a> {
         let anchored = owner.pattern.trim_start_matches('/');
         let bare = anchored.trim_end_matches('/');
         let anywhere = !bare.contains('/') && anchored.len() == owner.pattern.len();
-        let name = anywhere.then(|| Place::of(bare));
-        Self { owner, whole: Place::of(anchored), below: Place::Folder(bare.into()), name }
+        let name = anywhere.then(|| PathScope::of(bare));
+        Self { owner, whole: PathScope::of(anchored), below: PathScope::Folder(bare.into()), name }
     }
 
-    fn fits(&self, place: &Place) -> bool {
+    fn fits(&self, place: &PathScope) -> bool {
         let Some(file) = place.file() else { return self.whole.meets(place) };
         self.whole.has(file)
             || self.below.has(file)
@@ -286,17 +290,17 @@ impl State {
     pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
-        for case in self.desk.overdue(now, settings.window) {
+        for case in self.broker.overdue(now, settings.window) {
             // Without room for an inbox of the supervisor, there is no agent to ask.
             let _ = round.decide(&case);
-            let decided = Standoff { decided: true, ..Standoff::clone(&case) };
-            round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));
+            let decided = Contention { decided: true, ..Contention::clone(&case) };
+            round.out.put(Change::Post(PostChange::PutContention(Arc::new(decided))));
         }
     }
 }
 
 impl Round<'_> {
-    fn decide(&mut self, case: &Standoff) -> Result<(), Refusal> {
+    fn decide(&mut self, case: &Contention) -> Result<(), Refusal> {
         if !self.state.settings.posts.detector {
             return Ok(());
         }
@@ -316,10 +320,10 @@ impl Round<'_> {
     }
 
     /// Whether both have announced which parts of the file they change, and these are different ones.
-    fn keep_apart(&self, case: &Standoff) -> bool {
-        let place = Place::File(case.file.clone());
+    fn keep_apart(&self, case: &Contention) -> bool {
+        let place = PathScope::File(case.file.clone());
         let parts = |slug: &Slug| {
-            let intent = self.state.desk.print(slug).and_then(|it| it.live(self.now));
+            let intent = self.state.broker.print(slug).and_then(|it| it.live(self.now));
             let file = intent.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());
             file.map(|it| it.regions.clone())
         };

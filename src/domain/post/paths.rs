@@ -8,7 +8,7 @@ use provost_base::limits::POST_PATTERN_LEN_MAX;
 
 /// The files that a path in a message means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum PathScope {
     /// The file of this path.
     File(Box<str>),
     /// Everything below a folder.
@@ -17,25 +17,25 @@ pub enum Place {
     Pattern(Box<str>),
 }
 
-impl Place {
+impl PathScope {
     /// Reads a place. Surrounding blanks are not part of it.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
         let pattern = text.len() <= POST_PATTERN_LEN_MAX && text.contains(['*', '?']);
-        let Ok(path) = RepoPath::parse(text) else { return Place::File(text.into()) };
+        let Ok(path) = RepoPath::parse(text) else { return PathScope::File(text.into()) };
         match path.as_str() {
-            "" if text.starts_with('.') => Place::Folder("".into()),
-            "" => Place::File(text.into()),
-            path if pattern => Place::Pattern(path.into()),
-            path if text.ends_with(['/', '\\']) => Place::Folder(path.into()),
-            path => Place::File(path.into()),
+            "" if text.starts_with('.') => PathScope::Folder("".into()),
+            "" => PathScope::File(text.into()),
+            path if pattern => PathScope::Pattern(path.into()),
+            path if text.ends_with(['/', '\\']) => PathScope::Folder(path.into()),
+            path => PathScope::File(path.into()),
         }
     }
 
     /// The one file that is meant.
     pub fn file(&self) -> Option<&str> {
         match self {
-            Place::File(path) => Some(path),
+            PathScope::File(path) => Some(path),
             _ => None,
         }
     }
@@ -43,24 +43,24 @@ impl Place {
     /// Whether a file is meant.
     pub(super) fn has(&self, file: &str) -> bool {
         match self {
-            Place::File(path) => **path == *file,
-            Place::Folder(folder) => is_below(folder, file),
-            Place::Pattern(pattern) => fits(pattern, file),
+            PathScope::File(path) => **path == *file,
+            PathScope::Folder(folder) => is_below(folder, file),
+            PathScope::Pattern(pattern) => fits(pattern, file),
         }
     }
 
     /// Whether some file can be meant by both.
-    pub fn meets(&self, other: &Place) -> bool {
+    pub fn meets(&self, other: &PathScope) -> bool {
         match (self, other) {
-            (place, Place::File(file)) | (Place::File(file), place) => place.has(file),
-            (Place::Folder(a), Place::Folder(b)) => a == b || is_below(a, b) || is_below(b, a),
-            (Place::Folder(folder), Place::Pattern(pattern))
-            | (Place::Pattern(pattern), Place::Folder(folder)) => {
+            (place, PathScope::File(file)) | (PathScope::File(file), place) => place.has(file),
+            (PathScope::Folder(a), PathScope::Folder(b)) => a == b || is_below(a, b) || is_below(b, a),
+            (PathScope::Folder(folder), PathScope::Pattern(pattern))
+            | (PathScope::Pattern(pattern), PathScope::Folder(folder)) => {
                 let fixed = fixed_part(pattern);
                 fixed == &**folder || is_below(folder, fixed) || is_below(fixed, folder)
             }
             // Whether two patterns share a file cannot be told from them alone; the same pattern does.
-            (Place::Pattern(a), Place::Pattern(b)) => a == b,
+            (PathScope::Pattern(a), PathScope::Pattern(b)) => a == b,
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::desk::SAME_FOR;
-use super::footprint::of;
+use super::broker_state::SAME_FOR;
+use super::working_set::of;
 use super::{
-    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened,
+    Absent, Audience, Mailbox, PathScope, Post, PostChange, Question, Source, WorkingSet, shortened,
     slug_of_branch, supervisor,
 };
 use crate::command::{
@@ -51,7 +51,7 @@ impl<'a> Round<'a> {
     }
 
     pub(crate) fn has_inbox(&self, slug: &Slug) -> bool {
-        self.fresh.contains(slug) || (self.state.desk.get(slug).is_some() && !self.gone.contains(slug))
+        self.fresh.contains(slug) || (self.state.broker.get(slug).is_some() && !self.gone.contains(slug))
     }
 
     /// Files a post with those whom it is for. A question that is open already is on record, and that is all.
@@ -84,7 +84,7 @@ impl<'a> Round<'a> {
         {
             self.ask(n, agent, question);
         }
-        let seq = self.out.say(EventKind::Published { n, post });
+        let seq = self.out.append_event(EventKind::Published { n, post });
         let waits = to.is_empty() && matches!(audience, Audience::One { absent: Absent::Wait, .. });
         self.put(PostChange::File { n, seq, at: self.now, to: to.into(), own: true });
         if let Audience::One { to, .. } = audience
@@ -96,14 +96,14 @@ impl<'a> Round<'a> {
     }
 
     fn everybody_but(&self, sender: &Slug) -> Vec<Slug> {
-        let known = self.state.desk.iter().map(|it| &it.slug).filter(|it| !self.gone.contains(*it));
+        let known = self.state.broker.iter().map(|it| &it.slug).filter(|it| !self.gone.contains(*it));
         let all: BTreeSet<&Slug> = known.chain(&self.fresh).filter(|it| *it != sender).collect();
         all.into_iter().cloned().collect()
     }
 
     fn same_question(&self, agent: &AgentId, whole: Digest) -> Option<&'a Arc<Question>> {
         let asker = of(agent);
-        self.state.desk.questions().find(|it| of(&it.agent) == asker && it.whole == whole)
+        self.state.broker.questions().find(|it| of(&it.agent) == asker && it.whole == whole)
     }
 
     /// Whether a question was asked before, and is still open.
@@ -117,8 +117,8 @@ impl<'a> Round<'a> {
     fn ask(&mut self, n: PostSeq, agent: &AgentId, question: &str) {
         let whole = Digest::of(question.as_bytes());
         let open = self.same_question(agent, whole);
-        let full = self.state.desk.questions().count() >= QUESTIONS_MAX;
-        let other = if full { self.state.desk.question_to_drop() } else { None };
+        let full = self.state.broker.questions().count() >= QUESTIONS_MAX;
+        let other = if full { self.state.broker.question_to_drop() } else { None };
         let drop: BTreeSet<PostSeq> = open.into_iter().chain(other).map(|it| it.n).collect();
         drop.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
         let text = shortened(question, QUESTION_SHOWN_MAX);
@@ -132,11 +132,11 @@ impl<'a> Round<'a> {
         self.make_room()?;
         let name = name.cloned().unwrap_or_else(|| AgentId::from(slug));
         let new = self.newcomer(slug.clone(), name);
-        self.put(PostChange::PutCorrespondent(Arc::new(new)));
+        self.put(PostChange::PutMailbox(Arc::new(new)));
         self.fresh.insert(slug.clone());
-        for (of, seq) in self.state.desk.waiting_for(slug) {
+        for (of, seq) in self.state.broker.waiting_for(slug) {
             let n = self.out.next_post();
-            self.out.say(EventKind::PostDelivered { n, of, to: slug.clone() });
+            self.out.append_event(EventKind::PostDelivered { n, of, to: slug.clone() });
             self.put(PostChange::Unpark(slug.clone(), of));
             self.put(PostChange::File { n, seq, at: self.now, to: [slug.clone()].into(), own: false });
         }
@@ -144,23 +144,23 @@ impl<'a> Round<'a> {
     }
 
     /// An agent that was not known before, counted among the present agents.
-    fn newcomer(&self, slug: Slug, name: AgentId) -> Correspondent {
-        Correspondent { share: self.share.clone(), ..Correspondent::new(slug, name, self.now) }
+    fn newcomer(&self, slug: Slug, name: AgentId) -> Mailbox {
+        Mailbox { share: self.share.clone(), ..Mailbox::new(slug, name, self.now) }
     }
 
     fn make_room(&mut self) -> Result<(), Refusal> {
-        let desk = &self.state.desk;
-        let theirs = |it: &&Slug| desk.get(it).is_some_and(|it| it.share == self.share);
+        let broker = &self.state.broker;
+        let theirs = |it: &&Slug| broker.get(it).is_some_and(|it| it.share == self.share);
         let left = |share| {
-            (desk.counted_for(share) + self.fresh.len())
+            (broker.counted_for(share) + self.fresh.len())
                 .saturating_sub(self.gone.iter().filter(theirs).count())
         };
         let crowd = self.share.as_ref().filter(|it| left(it) >= POST_AGENTS_OF_ONE_MAX);
-        if crowd.is_none() && desk.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
+        if crowd.is_none() && broker.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
             return Ok(());
         }
         let before = Timestamp(self.now.0.saturating_sub(i64::from(RECENT.as_millis())));
-        let silent = desk.longest_silent(before, crowd, &self.gone);
+        let silent = broker.longest_silent(before, crowd, &self.gone);
         let full = || match crowd {
             Some(_) => Refusal::quota(
                 "as many agents at the broker door as the processes of one agent can be under all their names",
@@ -170,19 +170,19 @@ impl<'a> Round<'a> {
             None => Refusal::busy("as many agents as the broker door can know"),
         };
         let silent = silent.ok_or_else(full)?;
-        self.put(PostChange::DropCorrespondent(silent.clone()));
+        self.put(PostChange::DropMailbox(silent.clone()));
         self.gone.insert(silent);
         Ok(())
     }
 
     fn park(&mut self, to: &Slug, n: PostSeq, seq: EventSeq) {
-        let (waiting, oldest, agents) = self.state.desk.parked(to);
+        let (waiting, oldest, agents) = self.state.broker.parked(to);
         if let Some(oldest) = oldest.filter(|_| waiting >= PARKED_PER_AGENT_MAX) {
             self.put(PostChange::Unpark(to.clone(), oldest));
         }
         if waiting == 0 && agents >= PARKED_AGENTS_MAX {
-            let Some(other) = self.state.desk.longest_awaited().cloned() else { return };
-            for (n, _) in self.state.desk.waiting_for(&other) {
+            let Some(other) = self.state.broker.longest_awaited().cloned() else { return };
+            for (n, _) in self.state.broker.waiting_for(&other) {
                 self.put(PostChange::Unpark(other.clone(), n));
             }
         }
@@ -195,44 +195,44 @@ impl<'a> Round<'a> {
         if !self.has_inbox(&slug) {
             self.open(&slug, Some(post.sender()))?;
         }
-        let known = self.state.desk.get(&slug).filter(|_| !self.fresh.contains(&slug)).cloned();
+        let known = self.state.broker.get(&slug).filter(|_| !self.fresh.contains(&slug)).cloned();
         let before = known.unwrap_or_else(|| Arc::new(self.newcomer(slug, post.sender().clone())));
         let after = before.after(self.now, post, source, self.state.settings.posts.settle_s);
-        self.put(PostChange::PutCorrespondent(Arc::new(after)));
+        self.put(PostChange::PutMailbox(Arc::new(after)));
         Ok(())
     }
 
     /// An answer to an agent closes its questions.
     fn answered(&mut self, agent: &AgentId) {
         let asker = of(agent);
-        let open = self.state.desk.questions().filter(|it| of(&it.agent) == asker);
+        let open = self.state.broker.questions().filter(|it| of(&it.agent) == asker);
         let open: Vec<PostSeq> = open.map(|it| it.n).collect();
         open.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
     }
 
     /// An agent's work was checked or merged: it conflicts with no other agent any more.
     fn settled(&mut self, slug: &Slug) {
-        let left = self.state.desk.print(slug).filter(|it| !it.left.is_empty());
+        let left = self.state.broker.print(slug).filter(|it| !it.left.is_empty());
         if let Some(print) = left.map(|it| it.settled()) {
             self.stepped(print);
         }
     }
 
-    /// Puts a footprint in force, and ends the cases that it ends.
-    pub(super) fn stepped(&mut self, print: Footprint) {
+    /// Puts a working set in force, and ends the cases that it ends.
+    pub(super) fn stepped(&mut self, print: WorkingSet) {
         let files = print.files();
-        for case in self.state.desk.standoffs_of(&print.slug) {
-            let place = Place::of(&case.file);
+        for case in self.state.broker.standoffs_of(&print.slug) {
+            let place = PathScope::of(&case.file);
             if !files.keys().any(|it| it.meets(&place)) {
-                self.out.put(Change::Post(PostChange::DropStandoff(case.clone())));
+                self.out.put(Change::Post(PostChange::DropContention(case.clone())));
             }
         }
-        self.put(PostChange::PutFootprint(Arc::new(print)));
+        self.put(PostChange::PutWorkingSet(Arc::new(print)));
     }
 }
 
 impl State {
-    /// Publishes a post: it is filed, the roster and footprints follow, and conflicts are told.
+    /// Publishes a post: it is filed, the roster and working sets follow, and conflicts are told.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
@@ -263,8 +263,8 @@ impl State {
         }
         if post.is_of_roster() {
             let slug = of(post.sender());
-            let before = self.desk.print(&slug).map(|it| Footprint::clone(it));
-            let before = before.unwrap_or_else(|| Footprint::new(slug));
+            let before = self.broker.print(&slug).map(|it| WorkingSet::clone(it));
+            let before = before.unwrap_or_else(|| WorkingSet::new(slug));
             let after = before.after(now, n, post, verb.source);
             if matches!(post, Post::Intent { .. }) {
                 round.meet(&Title::Plan(after.slug.clone()), &plan(&after))?;
@@ -282,7 +282,7 @@ impl State {
     /// full.
     pub(crate) fn republish(&self, now: Timestamp, verb: &Republish, out: &mut Outbox) -> Republished {
         let n = out.next_post();
-        let seq = out.say(EventKind::Published { n, post: verb.post.clone() });
+        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone() });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
         Republished { n }
     }
@@ -313,12 +313,12 @@ impl State {
         if fresh {
             round.open(&slug, Some(&verb.agent))?;
         }
-        let known = self.desk.get(&slug).map(|it| Correspondent::clone(it));
+        let known = self.broker.get(&slug).map(|it| Mailbox::clone(it));
         let mut it = known.unwrap_or_else(|| round.newcomer(slug, verb.agent.clone()));
         let cli = shortened(&verb.cli, ROSTER_TEXT_MAX);
         if !cli.is_empty() && it.cli.as_ref() != Some(&cli) {
             it.cli = Some(cli);
-            round.put(PostChange::PutCorrespondent(Arc::new(it)));
+            round.put(PostChange::PutMailbox(Arc::new(it)));
         }
         Ok(AgentAddressed { fresh })
     }
@@ -327,20 +327,20 @@ impl State {
     pub(crate) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));
-        out.say(EventKind::PostLogBegun { after });
+        out.append_event(EventKind::PostLogBegun { after });
         LogBegun { after }
     }
 
     /// Drops what has run out: old questions without an answer, silent agents, and files that
     /// no agent works on.
     pub(crate) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
-        for n in self.desk.questions_too_old(now) {
+        for n in self.broker.questions_too_old(now) {
             out.put(Change::Post(PostChange::DropQuestion(n)));
         }
-        for slug in self.desk.silent_too_long(now) {
+        for slug in self.broker.silent_too_long(now) {
             // All agents' questions are in the supervisor's inbox.
             if slug != supervisor() {
-                out.put(Change::Post(PostChange::DropCorrespondent(slug)));
+                out.put(Change::Post(PostChange::DropMailbox(slug)));
             }
         }
     }

@@ -18,7 +18,7 @@ use provost_base::{AgentId, Slug, Timestamp};
 
 /// An agent that has an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Correspondent {
+pub struct Mailbox {
     /// The name that all spellings of the agent's name have in common.
     pub slug: Slug,
     /// The agent's name as it was last written.
@@ -67,7 +67,7 @@ impl Post {
     }
 }
 
-impl Correspondent {
+impl Mailbox {
     pub(super) fn new(slug: Slug, name: AgentId, now: Timestamp) -> Self {
         Self { slug, name, cli: None, row: None, since: now, share: None }
     }

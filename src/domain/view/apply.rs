@@ -1,10 +1,10 @@
 //! Queries of a caller that is about to write files.
 
 use super::View;
-use crate::{Stake, State};
+use crate::{Reservation, State};
 use provost_base::{AgentId, RepoPath, Timestamp};
 
-/// The stake that keeps an agent from writing to a file; one answer for each file.
+/// The reservation that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
     /// The agent that wants to write.
@@ -14,7 +14,7 @@ pub struct InTheWay {
 }
 
 impl View for InTheWay {
-    type Out = Vec<Option<Stake>>;
+    type Out = Vec<Option<Reservation>>;
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         self.files.iter().map(|file| state.keeper_of(now, &self.who, file)).collect()

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::View;
 use crate::post::slug;
 use crate::{
-    Assignment, AssignmentState, Claim, Hold, Member, Stake, StakeKind, State, TaskState, Transfer,
-    TransferState,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind,
+    State, TaskState,
 };
 use provost_base::limits::AT_WORK_ROWS_MAX;
 use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
@@ -44,12 +44,12 @@ pub struct AtWorkOut {
     pub workers: FirstOf<(AgentId, TaskId)>,
     /// Files that are claimed, locked or in conflict, by path.
     pub claims: FirstOf<Arc<Claim>>,
-    /// Other agents' stakes through other doors that are not over, by path.
-    pub stakes: FirstOf<Arc<Stake>>,
+    /// Other agents' reservations through other doors that are not over, by path.
+    pub stakes: FirstOf<Arc<Reservation>>,
     /// Assignments for the agent that are not done, oldest first.
     pub assignments: FirstOf<Arc<Assignment>>,
-    /// Transfers that the agent may answer, oldest first.
-    pub transfers: FirstOf<Arc<Transfer>>,
+    /// Handoffs that the agent may answer, oldest first.
+    pub handoffs: FirstOf<Arc<Handoff>>,
     /// How long a member may give no sign of life.
     pub patience: Ttl,
 }
@@ -73,8 +73,8 @@ impl View for AtWork {
             .cloned()
             .collect();
         assignments.sort_by_key(|it| it.place);
-        let for_me = |it: &&Arc<Transfer>| {
-            it.state == TransferState::Pending
+        let for_me = |it: &&Arc<Handoff>| {
+            it.state == HandoffState::Pending
                 && it.from != me
                 && it.to.as_deref().is_none_or(|to| to == me.as_str())
         };
@@ -87,7 +87,7 @@ impl View for AtWork {
                 state.stakes.iter().filter(|it| is_anothers(it, now, &me, &my_slug)).cloned(),
             ),
             assignments: FirstOf::of(assignments.into_iter()),
-            transfers: FirstOf::of(state.transfers.iter().filter(for_me).cloned()),
+            handoffs: FirstOf::of(state.handoffs.iter().filter(for_me).cloned()),
             patience: state.settings.crew.dead_after,
         }
     }
@@ -95,7 +95,7 @@ impl View for AtWork {
 
 /// Whether it is another agent's, through another door than that of claims, and not over. At the broker door one
 /// agent has several spellings.
-fn is_anothers(it: &Stake, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
-    let mine = it.agent == *me || (it.kind == StakeKind::Plan && slug(it.agent.as_str()) == *my_slug);
-    it.kind != StakeKind::Claim && !mine && it.until.is_none_or(|until| until > now)
+fn is_anothers(it: &Reservation, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
+    let mine = it.agent == *me || (it.kind == ReservationKind::Plan && slug(it.agent.as_str()) == *my_slug);
+    it.kind != ReservationKind::Claim && !mine && it.until.is_none_or(|until| until > now)
 }

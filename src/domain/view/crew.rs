@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::{Foreign, View};
 use crate::command::{Conflict, DeclareIntent};
-use crate::{Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState};
-use provost_base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
+use crate::{
+    Ahead, Assignment, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind, State,
+};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, Timestamp};
 
-/// The crew with its claims, assignments and transfers.
+/// The crew with its claims, assignments and handoffs.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeCrew;
 
@@ -20,16 +22,16 @@ pub struct CrewSnapshot {
     pub claims: Vec<Arc<Claim>>,
     /// Assignments, oldest first.
     pub assignments: Vec<Arc<Assignment>>,
-    /// Transfers, oldest first.
-    pub transfers: Vec<Arc<Transfer>>,
+    /// Handoffs, oldest first.
+    pub handoffs: Vec<Arc<Handoff>>,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
     /// How many events were ever on the timeline.
     pub events: u64,
     /// Others, where they are shown.
     pub foreign: Foreign,
-    /// Other agents' stakes through other doors that are not over, by path.
-    pub stakes: Vec<Arc<Stake>>,
+    /// Other agents' reservations through other doors that are not over, by path.
+    pub stakes: Vec<Arc<Reservation>>,
 }
 
 impl View for WholeCrew {
@@ -40,7 +42,7 @@ impl View for WholeCrew {
             members: state.crew.iter().cloned().collect(),
             claims: state.claims.iter().cloned().collect(),
             assignments: state.assignments.iter().cloned().collect(),
-            transfers: state.transfers.iter().cloned().collect(),
+            handoffs: state.handoffs.iter().cloned().collect(),
             lead: state.crew.lead().cloned(),
             events: state.counters.timeline,
             foreign: Foreign::of(now, state),
@@ -50,10 +52,10 @@ impl View for WholeCrew {
 }
 
 impl State {
-    /// The stakes through doors other than the crew's that are not over.
-    fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Stake>> {
-        let live = move |it: &&Arc<Stake>| it.until.is_none_or(|until| until > now);
-        self.stakes.iter().filter(|it| it.kind != StakeKind::Claim).filter(live)
+    /// The reservations through doors other than the crew's that are not over.
+    fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Reservation>> {
+        let live = move |it: &&Arc<Reservation>| it.until.is_none_or(|until| until > now);
+        self.stakes.iter().filter(|it| it.kind != ReservationKind::Claim).filter(live)
     }
 }
 
@@ -63,7 +65,7 @@ pub struct OneFile(pub RepoPath);
 
 impl View for OneFile {
     /// The claim, if the crew has ever asked for the file; and what is at this very path.
-    type Out = (Option<Arc<Claim>>, Vec<Arc<Stake>>);
+    type Out = (Option<Arc<Claim>>, Vec<Arc<Reservation>>);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         let here = state.stakes_elsewhere(now).filter(|it| it.at == self.0).cloned().collect();
@@ -203,15 +205,15 @@ impl View for OneAssignment {
     }
 }
 
-/// The transfer of this id, if it is remembered.
+/// The handoff of this id, if it is remembered.
 #[derive(Clone, Debug)]
-pub struct OneTransfer(pub TransferId);
+pub struct OneHandoff(pub HandoffId);
 
-impl View for OneTransfer {
-    type Out = Option<Arc<Transfer>>;
+impl View for OneHandoff {
+    type Out = Option<Arc<Handoff>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.transfers.get(&self.0).cloned()
+        state.handoffs.get(&self.0).cloned()
     }
 }
 
@@ -256,23 +258,23 @@ impl View for HeldFiles {
     }
 }
 
-/// Transfers that concern an agent, oldest first: its own, and those that it may answer.
+/// Handoffs that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
-pub struct SomeTransfers {
-    /// The agent that the transfers concern.
+pub struct SomeHandoffs {
+    /// The agent that the handoffs concern.
     pub of: AgentId,
-    /// Whether answered transfers are listed, too.
+    /// Whether answered handoffs are listed, too.
     pub answered: bool,
 }
 
-impl View for SomeTransfers {
-    type Out = Vec<Arc<Transfer>>;
+impl View for SomeHandoffs {
+    type Out = Vec<Arc<Handoff>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        let wanted = |it: &&Arc<Transfer>| {
-            (self.answered || it.state == TransferState::Pending)
+        let wanted = |it: &&Arc<Handoff>| {
+            (self.answered || it.state == HandoffState::Pending)
                 && (it.from == self.of || it.to.as_deref().is_none_or(|to| to == self.of.as_str()))
         };
-        state.transfers.iter().filter(wanted).cloned().collect()
+        state.handoffs.iter().filter(wanted).cloned().collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::post::{Correspondent, Question};
+use crate::post::{Mailbox, Question};
 use crate::{Overlap, State};
 use provost_base::{PostSeq, Slug, Timestamp};
 
@@ -13,10 +13,10 @@ pub struct Roster;
 
 impl View for Roster {
     /// The agents with a row in the roster, and the moment of the look.
-    type Out = (Vec<Arc<Correspondent>>, Timestamp);
+    type Out = (Vec<Arc<Mailbox>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
-        (state.desk.iter().filter(|it| it.row.is_some()).cloned().collect(), now)
+        (state.broker.iter().filter(|it| it.row.is_some()).cloned().collect(), now)
     }
 }
 
@@ -28,7 +28,7 @@ impl View for OpenQuestions {
     type Out = Vec<Arc<Question>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.desk.questions().cloned().collect()
+        state.broker.questions().cloned().collect()
     }
 }
 
@@ -40,7 +40,7 @@ impl View for SeenFiles {
     type Out = bool;
 
     fn look(self, _now: Timestamp, state: &State) -> bool {
-        state.desk.print(&self.0).is_some_and(|it| !it.seen.is_empty())
+        state.broker.print(&self.0).is_some_and(|it| !it.seen.is_empty())
     }
 }
 
@@ -52,7 +52,7 @@ impl View for Inboxes {
     type Out = (Vec<(Slug, PostSeq)>, PostSeq);
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        (state.desk.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.desk.log_from)
+        (state.broker.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.broker.log_from)
     }
 }
 

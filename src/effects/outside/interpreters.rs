@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Mode, Run, Seeker, Way, name_of};
+use super::{CommandContext, LaunchMode, Mode, Seeker, name_of};
+use crate::command_lines::ShellWord;
 use crate::git::absolute;
-use crate::lines::Word;
 use crate::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
 use provost_base::later::is_module;
 use provost_jail::Missing;
@@ -27,7 +27,7 @@ fn is_code(name: &str, option: &str) -> bool {
 impl Seeker<'_> {
     /// What a program runs that is there to run another one. Which of its words are values of options is known of some that
     /// say `run`; of the others the first one counts that can be a program.
-    pub(super) fn wrapped(&mut self, words: &[Word], way: Way<'_>) {
+    pub(super) fn wrapped(&mut self, words: &[ShellWord], way: CommandContext<'_>) {
         let (mut is_next, mut is_value) = (false, false);
         for (from, word) in words.iter().enumerate() {
             let (text, name) = (word.text.as_str(), name_of(word));
@@ -43,7 +43,11 @@ impl Seeker<'_> {
             }
             let is_path = text.contains('/');
             if std::mem::replace(&mut is_next, text == "run") && (is_path || is_module(text.as_bytes())) {
-                let run = if self.is_run_itself(word, way) { Run::Itself } else { Run::ByInterpreter };
+                let run = if self.is_run_itself(word, way) {
+                    LaunchMode::Itself
+                } else {
+                    LaunchMode::ByInterpreter
+                };
                 return self.program(word, way, (run, true));
             }
             let is_known = is_loader(name)
@@ -59,7 +63,7 @@ impl Seeker<'_> {
         }
     }
 
-    fn is_run_itself(&mut self, word: &Word, way: Way<'_>) -> bool {
+    fn is_run_itself(&mut self, word: &ShellWord, way: CommandContext<'_>) -> bool {
         let text = if word.is_end { word.text.trim_start_matches('/') } else { &word.text };
         way.bases.iter().any(|base| {
             let file = absolute(base, self.home, text);
@@ -69,7 +73,7 @@ impl Seeker<'_> {
 
     /// What the arguments have an interpreter run: a script, or a module; and what they
     /// have it load before that.
-    pub(super) fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
+    pub(super) fn interpreted(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
         let mut words = words.iter().peekable();
         let mut is_value = false;
         while let Some(word) = words.next() {
@@ -104,10 +108,10 @@ impl Seeker<'_> {
                         is_value = false;
                         continue;
                     }
-                    let run = if is_loader(name) { Run::ByInterpreter } else { Run::ByShell };
+                    let run = if is_loader(name) { LaunchMode::ByInterpreter } else { LaunchMode::ByShell };
                     let text = script.unwrap_or_else(|| text.to_owned());
-                    self.program(&Word { text: text.clone(), is_end: word.is_end }, way, (run, true));
-                    if run == Run::ByInterpreter {
+                    self.program(&ShellWord { text: text.clone(), is_end: word.is_end }, way, (run, true));
+                    if run == LaunchMode::ByInterpreter {
                         for base in way.bases {
                             let file = absolute(base, self.home, &text);
                             if self.budget.look(text.len()) && file.is_file() {
@@ -123,14 +127,14 @@ impl Seeker<'_> {
     }
 
     /// Options of an interpreter that stand in a variable: `NODE_OPTIONS=--import=./x.mjs`.
-    pub(super) fn options_in(&mut self, name: &str, value: &str, way: Way<'_>) {
-        let words: Vec<Word> =
-            value.split_whitespace().map(|it| Word { text: it.to_owned(), is_end: false }).collect();
+    pub(super) fn options_in(&mut self, name: &str, value: &str, way: CommandContext<'_>) {
+        let words: Vec<ShellWord> =
+            value.split_whitespace().map(|it| ShellWord { text: it.to_owned(), is_end: false }).collect();
         self.interpreted(name, &words, way);
     }
 
     /// A file as interpreters find it by a word: itself, or with an end of its own that is left out. `None` where there is none.
-    fn resolved(&mut self, text: &str, way: Way<'_>) -> Option<String> {
+    fn resolved(&mut self, text: &str, way: CommandContext<'_>) -> Option<String> {
         if text.is_empty() {
             return None;
         }
@@ -142,7 +146,7 @@ impl Seeker<'_> {
     }
 
     /// A folder of modules, or a module, if it is one.
-    fn loaded(&mut self, text: &str, way: Way<'_>) {
+    fn loaded(&mut self, text: &str, way: CommandContext<'_>) {
         let text = text.strip_prefix("file://").unwrap_or(text);
         let text = self.resolved(text, way).unwrap_or_else(|| text.to_owned());
         for base in way.bases.iter().filter(|_| !text.is_empty()) {
@@ -159,7 +163,7 @@ impl Seeker<'_> {
     }
 
     /// A module of Python's, by its name: looked for where the interpreter is started, before anywhere else.
-    fn module(&mut self, name: &str, way: Way<'_>) {
+    fn module(&mut self, name: &str, way: CommandContext<'_>) {
         let first = name.split('.').next().unwrap_or_default();
         let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
         if folder.is_dir() && way.mode != Mode::Line {

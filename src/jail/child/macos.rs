@@ -67,7 +67,8 @@ pub(crate) async fn start(
     let (tell, exit) = watch::channel(None);
     let deadline = Instant::now() + plan.limits().wall.as_duration();
     let most = plan.limits().resident_bytes;
-    let keeper = Keeper { child, pid, family: Family::default(), deadline, most, stopped, _scratch: scratch };
+    let keeper =
+        Keeper { child, pid, family: ProcessTree::default(), deadline, most, stopped, _scratch: scratch };
     let finished = output.clone();
     tokio::spawn(async move {
         let exit = keeper.keep().await;
@@ -182,9 +183,9 @@ struct Seen {
 /// The processes that were ever seen to descend from a worker, each with its beginning: the same number with
 /// another beginning is another process.
 #[derive(Default)]
-struct Family(BTreeMap<i32, String>);
+struct ProcessTree(BTreeMap<i32, String>);
 
-impl Family {
+impl ProcessTree {
     /// Looks at all processes, and returns those of the family that are alive.
     async fn look(&mut self, worker: i32) -> BTreeMap<i32, Seen> {
         let listed =
@@ -221,7 +222,7 @@ fn seen(line: &str) -> Option<(i32, Seen)> {
 struct Keeper {
     child: Child,
     pid: u32,
-    family: Family,
+    family: ProcessTree,
     deadline: Instant,
     most: u64,
     stopped: oneshot::Receiver<()>,

@@ -8,7 +8,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{First, clear_group, host_facts, prepare_groups};
 #[cfg(target_os = "linux")]
-pub use linux::{become_subreaper, harden_daemon, inherited_socket, start_penned, sweep_orphans};
+pub use linux::{become_subreaper, harden_daemon, inherited_socket, start_restricted, sweep_orphans};
 
 #[cfg(target_os = "macos")]
 mod macos;

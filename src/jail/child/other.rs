@@ -7,11 +7,11 @@ use std::io;
 use crate::control::REFUSED;
 #[cfg(not(any(target_os = "macos", windows)))]
 use crate::control::{SetupError, Step};
-#[cfg(not(windows))]
-use crate::host::Facts;
 use crate::launch::{Groups, Handle};
 #[cfg(not(any(target_os = "macos", windows)))]
 use crate::launch::{Running, Supervisor};
+#[cfg(not(windows))]
+use crate::machine::Facts;
 #[cfg(not(any(target_os = "macos", windows)))]
 use crate::output::LiveOutput;
 #[cfg(not(any(target_os = "macos", windows)))]

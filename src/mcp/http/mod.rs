@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::kept::kept;
+use super::deferred::kept;
 use super::{Mcp, Settings, session, stdio};
 use provost_api::wire;
 use provost_auth::Rejected;
@@ -31,7 +31,7 @@ use provost_base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
 use provost_base::{AgentId, Digest};
 use provost_client::Client;
 use provost_domain::{Door, Principal};
-use provost_protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, closing, foreign, whole};
 use provost_transport::http::Untaken;
 use sessions::Sessions;
 
@@ -50,12 +50,12 @@ pub struct McpHttp<S = Mcp> {
 }
 
 /// Why a request is not handed on.
-struct Fault {
+struct HttpError {
     status: StatusCode,
     message: String,
 }
 
-impl Fault {
+impl HttpError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
     }
@@ -95,8 +95,8 @@ impl<S: ServerHandler> McpHttp<S> {
         Self { clients, called: Arc::new(|_| None), sessions, service }
     }
 
-    async fn respond(&self, asked: Asked) -> Result<Answer, Fault> {
-        let Asked { mut head, body, caller } = asked;
+    async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, HttpError> {
+        let AdmittedRequest { mut head, body, caller } = asked;
         let path = head.uri.path();
         if path == "/approvals" || path.starts_with("/approvals/") {
             let reader = caller.agent().map_or(page::READER, AgentId::as_str).to_owned();
@@ -104,7 +104,7 @@ impl<S: ServerHandler> McpHttp<S> {
             return page::answer(&client, &head).await;
         }
         if path != "/mcp" {
-            return Err(Fault::new(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"));
+            return Err(HttpError::new(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"));
         }
         let (who, process) = who(&caller, &head).await?;
         let mark = caller.began_at();
@@ -162,7 +162,7 @@ fn shown(caller: &Caller) -> Option<Digest> {
 }
 
 /// As whom a request speaks; and its process, where it has named no agent.
-async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), Fault> {
+async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), HttpError> {
     let given = name_given(head)?.or_else(|| caller.agent().map(ToString::to_string));
     if let Some(agent) = given {
         return Ok((named(caller, &agent)?, None));
@@ -171,15 +171,15 @@ async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), 
     let process = tokio::task::spawn_blocking(move || looking.process()).await.ok().flatten();
     let process = process.ok_or_else(|| {
         let help = "say as whom you speak: add ?agent=NAME to the address, or the header x-provost-agent";
-        Fault::new(StatusCode::FORBIDDEN, help)
+        HttpError::new(StatusCode::FORBIDDEN, help)
     })?;
     let process = u32::try_from(process).unwrap_or_default();
     Ok((named(caller, &super::of_process(process))?, Some(process)))
 }
 
 /// The agent that a request names, in its address or in a header.
-fn name_given(head: &Parts) -> Result<Option<String>, Fault> {
-    let wrong = |why: &str| Fault::new(StatusCode::BAD_REQUEST, why);
+fn name_given(head: &Parts) -> Result<Option<String>, HttpError> {
+    let wrong = |why: &str| HttpError::new(StatusCode::BAD_REQUEST, why);
     let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&head.uri);
     let axum::extract::Query(members) = query.map_err(|err| wrong(&err.body_text()))?;
     let named = members.into_iter().filter(|(name, _)| name == "agent");
@@ -194,25 +194,25 @@ fn name_given(head: &Parts) -> Result<Option<String>, Fault> {
     }
 }
 
-fn named(caller: &Caller, name: &str) -> Result<Principal, Fault> {
-    let wrong = |why: String| Fault::new(StatusCode::BAD_REQUEST, why);
+fn named(caller: &Caller, name: &str) -> Result<Principal, HttpError> {
+    let wrong = |why: String| HttpError::new(StatusCode::BAD_REQUEST, why);
     let agent = AgentId::parse(name).map_err(|err| wrong(format!("the agent's name {err}")))?;
     caller.speaks_as(agent.clone()).map_err(|rejected| match rejected {
         Rejected::OtherName => {
-            Fault::new(StatusCode::FORBIDDEN, format!("the token is not {agent}'s; leave the name out"))
+            HttpError::new(StatusCode::FORBIDDEN, format!("the token is not {agent}'s; leave the name out"))
         }
-        _ => Fault::new(StatusCode::FORBIDDEN, format!("{agent} is reserved; take another name")),
+        _ => HttpError::new(StatusCode::FORBIDDEN, format!("{agent} is reserved; take another name")),
     })
 }
 
-fn untaken_fault(untaken: Untaken) -> Fault {
+fn untaken_fault(untaken: Untaken) -> HttpError {
     match untaken {
         Untaken::TooLarge => {
             let most = format!("the request is larger than {} MiB", MCP_BODY_BYTES_MAX >> 20);
-            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, most)
+            HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, most)
         }
-        Untaken::TooSlow => Fault::new(StatusCode::REQUEST_TIMEOUT, "the request did not come in time"),
-        Untaken::BrokeOff => Fault::new(StatusCode::BAD_REQUEST, "the request broke off"),
+        Untaken::TooSlow => HttpError::new(StatusCode::REQUEST_TIMEOUT, "the request did not come in time"),
+        Untaken::BrokeOff => HttpError::new(StatusCode::BAD_REQUEST, "the request broke off"),
     }
 }
 
@@ -225,8 +225,8 @@ impl<S: ServerHandler> LoopbackDoor for McpHttp<S> {
         MCP_BODY_BYTES_MAX
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
-        self.respond(asked).await.unwrap_or_else(Fault::into_answer)
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
+        self.respond(asked).await.unwrap_or_else(HttpError::into_answer)
     }
 
     fn refuse(&self) -> Answer {
@@ -234,10 +234,10 @@ impl<S: ServerHandler> LoopbackDoor for McpHttp<S> {
     }
 
     fn unavailable(&self, why: &str) -> Answer {
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why).into_answer()
+        HttpError::new(StatusCode::SERVICE_UNAVAILABLE, why).into_answer()
     }
 
     fn demand(&self) -> Answer {
-        Fault::new(StatusCode::UNAUTHORIZED, "a token is needed: provost token mint AGENT").into_answer()
+        HttpError::new(StatusCode::UNAUTHORIZED, "a token is needed: provost token mint AGENT").into_answer()
     }
 }

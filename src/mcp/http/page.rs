@@ -7,7 +7,7 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
-use super::Fault;
+use super::HttpError;
 use provost_api::wire;
 use provost_base::visible;
 use provost_client::Client;
@@ -23,17 +23,17 @@ const STYLE: &str = "body { font: 1rem/1.5 sans-serif; margin: 2rem; max-width: 
     pre { border-left: .3rem solid #999; padding: .5rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }";
 
 /// Answers `GET /approvals` and `GET /approvals/{number}`.
-pub(super) async fn answer(client: &Client, head: &Parts) -> Result<Answer, Fault> {
+pub(super) async fn answer(client: &Client, head: &Parts) -> Result<Answer, HttpError> {
     if head.method != Method::GET && head.method != Method::HEAD {
-        return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "this page shows, and takes no answer"));
+        return Err(HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "this page shows, and takes no answer"));
     }
-    let not_there = || Fault::new(StatusCode::NOT_FOUND, "there is no such page");
+    let not_there = || HttpError::new(StatusCode::NOT_FOUND, "there is no such page");
     let asked = match head.uri.path().trim_start_matches("/approvals").strip_prefix('/') {
         None | Some("") => None,
         Some(id) => Some(id.parse::<u64>().map_err(|_| not_there())?),
     };
     let waiting = client.approvals().await;
-    let waiting = waiting.map_err(|err| Fault::new(StatusCode::SERVICE_UNAVAILABLE, err.to_string()))?;
+    let waiting = waiting.map_err(|err| HttpError::new(StatusCode::SERVICE_UNAVAILABLE, err.to_string()))?;
     let Some(id) = asked else {
         return Ok(page(StatusCode::OK, "What waits for an answer", &list(&waiting)));
     };

@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
-use super::Fault;
-use crate::eras::Announcing;
+use super::HttpError;
+use crate::task_revisions::Announcing;
 use provost_auth::peer::process_of_ours;
 use provost_base::AgentId;
 use provost_base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
@@ -120,12 +120,13 @@ impl Sessions {
         headers: &HeaderMap,
         agent: &AgentId,
         process: Option<ProcessMark>,
-    ) -> Result<Option<Arc<str>>, Fault> {
+    ) -> Result<Option<Arc<str>>, HttpError> {
         let Some(id) = headers.get(HEADER) else { return Ok(None) };
         let mut known = self.known();
         let named = id.to_str().ok().and_then(|id| known.get_key_value(id)).map(|(id, _)| id.clone());
         let session = named.as_ref().and_then(|id| known.get_mut(id)).filter(|it| it.agent == *agent);
-        let unknown = || Fault::new(StatusCode::NOT_FOUND, "there is no such session; begin with initialize");
+        let unknown =
+            || HttpError::new(StatusCode::NOT_FOUND, "there is no such session; begin with initialize");
         let session = session.ok_or_else(unknown)?;
         (session.heard, session.process) = (Instant::now(), process);
         Ok(named.map(Arc::from))

@@ -6,7 +6,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::{Trees, WORKING_DIR};
-use crate::tool::Fault;
+use crate::tool::ToolError;
 use crate::words::one_line;
 use provost_base::normalised_path;
 
@@ -26,7 +26,10 @@ pub(super) fn has_absolute(arguments: &JsonObject) -> bool {
 }
 
 /// Writes them as they are from the working directory, which is known from the root by now.
-pub(super) async fn from_the_working_dir(trees: &mut Trees, arguments: &mut JsonObject) -> Result<(), Fault> {
+pub(super) async fn from_the_working_dir(
+    trees: &mut Trees,
+    arguments: &mut JsonObject,
+) -> Result<(), ToolError> {
     let folder = arguments.get(WORKING_DIR).and_then(Value::as_str).map(normalised_path).unwrap_or_default();
     let folder = if folder == "." { String::new() } else { folder };
     let Some(Value::Array(all)) = arguments.get_mut(MEMBER) else { return Ok(()) };
@@ -37,7 +40,7 @@ pub(super) async fn from_the_working_dir(trees: &mut Trees, arguments: &mut Json
     Ok(())
 }
 
-async fn one(trees: &mut Trees, folder: &str, text: &str) -> Result<String, Fault> {
+async fn one(trees: &mut Trees, folder: &str, text: &str) -> Result<String, ToolError> {
     let pattern = if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
     // The part without special characters is a path of the system's; the rest is behind it as it is.
     let special = pattern.find(SPECIAL).unwrap_or(pattern.len());
@@ -53,7 +56,7 @@ async fn one(trees: &mut Trees, folder: &str, text: &str) -> Result<String, Faul
     };
     let Some(below) = below.map(|it| it.trim_start_matches('/')) else {
         let text = one_line(text, 300);
-        return Err(Fault::new(format!(
+        return Err(ToolError::new(format!(
             "{text} begins outside of `{folder}`, the working_dir, where the task's patterns begin; name files below it"
         )));
     };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::page;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, listed, more, one_line, short};
 use provost_api::wire;
 
@@ -93,7 +93,7 @@ fn approval(it: wire::Approval) -> Approval {
     }
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<Approvals>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Approvals>, ToolError> {
     let all: Vec<Approval> = call.client().approvals().await?.into_iter().map(approval).collect();
     let head = match all.len() {
         0 => "Nothing waits.".to_owned(),
@@ -142,7 +142,7 @@ struct Decided {
     failed: Option<String>,
 }
 
-async fn decide(call: Call, asked: Decide) -> Result<Said<Decided>, Fault> {
+async fn decide(call: Call, asked: Decide) -> Result<Said<Decided>, ToolError> {
     let Decide { approval_id: approval, grant, reason, digest } = asked;
     let answer = wire::Answer { approval, grant, note: reason, digest: Some(digest) };
     let done = call.client().answer(&answer).await?;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::call::Call;
 use crate::page::{self, Page};
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{first_of, listed, more, one_line};
 use provost_api::wire;
 use provost_client::ClientError;
@@ -53,7 +53,7 @@ struct Which {
     limit: Option<usize>,
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<Page<wire::HeldFile>>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Page<wire::HeldFile>>, ToolError> {
     let query = wire::ClaimsQuery { mine: asked.mine, file: asked.file };
     let all = call.client().claims(&query).await?;
     let found = page::page(&call, (asked.cursor, asked.limit), all, |it| it.file.clone()).await?;
@@ -75,7 +75,7 @@ struct Acquire {
     task: Option<String>,
 }
 
-async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Claimed>, Fault> {
+async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Claimed>, ToolError> {
     let request = wire::ClaimFile { path: asked.path, task: asked.task };
     let mut done = call.client().claim(&request).await;
     if let Err(ClientError::Refused { fault, .. }) = &done
@@ -105,7 +105,7 @@ struct Release {
     path: String,
 }
 
-async fn release(call: Call, asked: Release) -> Result<Said<wire::Released>, Fault> {
+async fn release(call: Call, asked: Release) -> Result<Said<wire::Released>, ToolError> {
     let done = call.client().release_claim(&wire::ReleaseClaim { path: asked.path }).await?;
     let text = if done.released { "It is free." } else { "It was not yours; nothing has changed." };
     Ok(Said { text: text.into(), answer: done })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::page::{self, Page};
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{first_of, listed, more, named, one_line, short};
 use provost_api::wire;
 use provost_base::limits::MCP_PAGE_ROWS_MAX;
@@ -113,7 +113,7 @@ fn in_words(it: &Contract) -> String {
     )
 }
 
-async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, Fault> {
+async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, ToolError> {
     let request = wire::Propose { symbol: asked.symbol, worktree: call.worktree(asked.worktree) };
     let made = contract(call.client().propose(&request).await?);
     Ok(Said { text: in_words(&made), answer: made })
@@ -140,7 +140,7 @@ struct Respond {
     answer: Word,
 }
 
-async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, Fault> {
+async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, ToolError> {
     let id = asked.contract_id;
     let now = match asked.answer {
         Word::Withdraw => call.client().withdraw_contract(&wire::WithdrawContract { id }).await?,
@@ -166,7 +166,7 @@ struct Which {
     limit: Option<usize>,
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<Page<Contract>>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Page<Contract>>, ToolError> {
     let query = wire::ContractsQuery { symbol: asked.symbol, status: asked.status };
     let all = call.client().contracts(&query).await?.into_iter().map(contract).collect();
     let place = |it: &Contract| format!("{} {}", it.proposed_at, it.contract_id);
@@ -232,9 +232,9 @@ struct Checked {
     compared: usize,
 }
 
-async fn check(call: Call, asked: Check) -> Result<Said<Checked>, Fault> {
+async fn check(call: Call, asked: Check) -> Result<Said<Checked>, ToolError> {
     if asked.files.is_empty() && asked.given.is_empty() && asked.deleted.is_empty() {
-        return Err(Fault::new("there is nothing to check: name some `files`, `given` or `deleted`"));
+        return Err(ToolError::new("there is nothing to check: name some `files`, `given` or `deleted`"));
     }
     let staged = |it: Given| wire::StagedFile {
         path: it.path,

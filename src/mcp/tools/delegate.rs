@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::tasks::{in_words, short};
 use super::workers;
 use crate::call::Call;
-use crate::tool::{About, Entry, Fault, Kind, Said, done};
-use crate::{dialog, eras, handles};
+use crate::tool::{About, Entry, Kind, Said, ToolError, done};
+use crate::{dialog, handles, task_revisions};
 use provost_api::wire;
 use provost_base::limits::MCP_WAIT_S_MAX;
 
@@ -70,7 +70,7 @@ struct Delegated {
     next: String,
 }
 
-async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault> {
+async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolError> {
     if let Some(task) = dialog::answered(&call).await? {
         return Ok(stands(&call, &find(&call, task).await?).await.into());
     }
@@ -93,11 +93,11 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault
     let begun = call.client().delegate(&request).await?;
     if begun.state == "denied" {
         let (rule, reason) = (begun.rule.unwrap_or_default(), begun.reason.unwrap_or_default());
-        return Err(Fault::new(format!("denied by rule {rule}: {reason}")));
+        return Err(ToolError::new(format!("denied by rule {rule}: {reason}")));
     }
     if call.becomes_task() {
         let task = find(&call, begun.task).await?;
-        return Ok(match handles::is_over(&task) && !eras::asks_for_task(call.context()) {
+        return Ok(match handles::is_over(&task) && !task_revisions::asks_for_task(call.context()) {
             true => outcome(&task).into(),
             false => handles::handle(&task).into(),
         });
@@ -112,13 +112,17 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault
     }
 }
 
-async fn find(call: &Call, id: String) -> Result<wire::Task, Fault> {
+async fn find(call: &Call, id: String) -> Result<wire::Task, ToolError> {
     let query = wire::MyTaskQuery { id, ..wire::MyTaskQuery::default() };
     Ok(call.client().my_task(&query).await?)
 }
 
 /// Asks the person at the host, in the way that the host understands.
-async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Result<CallToolResponse, Fault> {
+async fn ask(
+    call: &Call,
+    task: &wire::Task,
+    question: &dialog::Question,
+) -> Result<CallToolResponse, ToolError> {
     if dialog::may_ask_back(call.context()) {
         return Ok(dialog::ask_back(call, task, question).await?.into());
     }
@@ -128,7 +132,7 @@ async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Res
     call.beat()
         .during(&waits, asked)
         .await
-        .map_err(|fault| Fault::new(format!("{fault}; task {} goes on waiting", task.id)))?;
+        .map_err(|fault| ToolError::new(format!("{fault}; task {} goes on waiting", task.id)))?;
     Ok(stands(call, &find(call, task.id.clone()).await?).await.into())
 }
 

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::reports::Status;
 use crate::call::Call;
+use crate::extension_content;
 use crate::page::fitting;
-use crate::raw;
-use crate::tool::{About, AliasFault, Entry, Kind};
+use crate::tool::{About, AliasError, Entry, Kind};
 use crate::words::{one_line, short};
 use provost_api::wire;
 use provost_base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
@@ -112,9 +112,9 @@ struct Delegate {
     format: Option<Format>,
 }
 
-async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResult, AliasFault> {
+async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResult, AliasError> {
     if asked.goal.trim().is_empty() {
-        return Err(AliasFault::invalid("`goal`: is empty"));
+        return Err(AliasError::invalid("`goal`: is empty"));
     }
     let timeout_s = asked.timeout.unwrap_or(TIMEOUT_S);
     let me = call.client().who_am_i().await?.agent;
@@ -165,13 +165,13 @@ struct Notify {
     evidence: Option<Map<String, Value>>,
 }
 
-async fn notify(call: Call, asked: Notify) -> Result<CallToolResult, AliasFault> {
+async fn notify(call: Call, asked: Notify) -> Result<CallToolResult, AliasError> {
     if asked.task_id.trim().is_empty() || asked.summary.trim().is_empty() {
-        return Err(AliasFault::invalid("task_id and summary must not be empty"));
+        return Err(AliasError::invalid("task_id and summary must not be empty"));
     }
     let request = wire::Report {
         task: asked.task_id,
-        status: asked.status.word().into(),
+        status: asked.status.as_str().into(),
         summary: Some(asked.summary),
         details: asked.details.map(Value::Object),
         evidence: asked.evidence.map(Value::Object),
@@ -219,7 +219,7 @@ struct Which {
     filter: Filter,
 }
 
-async fn status(call: Call, asked: Which) -> Result<CallToolResult, AliasFault> {
+async fn status(call: Call, asked: Which) -> Result<CallToolResult, AliasError> {
     let filter = match asked.filter {
         Filter::All => "all",
         Filter::Active => "active",
@@ -299,7 +299,7 @@ struct Of {
     task_id: String,
 }
 
-async fn result(call: Call, asked: Of) -> Result<CallToolResult, AliasFault> {
+async fn result(call: Call, asked: Of) -> Result<CallToolResult, AliasError> {
     let until = Instant::now() + RESULT_WAIT;
     let mut seen = None;
     let task = loop {
@@ -363,7 +363,7 @@ struct Poll {
     wait: bool,
 }
 
-async fn poll(call: Call, asked: Poll) -> Result<CallToolResult, AliasFault> {
+async fn poll(call: Call, asked: Poll) -> Result<CallToolResult, AliasError> {
     let wait_ms = asked.wait.then_some(WORK_WAIT_MS);
     let work = call.client().take_work(&wire::TakeWork { wait_ms }).await?;
     let received_at = chrono::Utc::now().to_rfc3339();
@@ -399,11 +399,11 @@ async fn poll(call: Call, asked: Poll) -> Result<CallToolResult, AliasFault> {
         (None, None) => {
             let mut idle = text("No task waits for you.".into());
             let value = json!({ "status": "idle", "metadata": { "status": "idle" } });
-            idle.content.push(raw::block(&value));
+            idle.content.push(extension_content::block(&value));
             return Ok(idle);
         }
     };
     let mut result = text(said);
-    result.content.push(raw::block(&value));
+    result.content.push(extension_content::block(&value));
     Ok(result)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::page::{self, Page};
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, first_of, listed, more, named, one_line, short};
 use provost_api::wire;
 
@@ -135,7 +135,7 @@ fn in_words(it: &HandedOver) -> String {
     )
 }
 
-async fn offer(call: Call, asked: Offer) -> Result<Said<HandedOver>, Fault> {
+async fn offer(call: Call, asked: Offer) -> Result<Said<HandedOver>, ToolError> {
     let request = wire::OfferHandoff {
         to: asked.to,
         task: asked.task,
@@ -162,7 +162,7 @@ struct Which {
     limit: Option<usize>,
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<Page<HandedOver>>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Page<HandedOver>>, ToolError> {
     let query = wire::HandoffsQuery { answered: asked.answered };
     let all = call.client().handoffs(&query).await?;
     let places: BTreeMap<String, u64> = all.iter().map(|it| (it.id.clone(), it.place)).collect();
@@ -181,7 +181,7 @@ struct Accept {
     handoff_id: String,
 }
 
-async fn accept(call: Call, asked: Accept) -> Result<Said<HandedOver>, Fault> {
+async fn accept(call: Call, asked: Accept) -> Result<Said<HandedOver>, ToolError> {
     answer(&call, wire::AnswerHandoff { id: asked.handoff_id, accept: true, reason: None }).await
 }
 
@@ -194,11 +194,11 @@ struct Reject {
     reason: Option<String>,
 }
 
-async fn reject(call: Call, asked: Reject) -> Result<Said<HandedOver>, Fault> {
+async fn reject(call: Call, asked: Reject) -> Result<Said<HandedOver>, ToolError> {
     answer(&call, wire::AnswerHandoff { id: asked.handoff_id, accept: false, reason: asked.reason }).await
 }
 
-async fn answer(call: &Call, request: wire::AnswerHandoff) -> Result<Said<HandedOver>, Fault> {
+async fn answer(call: &Call, request: wire::AnswerHandoff) -> Result<Said<HandedOver>, ToolError> {
     let now = shown(call.client().answer_handoff(&request).await?);
     // Who takes work over reads here what there is to know of it.
     Ok(Said { text: in_words(&now), answer: now })

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::page::{self, Page};
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, listed, more, named, one_line, short};
 use provost_api::wire;
 
@@ -177,7 +177,7 @@ pub(super) fn in_words(conflicts: &[Told], more: usize) -> String {
     }
 }
 
-async fn declare(call: Call, asked: Declare) -> Result<Said<Declared>, Fault> {
+async fn declare(call: Call, asked: Declare) -> Result<Said<Declared>, ToolError> {
     let request = wire::Declare {
         description: asked.description,
         files: asked.files,
@@ -207,7 +207,7 @@ struct Update {
     status: String,
 }
 
-async fn update(call: Call, asked: Update) -> Result<Said<Intent>, Fault> {
+async fn update(call: Call, asked: Update) -> Result<Said<Intent>, ToolError> {
     let request = wire::UpdateIntent { id: asked.intent_id, to: asked.status };
     let now = intent(call.client().update_intent(&request).await?);
     Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
@@ -231,7 +231,7 @@ struct Which {
     limit: Option<usize>,
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, ToolError> {
     let query = wire::Whose { mine: asked.mine, agent: asked.agent, file: asked.file, status: asked.status };
     let all = call.client().intents(&query).await?.into_iter().map(intent).collect();
     let place = |it: &Intent| format!("{} {}", it.declared_at, it.intent_id);
@@ -269,7 +269,7 @@ struct Conflicts {
     more: usize,
 }
 
-async fn check(call: Call, asked: Check) -> Result<Said<Conflicts>, Fault> {
+async fn check(call: Call, asked: Check) -> Result<Said<Conflicts>, ToolError> {
     let Check { files, symbols, worktree } = asked;
     let worktree = call.worktree(worktree);
     let found = call.client().check_conflicts(&wire::CheckConflicts { files, symbols, worktree }).await?;

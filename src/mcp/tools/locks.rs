@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::intents::{Told, told};
 use crate::call::Call;
 use crate::page;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, listed, more, one_line, short};
 use provost_api::wire;
 use provost_base::limits::MCP_WAIT_S_MAX;
@@ -96,7 +96,7 @@ struct Locked {
     more: usize,
 }
 
-async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, Fault> {
+async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, ToolError> {
     let request = wire::TakeLock {
         symbol: asked.symbol,
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
@@ -124,7 +124,7 @@ struct Release {
     fence: Option<u64>,
 }
 
-async fn release(call: Call, asked: Release) -> Result<Said<Held>, Fault> {
+async fn release(call: Call, asked: Release) -> Result<Said<Held>, ToolError> {
     let request = wire::Unlock {
         symbol: asked.symbol,
         fence: asked.fence,
@@ -165,7 +165,7 @@ struct Locks {
 const WAITERS: usize = 20;
 const REASON_CHARS: usize = 300;
 
-async fn list(call: Call, asked: Which) -> Result<Said<Locks>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<Locks>, ToolError> {
     let query = wire::Whose { mine: asked.mine, file: asked.file, ..wire::Whose::default() };
     let found = call.client().locks(&query).await?;
     let head = format!("{} locks, {} waiting.", found.locks.len(), found.waiting.len());

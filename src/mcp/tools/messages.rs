@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::page;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, listed};
 use provost_api::wire;
 use provost_base::limits::MCP_WAIT_S_MAX;
@@ -69,7 +69,7 @@ struct Sent {
     waits: bool,
 }
 
-async fn send(call: Call, asked: Send) -> Result<Said<Sent>, Fault> {
+async fn send(call: Call, asked: Send) -> Result<Said<Sent>, ToolError> {
     let kind = match asked.kind {
         Sort::Message => "message",
         Sort::Question => "question",
@@ -125,7 +125,7 @@ struct Inbox {
     cursor: String,
 }
 
-async fn read(call: Call, asked: Read) -> Result<Said<Inbox>, Fault> {
+async fn read(call: Call, asked: Read) -> Result<Said<Inbox>, ToolError> {
     let place = match &asked.cursor {
         Some(cursor) => page::open(&call, cursor).await?,
         None => "0 0".into(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::call::Call;
-use crate::tool::{About, AliasFault, Entry, Fault, Kind, Said, done};
+use crate::tool::{About, AliasError, Entry, Kind, Said, ToolError, done};
 use provost_api::wire;
 use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
 use provost_client::{Client, ClientError};
@@ -129,25 +129,25 @@ impl From<ClientError> for Denied {
     }
 }
 
-impl From<Denied> for Fault {
+impl From<Denied> for ToolError {
     fn from(denied: Denied) -> Self {
         match denied {
-            Denied::Rule(why) => Fault::new(why),
+            Denied::Rule(why) => ToolError::new(why),
             Denied::Client(error) => error.into(),
         }
     }
 }
 
-impl From<Denied> for AliasFault {
+impl From<Denied> for AliasError {
     fn from(denied: Denied) -> Self {
         match denied {
-            Denied::Rule(why) => AliasFault::invalid(why),
+            Denied::Rule(why) => AliasError::invalid(why),
             Denied::Client(error) => error.into(),
         }
     }
 }
 
-async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
+async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, ToolError> {
     let wait_s = asked.max_wait_s.unwrap_or(WAIT_S).min(MCP_WAIT_S_MAX);
     let task = asked_for(call.client(), asked.task_id, wait_s).await?;
     let mut answer = Taken {
@@ -163,7 +163,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
     if task.state != "completed" {
         let why = task.notes.last().map(|note| format!(": {}", note.summary)).unwrap_or_default();
         if matches!(task.state.as_str(), "failed" | "cancelled") {
-            return Err(Fault::new(format!("picture {} is {}{why}", task.id, task.state)));
+            return Err(ToolError::new(format!("picture {} is {}{why}", task.id, task.state)));
         }
         let text = match task.approval {
             Some(approval) => format!("Picture {} waits for approval {approval}.", task.id),
@@ -223,9 +223,9 @@ fn yes() -> bool {
     true
 }
 
-async fn devit(call: Call, asked: Devit) -> Result<CallToolResult, AliasFault> {
+async fn devit(call: Call, asked: Devit) -> Result<CallToolResult, AliasError> {
     if asked.thumb_quality.is_some_and(|it| !(1..=100).contains(&it)) || asked.thumb_width == Some(0) {
-        return Err(AliasFault::invalid("thumb_quality is from 1 to 100, and thumb_width at least 1"));
+        return Err(AliasError::invalid("thumb_quality is from 1 to 100, and thumb_width at least 1"));
     }
     let task = asked_for(call.client(), None, WAIT_S).await?;
     if task.state != "completed" {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use provost_api::wire;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -43,7 +43,7 @@ pub(super) enum Status {
 
 impl Status {
     /// The word for it on the own API.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
             Status::InProgress => "in_progress",
@@ -81,10 +81,10 @@ struct Noted {
     state: String,
 }
 
-async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, Fault> {
+async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, ToolError> {
     let request = wire::Report {
         task: asked.task_id,
-        status: asked.status.word().into(),
+        status: asked.status.as_str().into(),
         summary: Some(asked.summary),
         details: asked.details,
         evidence: asked.evidence,

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::beat::{Beat, Heard};
 use crate::call::Call;
 use crate::handles::is_over;
+use crate::keepalive::{Heard, Keepalive};
 use crate::page;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{self, fenced, listed};
 use provost_api::wire;
 use provost_base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
@@ -158,7 +158,7 @@ pub(crate) fn in_words(it: &wire::Task) -> String {
     }
 }
 
-async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
+async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, ToolError> {
     let mut wait_s = asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX);
     if asked.cursor.is_none() {
         wait_s = 0;
@@ -170,7 +170,7 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
         false => None,
     };
     loop {
-        let wait = until.saturating_duration_since(Instant::now()).min(Beat::interval());
+        let wait = until.saturating_duration_since(Instant::now()).min(Keepalive::interval());
         let wait_ms = u64::try_from(wait.as_millis()).ok();
         let query = wire::TaskQuery { id: asked.task_id.clone(), seen: asked.cursor.clone(), wait_ms };
         tokio::select! {
@@ -191,14 +191,14 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
 }
 
 /// Whether a cursor is one that a task can have given: a moment that is not after its last change.
-fn given(cursor: &str, task: &wire::Task) -> Result<(), Fault> {
+fn given(cursor: &str, task: &wire::Task) -> Result<(), ToolError> {
     // Moments are written in one form, which sorts as they follow each other.
     let like =
         |it: &str| it.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).collect::<Vec<_>>();
     if like(cursor) == like(&task.updated_at) && *cursor <= *task.updated_at {
         return Ok(());
     }
-    Err(Fault::new("this cursor is none that task_wait has given for this task; begin without one"))
+    Err(ToolError::new("this cursor is none that task_wait has given for this task; begin without one"))
 }
 
 /// All members of the answer, for a model that gets only its text.
@@ -261,7 +261,7 @@ struct Tasks {
     cursor: Option<String>,
 }
 
-async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
+async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, ToolError> {
     if let Some(id) = asked.task_id {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
         let found = call.client().task(&query).await?;
@@ -337,7 +337,7 @@ struct Output {
     is_over: bool,
 }
 
-async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, Fault> {
+async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> {
     let wait_ms = asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000);
     let mut limit = MCP_OUTPUT_BYTES_MAX;
     let query = wire::OutputQuery { id: asked.task_id, from: asked.cursor, wait_ms, limit: Some(limit) };
@@ -348,7 +348,7 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, Fault> {
             "there are only {} bytes; cursor {} is none that task_output has given",
             page.next, asked.cursor
         );
-        return Err(Fault::new(why));
+        return Err(ToolError::new(why));
     }
     if page.chunks.is_empty() {
         // Of a task that there never was, nothing is kept, either.
@@ -397,7 +397,7 @@ struct Cancelled {
     state: String,
 }
 
-async fn cancel(call: Call, asked: Cancel) -> Result<Said<Cancelled>, Fault> {
+async fn cancel(call: Call, asked: Cancel) -> Result<Said<Cancelled>, ToolError> {
     let request = wire::Cancel { task: asked.task_id, reason: asked.reason };
     let now = call.client().cancel(&request).await?;
     let text = format!("Task {} is {}.", now.task, now.state);

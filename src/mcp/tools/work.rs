@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::intents::{Told, in_words, intent, told};
 use super::locks::Held;
 use crate::call::Call;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{listed, one_line};
 use provost_api::wire;
 use provost_base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
@@ -87,11 +87,11 @@ fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
     if symbols.contains("") { Vec::new() } else { symbols.into_iter().map(str::to_owned).collect() }
 }
 
-async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
+async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
     // Every agent takes places in the same order, so that no two agents wait for each other.
     let places: BTreeSet<String> = asked.places.iter().map(|it| it.trim().to_owned()).collect();
     if places.is_empty() || places.len() > MCP_PLACES_MAX {
-        return Err(Fault::new(format!(
+        return Err(ToolError::new(format!(
             "`places` has 1 to {MCP_PLACES_MAX} entries, such as `src/app.py:parse`"
         )));
     }
@@ -219,13 +219,13 @@ impl Drop for Beginning {
 
 impl Beginning {
     /// Gives back what the call has taken, and says what was in its way.
-    async fn undone(mut self, place: &str, error: ClientError) -> Fault {
+    async fn undone(mut self, place: &str, error: ClientError) -> ToolError {
         give_back(&self).await;
         self.is_open = false;
-        Fault::new(format!(
+        ToolError::new(format!(
             "nothing was begun, and this call keeps no lock; what you had before stays: {}: {}",
             one_line(place, 300),
-            Fault::from(error)
+            ToolError::from(error)
         ))
     }
 }
@@ -284,7 +284,7 @@ struct Ended {
     released: Vec<String>,
 }
 
-async fn end(call: Call, asked: End) -> Result<Said<Ended>, Fault> {
+async fn end(call: Call, asked: End) -> Result<Said<Ended>, ToolError> {
     let to = if asked.outcome == Outcome::Done { "resolved" } else { "abandoned" };
     let request = wire::UpdateIntent { id: asked.intent_id, to: to.into() };
     // Who may end it is decided here, before anything is given back.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::tool::{About, Entry, Fault, Kind, Said};
+use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{listed, one_line};
 use provost_api::wire;
 
@@ -47,7 +47,7 @@ struct Workers {
 }
 
 /// Those of the configuration, and agents that have registered to collect work.
-async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), Fault> {
+async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), ToolError> {
     let (about, agents) = tokio::try_join!(call.client().about(), call.client().agents())?;
     let configured = about.workers.into_iter().map(|it| Worker {
         worker: it.id,
@@ -64,17 +64,17 @@ async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), Fault> {
 }
 
 /// Checks that a worker or a known agent has this name. A task for an unknown name would wait for ever.
-pub(super) async fn has(call: &Call, name: &str) -> Result<(), Fault> {
+pub(super) async fn has(call: &Call, name: &str) -> Result<(), ToolError> {
     let (workers, agents) = all(call).await?;
     if workers.iter().any(|it| it.worker == name) || agents.iter().any(|it| it.id == name) {
         return Ok(());
     }
     let names: Vec<&str> = workers.iter().map(|it| it.worker.as_str()).collect();
     let (name, names) = (one_line(name, 100), names.join(", "));
-    Err(Fault::new(format!("there is no worker {name}; there are: {names} (workers_list says more)")))
+    Err(ToolError::new(format!("there is no worker {name}; there are: {names} (workers_list says more)")))
 }
 
-async fn list(call: Call, _asked: Asked) -> Result<Said<Workers>, Fault> {
+async fn list(call: Call, _asked: Asked) -> Result<Said<Workers>, ToolError> {
     let (workers, _) = all(&call).await?;
     let lines = workers.iter().map(|it| {
         let why = it.unusable.as_deref().map(|why| format!(", cannot be used: {why}")).unwrap_or_default();

@@ -5,52 +5,52 @@
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::session::Session;
 use super::wire::{Applied, OfArtifacts, Previewed, Previews};
 use provost_base::Digest;
 use provost_base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX};
 use provost_domain::{Answer, Artifact};
-use provost_service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
+use provost_service::{Action, Applied as Done, ApplyError, Previewed as Compared};
 
 /// The unit in which contents are counted, in bytes.
 pub(super) const UNIT: usize = 1 << 10;
 
 impl A6s {
     /// `artifacts.preview`. Changes nothing.
-    pub(super) async fn preview(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
+    pub(super) async fn preview(&self, session: &Session, asked: OfArtifacts) -> Result<Said, A6sError> {
         let _room = self.room_for(&asked)?;
         let found = self.provost().preview(&session.who, artifacts(asked)?).await.map_err(fault)?;
         let said = || Said::new(&Previews { files: found.into_iter().map(previewed).collect() });
         // All differences together may take a while to be written down.
         let said = tokio::task::spawn_blocking(said).await;
-        said.map_err(|_| Fault::new("Provost is stopping; nothing was changed"))?
+        said.map_err(|_| A6sError::new("Provost is stopping; nothing was changed"))?
     }
 
     /// `artifacts.apply`. Goes on to its end when its editor has gone. One that needs approval waits for it as
     /// long as editors wait for an answer: Emacs' throws away what it could not apply.
-    pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
+    pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, A6sError> {
         // They are there twice.
         let _room = (self.room_for(&asked)?, self.room_for(&asked)?);
         let (provost, artifacts) = (self.provost(), artifacts(asked)?);
         let first = provost.apply(&session.who, artifacts.clone()).await.map_err(fault)?;
         let answer = match first {
-            Answer::Parked(id) if provost.answered(id, self.manners().apply_wait).await? => {
+            Answer::Parked(id) if provost.answered(id, self.quirks().apply_wait).await? => {
                 provost.apply(&session.who, artifacts).await.map_err(fault)?
             }
             answer => answer,
         };
         match answer {
             Answer::Done(Done { applied: 0, errors, .. }) if !errors.is_empty() => {
-                Err(Fault::new(nothing_written(&errors)))
+                Err(A6sError::new(nothing_written(&errors)))
             }
             Answer::Done(Done { applied, skipped, errors, apply }) => {
                 Said::new(&Applied { applied, skipped, errors, apply: apply.map(|it| it.0) })
             }
-            Answer::Parked(id) => Err(Fault::new(format!(
+            Answer::Parked(id) => Err(A6sError::new(format!(
                 "Waits for approval {id}; nothing is written yet. After the approval (`provost approve {id}`), apply the same artifacts again"
             ))),
-            Answer::Denied(denial) => Err(Fault::new(format!(
+            Answer::Denied(denial) => Err(A6sError::new(format!(
                 "Denied by rule {}: {}. Nothing is written",
                 denial.rule, denial.reason
             ))),
@@ -58,21 +58,23 @@ impl A6s {
     }
 
     /// Contents are held while files are compared and written, and many may ask at once.
-    fn room_for(&self, asked: &OfArtifacts) -> Result<OwnedSemaphorePermit, Fault> {
+    fn room_for(&self, asked: &OfArtifacts) -> Result<OwnedSemaphorePermit, A6sError> {
         let bytes: usize = asked.artifacts.0.iter().map(|it| it.content.len() + UNIT).sum();
         self.artifact_room(bytes.div_ceil(UNIT)).ok_or_else(|| {
             let most = A6S_ARTIFACTS_BYTES_AT_ONCE_MAX >> 20;
-            Fault::new(format!("Artifacts of {most} MiB are being processed already; try again in a moment"))
+            A6sError::new(format!(
+                "Artifacts of {most} MiB are being processed already; try again in a moment"
+            ))
         })
     }
 }
 
-fn artifacts(asked: OfArtifacts) -> Result<Vec<Artifact>, Fault> {
+fn artifacts(asked: OfArtifacts) -> Result<Vec<Artifact>, A6sError> {
     let one = |it: super::wire::Artifact| {
         let base_hash = it.base_hash.map(Digest::try_from).transpose();
         Ok(Artifact {
             base_hash: base_hash
-                .map_err(|why| Fault::new(format!("artifacts: the baseHash of {}: {why}", it.path)))?,
+                .map_err(|why| A6sError::new(format!("artifacts: the baseHash of {}: {why}", it.path)))?,
             id: it.id.into(),
             kind: it.kind.into(),
             path: it.path.into(),
@@ -116,9 +118,9 @@ fn nothing_written(errors: &[String]) -> String {
 }
 
 /// No fault of the service has changed anything.
-fn fault(fault: ApplyFault) -> Fault {
+fn fault(fault: ApplyError) -> A6sError {
     match fault {
-        ApplyFault::Refused(refusal) => refusal.into(),
-        fault => Fault::new(fault.to_string()),
+        ApplyError::Refused(refusal) => refusal.into(),
+        fault => A6sError::new(fault.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::envelope::Fault;
+use super::envelope::A6sError;
 use super::wire;
 
 /// The methods: their names, and what each takes.
@@ -22,10 +22,10 @@ macro_rules! methods {
             ///
             /// # Errors
             /// A sentence about which member is wrong, or that there is no such method.
-            pub fn read(method: &str, params: Option<&str>) -> Result<Self, Fault> {
+            pub fn read(method: &str, params: Option<&str>) -> Result<Self, A6sError> {
                 match method {
                     $($name => read(method, params).map(Self::$Call),)+
-                    _ => Err(Fault::unknown_method(method)),
+                    _ => Err(A6sError::unknown_method(method)),
                 }
             }
 
@@ -67,12 +67,12 @@ methods! {
 }
 
 /// Reads the parameters of a method. Nothing, `null` and `[]` are the same as `{}`: each is some editor's way.
-fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, A6sError> {
     let params = match params.map(str::trim) {
         None | Some("null") => "{}",
         Some(list) if is_empty_list(list) => "{}",
         Some(object) if object.starts_with('{') => object,
-        Some(_) => return Err(Fault::new(format!("{method}: params must be an object"))),
+        Some(_) => return Err(A6sError::new(format!("{method}: params must be an object"))),
     };
     let mut reader = serde_json::Deserializer::from_str(params);
     serde_path_to_error::deserialize(&mut reader).map_err(|err| {
@@ -80,7 +80,7 @@ fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, Fa
         // The position in the text means nothing to a caller that has not seen the text.
         let why = why.split(" at line ").next().unwrap_or_default();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };
-        Fault::new(format!("{method}: {at}{why}"))
+        A6sError::new(format!("{method}: {at}{why}"))
     })
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::map::{artifact, execution_id, review, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{OfCode, ReviewType};
@@ -29,7 +29,7 @@ impl A6s {
             focus: focus(asked.review_type.unwrap_or_default()),
         };
         let begun = self.service().ask_about_code(&session.who, ask).await;
-        let job = begun.map_err(|fault| Fault::new(fault.to_string()))?;
+        let job = begun.map_err(|fault| A6sError::new(fault.to_string()))?;
         if job.state.is_over() {
             return Ok((self.answer_of(&job).await?, None));
         }
@@ -38,11 +38,11 @@ impl A6s {
             // An earlier request got the error about the delay. This one waits again, so it needs no event.
             self.hub().unwatch(listener, &about);
         }
-        let attending = self.attendance().attend(&job.id);
+        let attending = self.waiters().attend(&job.id);
         let over = tokio::select! {
             over = self.service().job_over(&job.id, until) => over?,
             // The job goes on. Only the answer has no receiver any more.
-            () = session.gone() => return Err(Fault::new("The connection has ended")),
+            () = session.gone() => return Err(A6sError::new("The connection has ended")),
         };
         if let Some(job) = over {
             attending.answered();
@@ -58,10 +58,10 @@ impl A6s {
     }
 
     /// What has become of a question that is over.
-    async fn answer_of(&self, job: &Job) -> Result<Said, Fault> {
+    async fn answer_of(&self, job: &Job) -> Result<Said, A6sError> {
         let log = Some(format!("job_{}", job.id));
         if job.state != JobState::Completed {
-            return Ok(Said::failure(Fault::new(job.error.as_deref().unwrap_or_default()), log));
+            return Ok(Said::failure(A6sError::new(job.error.as_deref().unwrap_or_default()), log));
         }
         let mut said = match self.service().code_result(job).await? {
             CodeResult::Text(text) => Said::new(&text),
@@ -73,7 +73,7 @@ impl A6s {
     }
 
     /// That it goes on.
-    async fn takes_longer(&self, job: &Job) -> Result<Said, Fault> {
+    async fn takes_longer(&self, job: &Job) -> Result<Said, A6sError> {
         let so_far = self.service().so_far(job).await?;
         let waits = match so_far.waits_for {
             Some(approval) => format!(": it waits for approval {approval}, see `provost approval list`"),
@@ -85,7 +85,7 @@ impl A6s {
             "Still running as {} ({seconds} s so far){waits}. Repeat the command to get the result.",
             task_id(&job.id)
         );
-        Ok(Said::failure(Fault::new(says), Some(format!("job_{}", job.id))))
+        Ok(Said::failure(A6sError::new(says), Some(format!("job_{}", job.id))))
     }
 
     fn soft_deadline(&self) -> Duration {

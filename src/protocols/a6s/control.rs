@@ -1,7 +1,7 @@
 //! `fleet.command`: agents switched, looked at, or given work. A6s 3.0 and 6.9.
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::fleet::{find, status};
 use super::session::{Outcome, Session};
 use super::wire::{Commanded, FleetCommand};
@@ -10,14 +10,14 @@ use provost_domain::Switch;
 
 /// A word that is no task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum ControlCommand {
     /// Have it stand like this.
     Switch(Switch),
     /// Only say how it stands.
     Status,
 }
 
-impl Word {
+impl ControlCommand {
     fn of(command: &str) -> Option<Self> {
         Some(match command.trim().to_ascii_lowercase().as_str() {
             // Between its tasks an agent has no process: there is nothing to be restarted but its switch.
@@ -33,7 +33,7 @@ impl Word {
 impl A6s {
     /// `fleet.command`
     pub(super) async fn fleet_command(&self, session: &Session, asked: &FleetCommand) -> Outcome {
-        let word = Word::of(asked.command.as_str());
+        let word = ControlCommand::of(asked.command.as_str());
         let name = self.addressed(asked, word).await?;
         match word {
             Some(word) => Ok((self.control(session, &name, word).await?, None)),
@@ -51,7 +51,11 @@ impl A6s {
 
     /// Whom a command is for, in the three forms that editors know. Emacs says where an agent is and what it can do besides
     /// which one it is.
-    async fn addressed(&self, asked: &FleetCommand, word: Option<Word>) -> Result<String, Fault> {
+    async fn addressed(
+        &self,
+        asked: &FleetCommand,
+        word: Option<ControlCommand>,
+    ) -> Result<String, A6sError> {
         if let Some(id) = &asked.agent_id {
             return Ok(id.as_str().to_owned());
         }
@@ -65,29 +69,30 @@ impl A6s {
         if let Some(capability) = &asked.capability {
             let wanted = capability.as_str().trim();
             let able = || fleet.iter().filter(|it| it.agent.capability.eq_ignore_ascii_case(wanted));
-            let held = able().find(|it| word == Some(Word::Switch(Switch::On)) && it.switch != Switch::On);
+            let held =
+                able().find(|it| word == Some(ControlCommand::Switch(Switch::On)) && it.switch != Switch::On);
             let works = |it: &&FleetMember| {
                 let held_back = word.is_some() && it.switch != Switch::On;
                 it.availability != Availability::Offline || held_back
             };
             let found = held.or_else(|| able().find(works)).map(|it| it.agent.id.to_string());
             return found
-                .ok_or_else(|| Fault::new(format!("No agent that works has the capability {wanted}")));
+                .ok_or_else(|| A6sError::new(format!("No agent that works has the capability {wanted}")));
         }
         target.map(str::to_owned).ok_or_else(|| {
-            Fault::new("fleet.command: name an agent: `agentId`, `target`, `agentType`, or a `capability`")
+            A6sError::new("fleet.command: name an agent: `agentId`, `target`, `agentType`, or a `capability`")
         })
     }
 
-    async fn control(&self, session: &Session, name: &str, word: Word) -> Result<Said, Fault> {
+    async fn control(&self, session: &Session, name: &str, word: ControlCommand) -> Result<Said, A6sError> {
         let fleet = self.service().fleet_now().await?;
         let id = match find(&fleet, name) {
             Ok(it) => it.agent.id.clone(),
             Err(unknown) => {
                 let agents = self.service().configured();
                 let meant = agents.find(name).ok_or(unknown)?.agent.id.clone();
-                if word != Word::Status {
-                    return Err(Fault::new(format!(
+                if word != ControlCommand::Status {
+                    return Err(A6sError::new(format!(
                         "{} is a role of {meant}, which has others too: say {meant}",
                         name.trim()
                     )));
@@ -96,9 +101,9 @@ impl A6s {
             }
         };
         let execution_id = format!("ctl_{}", fresh_job_id()?);
-        if let Word::Switch(to) = word {
+        if let ControlCommand::Switch(to) = word {
             if fleet.iter().any(|it| it.agent.id == id && !it.agent.enabled) {
-                return Err(Fault::new(format!(
+                return Err(A6sError::new(format!(
                     "{id} is switched off by `enabled = false` in its entry of the configuration; change it there"
                 )));
             }
@@ -109,7 +114,7 @@ impl A6s {
         let agent = super::wire::CommandedAgent {
             agent_id: id.to_string(),
             status: status(now.availability),
-            switch: now.switch.word(),
+            switch: now.switch.as_str(),
             active_tasks: now.running,
         };
         Said::new(&Commanded { ok: true, execution_id, agent: Some(agent) })

@@ -13,12 +13,12 @@ use provost_domain::Refusal;
 
 /// A sentence for the asker. Never empty: an empty one counts as success with some.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault(String);
+pub struct A6sError(String);
 
 /// Longest sentence, in bytes: what a reader of JSON complains about may be anything that a peer has sent.
 const FAULT_BYTES_MAX: usize = 2_000;
 
-impl Fault {
+impl A6sError {
     pub(super) fn new(says: impl Into<String>) -> Self {
         let mut says: String = says.into();
         if says.len() > FAULT_BYTES_MAX {
@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for A6sError {
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.to_string())
     }
@@ -50,7 +50,7 @@ impl From<Refusal> for Fault {
 /// A request that can be answered.
 pub(super) struct Request {
     pub(super) id: Box<RawValue>,
-    pub(super) call: Result<Call, Fault>,
+    pub(super) call: Result<Call, A6sError>,
     /// Whether it says by an empty list that there are no parameters.
     pub(super) says_list: bool,
 }
@@ -69,9 +69,9 @@ impl Request {
     }
 }
 
-fn call(parts: wire::Request<'_>) -> Result<Call, Fault> {
+fn call(parts: wire::Request<'_>) -> Result<Call, A6sError> {
     let method = parts.method.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
-    let method = method.ok_or_else(|| Fault::new("A request needs a `method`, which is a string"))?;
+    let method = method.ok_or_else(|| A6sError::new("A request needs a `method`, which is a string"))?;
     Call::read(&method, parts.params.map(RawValue::get))
 }
 
@@ -116,7 +116,7 @@ fn end_of_string(bytes: &[u8]) -> usize {
 /// The answer of a method.
 #[derive(Debug)]
 pub(super) struct Said {
-    result: Result<Box<RawValue>, Fault>,
+    result: Result<Box<RawValue>, A6sError>,
     /// The id by which feedback refers to it; `None` for answers that take no feedback.
     pub(super) log: Option<String>,
 }
@@ -126,26 +126,26 @@ impl Said {
     ///
     /// # Errors
     /// When it cannot be written, which types of ours always can.
-    pub(super) fn new(result: &impl Serialize) -> Result<Self, Fault> {
-        let result = serde_json::value::to_raw_value(result).map_err(|err| Fault::new(err.to_string()))?;
+    pub(super) fn new(result: &impl Serialize) -> Result<Self, A6sError> {
+        let result = serde_json::value::to_raw_value(result).map_err(|err| A6sError::new(err.to_string()))?;
         Ok(Self { result: Ok(result), log: None })
     }
 
     /// No result, of something that has a log all the same.
-    pub(super) fn failure(fault: Fault, log: Option<String>) -> Self {
+    pub(super) fn failure(fault: A6sError, log: Option<String>) -> Self {
         Self { result: Err(fault), log }
     }
 }
 
 /// An answer as it travels.
-pub(super) fn answer(id: &RawValue, said: Result<&Said, &Fault>) -> String {
+pub(super) fn answer(id: &RawValue, said: Result<&Said, &A6sError>) -> String {
     let (result, log) = match said {
         Ok(Said { result, log }) => (result.as_deref(), log.as_deref()),
         Err(fault) => (Err(fault), None),
     };
     let text = match result {
         Ok(result) => serde_json::to_string(&wire::Success { id, result, conversation_log_id: log }),
-        Err(Fault(error)) => serde_json::to_string(&wire::Failure { id, error, conversation_log_id: log }),
+        Err(A6sError(error)) => serde_json::to_string(&wire::Failure { id, error, conversation_log_id: log }),
     };
     // Our own types always encode.
     text.unwrap_or_default()

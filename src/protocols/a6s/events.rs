@@ -23,7 +23,7 @@ use provost_transport::websocket::{Code, Outbox, Topic};
 
 /// Something that clients want to know.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum A6sEvent {
     /// How far one phase of an execution is.
     Phase {
         /// Its id, as clients know it.
@@ -88,18 +88,18 @@ struct Subject {
     age: u64,
     watchers: BTreeSet<Listener>,
     /// Watchers whose question was not answered yet, and what they are told afterwards.
-    held: BTreeMap<Listener, Vec<News>>,
+    held: BTreeMap<Listener, Vec<QueuedMessage>>,
     /// The state of the event that was sent last.
     last: Option<Stand>,
     last_at: Option<Instant>,
     /// Progress that waits until it may be told.
-    waiting: Option<Told>,
+    waiting: Option<A6sEvent>,
     over: bool,
 }
 
 /// A message, and what it gives way to.
 #[derive(Clone)]
-struct News {
+struct QueuedMessage {
     text: Bytes,
     passing: Option<Topic>,
 }
@@ -186,7 +186,7 @@ impl Hub {
     /// Tells those whom it concerns, or keeps it until it may be told and says when that is. Where something waits
     /// already, this takes its place and its time.
     #[must_use]
-    pub fn tell(&self, mut told: Told, now: Instant) -> Option<Later> {
+    pub fn tell(&self, mut told: A6sEvent, now: Instant) -> Option<Later> {
         let mut book = self.book();
         let subject = book.subject(told.about());
         if subject.over {
@@ -288,11 +288,11 @@ impl Book {
         self.next
     }
 
-    fn send(&mut self, told: &Told, now: Instant) {
+    fn send(&mut self, told: &A6sEvent, now: Instant) {
         let topic = self.number();
         let Some(subject) = self.subjects.get_mut(told.about()) else { return };
         let passing = subject.remember(told, topic, now);
-        let news = News { text: told.text().into(), passing };
+        let news = QueuedMessage { text: told.text().into(), passing };
         let is_for_all = told.is_for_all() || subject.watchers.is_empty();
         for (listener, ear) in &self.listeners {
             if !is_for_all && !subject.watchers.contains(listener) {
@@ -308,18 +308,18 @@ impl Book {
 
 impl Subject {
     /// What has failed half-way has come as far as it had.
-    fn hold_level(&self, told: &mut Told) {
+    fn hold_level(&self, told: &mut A6sEvent) {
         let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return };
         if stand.part == last.part
             && stand.is_over()
-            && let Told::Phase { progress, .. } | Told::Task { progress, .. } = told
+            && let A6sEvent::Phase { progress, .. } | A6sEvent::Task { progress, .. } = told
         {
             *progress = stand.progress.max(last.progress);
         }
     }
 
     /// Decides whether and when an event is sent.
-    fn judge(&self, told: &Told, now: Instant) -> Due {
+    fn judge(&self, told: &A6sEvent, now: Instant) -> Due {
         let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return Due::Now };
         if stand.part < last.part || (stand.part == last.part && last.is_over()) {
             return Due::Never;
@@ -337,7 +337,7 @@ impl Subject {
 
     /// Remembers the event that is sent now. Returns the topic of progress messages that it
     /// replaces, if it is one itself.
-    fn remember(&mut self, told: &Told, topic: Topic, now: Instant) -> Option<Topic> {
+    fn remember(&mut self, told: &A6sEvent, topic: Topic, now: Instant) -> Option<Topic> {
         self.over = told.is_last();
         let stand = told.stand()?;
         let is_progress =
@@ -365,7 +365,7 @@ impl Stand {
     }
 }
 
-impl News {
+impl QueuedMessage {
     fn put(self, Ear { outbox, holds }: &Ear) {
         if holds.as_ref().is_some_and(|holds| !holds()) {
             outbox.close(Code::NOT_ALLOWED);
@@ -379,7 +379,7 @@ impl News {
     }
 
     /// Puts it behind what is held back already; progress takes the place of progress.
-    fn hold_back(self, held: &mut Vec<News>) {
+    fn hold_back(self, held: &mut Vec<QueuedMessage>) {
         match held.last_mut() {
             Some(last) if last.passing.is_some() && last.passing == self.passing => *last = self,
             _ => held.push(self),
@@ -387,51 +387,51 @@ impl News {
     }
 }
 
-impl Told {
+impl A6sEvent {
     fn about(&self) -> &str {
         match self {
-            Told::Phase { execution, .. } | Told::Complete { execution, .. } => execution,
-            Told::Task { task, .. } => task,
+            A6sEvent::Phase { execution, .. } | A6sEvent::Complete { execution, .. } => execution,
+            A6sEvent::Task { task, .. } => task,
         }
     }
 
     fn is_for_all(&self) -> bool {
-        matches!(self, Told::Task { .. })
+        matches!(self, A6sEvent::Task { .. })
     }
 
     /// Whether nothing is to follow it.
     fn is_last(&self) -> bool {
         match self {
-            Told::Complete { .. } => true,
-            Told::Task { .. } => self.stand().is_some_and(|it| it.is_over()),
-            Told::Phase { .. } => false,
+            A6sEvent::Complete { .. } => true,
+            A6sEvent::Task { .. } => self.stand().is_some_and(|it| it.is_over()),
+            A6sEvent::Phase { .. } => false,
         }
     }
 
     /// How it stands; nothing, where it is over.
     fn stand(&self) -> Option<Stand> {
         let (part, status, progress) = match self {
-            Told::Phase { phase, status, progress, .. } => {
+            A6sEvent::Phase { phase, status, progress, .. } => {
                 (wire::PHASES.iter().position(|it| it == phase)?, status, progress)
             }
-            Told::Task { status, progress, .. } => (0, status, progress),
-            Told::Complete { .. } => return None,
+            A6sEvent::Task { status, progress, .. } => (0, status, progress),
+            A6sEvent::Complete { .. } => return None,
         };
         Some(Stand { part, status, progress: *progress })
     }
 
     fn text(&self) -> String {
         match self {
-            Told::Phase { execution, phase, status, progress } => {
+            A6sEvent::Phase { execution, phase, status, progress } => {
                 let progress = (*progress).min(100);
                 let data = wire::PhaseUpdate { execution_id: execution, phase, status, progress };
                 envelope::event("phase.update", data)
             }
-            Told::Task { task, status, progress } => {
+            A6sEvent::Task { task, status, progress } => {
                 let progress = (*progress).min(100);
                 envelope::event("task.update", wire::TaskUpdate { task_id: task, status, progress })
             }
-            Told::Complete { result, .. } => envelope::event("execution.complete", result),
+            A6sEvent::Complete { result, .. } => envelope::event("execution.complete", result),
         }
     }
 }

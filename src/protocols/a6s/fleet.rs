@@ -1,7 +1,7 @@
 //! Agents as editors see them. A6s 6.1 and 6.9.
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::map::used;
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
 use provost_agents::{self as agents, Agents, Availability, FleetMember, Role};
@@ -9,7 +9,7 @@ use provost_base::AgentId;
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.
-    pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, Fault> {
+    pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, A6sError> {
         let agents = self.service().configured();
         if agents.agents.is_empty() {
             let fleet = self.service().fleet_now().await?;
@@ -17,11 +17,11 @@ impl A6s {
             return Ok(Meant { worker, preamble: None, by_agent: false });
         }
         let unknown =
-            || Fault::new(format!("Unknown agent: {}. Configured: {}", wanted.trim(), agents.ids()));
+            || A6sError::new(format!("Unknown agent: {}. Configured: {}", wanted.trim(), agents.ids()));
         let meant = agents.find(wanted).ok_or_else(|| refused(&agents, wanted).unwrap_or_else(unknown))?;
         if !meant.agent.takes(method) {
             let takes = meant.agent.methods.join(", ");
-            return Err(Fault::new(format!(
+            return Err(A6sError::new(format!(
                 "{} is not for {method}: its `methods` are {takes}",
                 meant.agent.id
             )));
@@ -31,7 +31,7 @@ impl A6s {
     }
 
     /// `agents.list`
-    pub(super) async fn agents(&self) -> Result<Said, Fault> {
+    pub(super) async fn agents(&self) -> Result<Said, A6sError> {
         let (fleet, agents) = (self.service().fleet_now().await?, self.service().configured());
         let roles = agents.roles.values().filter(|_| agents.list_roles);
         let roles = roles.filter_map(|role| role_of(role, agents.find(role.id.as_str())?, &fleet));
@@ -39,7 +39,7 @@ impl A6s {
     }
 
     /// `fleet.list`
-    pub(super) async fn fleet(&self, capability: Option<&Id>) -> Result<Said, Fault> {
+    pub(super) async fn fleet(&self, capability: Option<&Id>) -> Result<Said, A6sError> {
         let wanted = |it: &&FleetMember| {
             capability.is_none_or(|wanted| wanted.as_str().trim().eq_ignore_ascii_case(&it.agent.capability))
         };
@@ -56,7 +56,7 @@ impl A6s {
     }
 
     /// `fleet.status`
-    pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, Fault> {
+    pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, A6sError> {
         let fleet = self.service().fleet_now().await?;
         let Some(of) = of else { return Said::new(&totals(&fleet)) };
         let it = self.member(&fleet, of.as_str())?;
@@ -74,7 +74,7 @@ impl A6s {
     }
 
     /// Whom a name means in every method: as for [`A6s::meant`].
-    fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
+    fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, A6sError> {
         let agents = self.service().configured();
         let found = find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()));
         found.map_err(|unknown| refused(&agents, wanted).unwrap_or(unknown))
@@ -91,18 +91,18 @@ pub(super) struct Meant {
 }
 
 /// What is wrong with an agent's entry, where there is one of this name.
-fn refused(agents: &Agents, wanted: &str) -> Option<Fault> {
-    agents.refusal(wanted).map(|why| Fault::new(format!("{} cannot be used: {why}", wanted.trim())))
+fn refused(agents: &Agents, wanted: &str) -> Option<A6sError> {
+    agents.refusal(wanted).map(|why| A6sError::new(format!("{} cannot be used: {why}", wanted.trim())))
 }
 
 /// The agent of this id, or else of this name.
-pub(super) fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
+pub(super) fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, A6sError> {
     let wanted = wanted.trim();
     let by_id = fleet.iter().find(|it| it.agent.id.as_str().eq_ignore_ascii_case(wanted));
     let found = by_id.or_else(|| fleet.iter().find(|it| it.agent.name.eq_ignore_ascii_case(wanted)));
     found.ok_or_else(|| {
         let all: Vec<&str> = fleet.iter().map(|it| it.agent.id.as_str()).collect();
-        Fault::new(format!("Unknown agent: {wanted}. Configured: {}", all.join(", ")))
+        A6sError::new(format!("Unknown agent: {wanted}. Configured: {}", all.join(", ")))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::events::Hold;
 use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
@@ -41,7 +41,7 @@ impl A6s {
         name: &str,
         task: &str,
         context: Option<&str>,
-    ) -> Result<(Begun, Option<Hold>), Fault> {
+    ) -> Result<(Begun, Option<Hold>), A6sError> {
         const METHOD: &str = "agents.invoke";
         let meant = self.meant(name, METHOD).await?;
         let id = fresh_job_id()?;
@@ -76,7 +76,7 @@ impl A6s {
     }
 
     /// `execution.status`. The asking connection gets events from now on.
-    pub(super) async fn execution_status(&self, session: &Session, id: &str) -> Result<Said, Fault> {
+    pub(super) async fn execution_status(&self, session: &Session, id: &str) -> Result<Said, A6sError> {
         let job = self.execution(id).await?;
         session.listener().inspect(|listener| self.hub().watch(*listener, &execution_id(&job.id)));
         let result = match job.state.is_over() {
@@ -113,7 +113,7 @@ impl A6s {
     }
 
     /// `background.list`: newest last; of those that are over, the newest.
-    pub(super) async fn background(&self) -> Result<Said, Fault> {
+    pub(super) async fn background(&self) -> Result<Said, A6sError> {
         let jobs = self.service().jobs(IN_BACKGROUND).await?;
         let over = jobs.iter().filter(|job| job.state.is_over()).count();
         let mut left_out = over.saturating_sub(A6S_LISTED_MAX);
@@ -131,7 +131,7 @@ impl A6s {
     }
 
     /// Whose word a job waits for, and how that is given, where it does.
-    pub(super) async fn waits(&self, job: &Job) -> Result<Option<String>, Fault> {
+    pub(super) async fn waits(&self, job: &Job) -> Result<Option<String>, A6sError> {
         if job.state.is_over() {
             return Ok(None);
         }
@@ -145,14 +145,14 @@ impl A6s {
     }
 
     /// `background.cancel` and `workflows.cancel`; either takes any kind of id.
-    pub(super) async fn cancel(&self, session: &Session, id: &str, what: &str) -> Result<Said, Fault> {
+    pub(super) async fn cancel(&self, session: &Session, id: &str, what: &str) -> Result<Said, A6sError> {
         let job = self.found(id, what).await?;
         self.service().cancel_job(&session.who, &job.id).await?;
         Said::new(&())
     }
 
     /// `background.output`
-    pub(super) async fn output(&self, session: &Session, id: &str) -> Result<Said, Fault> {
+    pub(super) async fn output(&self, session: &Session, id: &str) -> Result<Said, A6sError> {
         let job = self.found(id, "task").await?;
         let output = self.service().job_output(&job.id).await?;
         let text = match output.from {
@@ -162,14 +162,14 @@ impl A6s {
                 format!("[... {earlier} earlier bytes, see provost log job_{}]\n{}", job.id, output.text)
             }
         };
-        match self.manners().objects_to_neovim && session.is_neovim() {
+        match self.quirks().objects_to_neovim && session.is_neovim() {
             true => Said::new(&serde_json::json!({ "output": text })),
             false => Said::new(&text),
         }
     }
 
     /// `feedback.submit`
-    pub(super) async fn feedback(&self, session: &Session, asked: &Feedback) -> Result<Said, Fault> {
+    pub(super) async fn feedback(&self, session: &Session, asked: &Feedback) -> Result<Said, A6sError> {
         let job = self.found(asked.conversation_log_id.as_str(), "conversation").await?;
         let signal = match asked.signal {
             Signal::Accept => "accept",
@@ -182,7 +182,7 @@ impl A6s {
     }
 
     /// The prompt for a worker: made from the template of agents, or the task as it stands.
-    fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, Fault> {
+    fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, A6sError> {
         if !meant.by_agent {
             return Ok(task.trim().to_owned());
         }
@@ -190,15 +190,15 @@ impl A6s {
         let context = context.unwrap_or_default();
         let ask = Ask { task: task.trim(), context, preamble, ..Ask::default() };
         let prompts = &self.service().configured().prompts;
-        prompts.render(PromptFor::Invoke, &ask).map_err(|err| Fault::new(err.to_string()))
+        prompts.render(PromptFor::Invoke, &ask).map_err(|err| A6sError::new(err.to_string()))
     }
 
-    async fn execution(&self, id: &str) -> Result<Arc<Job>, Fault> {
+    async fn execution(&self, id: &str) -> Result<Arc<Job>, A6sError> {
         self.found(id, "execution").await
     }
 
-    async fn found(&self, id: &str, what: &str) -> Result<Arc<Job>, Fault> {
-        let unknown = || Fault::new(format!("Unknown {what}: {}", id.trim()));
+    async fn found(&self, id: &str, what: &str) -> Result<Arc<Job>, A6sError> {
+        let unknown = || A6sError::new(format!("Unknown {what}: {}", id.trim()));
         match self.service().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
             Err(Refusal::TaskNotFound) => Err(unknown()),
             found => Ok(found?),

@@ -37,7 +37,7 @@ pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> 
         },
         phases,
         artifacts: result.artifacts.iter().map(artifact).collect(),
-        phase: name.word().into(),
+        phase: name.as_str().into(),
         progress: if job.state == JobState::Completed { 100 } else { progress },
         error: job.error.as_deref().or(result.left_out.as_deref()).map(Into::into),
         cancelled: job.state == JobState::Cancelled,
@@ -61,8 +61,8 @@ pub(super) fn used(it: &Usage) -> wire::Used {
 fn phase(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> wire::Phase {
     let took = it.began_at.zip(it.ended_at).map(|(began, ended)| ended.0.saturating_sub(began.0));
     wire::Phase {
-        name: name.word(),
-        status: it.state.word(),
+        name: name.as_str(),
+        status: it.state.as_str(),
         progress: progress(name, it, pulse),
         duration: took.and_then(|ms| u64::try_from(ms).ok()),
     }
@@ -96,7 +96,7 @@ pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) 
         // The one text of a row that every client shows.
         task: waits.map_or_else(|| job.title.to_string(), |waits| format!("[{waits}] {}", job.title)),
         agent_type: job.agent.as_ref().into(),
-        status: job.state.word(),
+        status: job.state.as_str(),
         progress: task_progress(job, pulse),
         started_at: job.opened_at.rfc3339(),
         completed_at: job.ended_at.map(|at| at.rfc3339()),

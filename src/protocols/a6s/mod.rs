@@ -7,16 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
-mod attendance;
 pub mod call;
 mod code;
 mod control;
 mod envelope;
 pub mod events;
 mod fleet;
+mod job_events;
 mod jobs;
 mod map;
-mod news;
+mod pending_waiters;
 mod scans;
 mod session;
 pub mod wire;
@@ -30,11 +30,11 @@ use hyper::{Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
-use attendance::Attendance;
+use super::loopback::{AdmittedRequest, Answer, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
 use call::Call;
-pub use envelope::Fault;
+pub use envelope::A6sError;
 use events::Hub;
+use pending_waiters::PendingWaiters;
 use provost_agents::{AgentService, CodeQuestion, ScanFor};
 use provost_auth::Rejected;
 use provost_auth::caller::Caller;
@@ -65,37 +65,37 @@ const EDITOR: &str = "editor";
 
 /// The door that serves editors. Clones share everything.
 #[derive(Clone)]
-pub struct A6s(Arc<Parts>);
+pub struct A6s(Arc<A6sInner>);
 
 /// How editors are treated, as the configuration says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manners {
+pub struct ClientQuirks {
     /// Whether Neovim's plugin is answered with an object where it shows a string badly.
     pub objects_to_neovim: bool,
     /// How long an apply waits for approval.
     pub apply_wait: Duration,
 }
 
-struct Parts {
+struct A6sInner {
     service: AgentService,
     started: Instant,
     /// For messages that come, and those that wait to be sent.
     room: Room,
     waiting: Waiting,
-    manners: Manners,
+    quirks: ClientQuirks,
     /// Turns to answer requests.
     turns: Arc<Semaphore>,
     /// For contents of files that are being compared or written.
     contents: Arc<Semaphore>,
     hub: Hub,
-    attendance: Attendance,
+    waiters: PendingWaiters,
     /// Cancelled when editors are told nothing more.
     told: CancellationToken,
 }
 
 impl A6s {
     /// The door of a daemon that has just started.
-    pub fn new(service: AgentService, manners: Manners) -> Self {
+    pub fn new(service: AgentService, quirks: ClientQuirks) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
             total: A6S_MESSAGES_BYTES_MAX,
@@ -104,16 +104,16 @@ impl A6s {
         });
         let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
         let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
-        Self(Arc::new(Parts {
+        Self(Arc::new(A6sInner {
             service,
             started: Instant::now(),
             room,
             waiting: Waiting::default(),
-            manners,
+            quirks,
             turns,
             contents,
             hub: Hub::default(),
-            attendance: Attendance::default(),
+            waiters: PendingWaiters::default(),
             told: CancellationToken::new(),
         }))
     }
@@ -128,8 +128,8 @@ impl A6s {
         &self.0.told
     }
 
-    fn attendance(&self) -> &Attendance {
-        &self.0.attendance
+    fn waiters(&self) -> &PendingWaiters {
+        &self.0.waiters
     }
 
     fn service(&self) -> &AgentService {
@@ -148,8 +148,8 @@ impl A6s {
         &self.0.waiting
     }
 
-    fn manners(&self) -> Manners {
-        self.0.manners
+    fn quirks(&self) -> ClientQuirks {
+        self.0.quirks
     }
 
     fn runs_for(&self) -> Duration {
@@ -210,7 +210,7 @@ impl A6s {
             Call::AgentsList(_) => self.agents().await,
             Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,
             Call::FleetStatus(asked) => self.fleet_status(asked.agent_id.as_ref()).await,
-            other => Err(Fault::unknown_method(other.method())),
+            other => Err(A6sError::unknown_method(other.method())),
         };
         said.map(|said| (said, None))
     }
@@ -226,8 +226,8 @@ impl LoopbackDoor for A6s {
         0
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
-        let Asked { head, caller, .. } = asked;
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
+        let AdmittedRequest { head, caller, .. } = asked;
         if head.uri.path() != PATH {
             return says(StatusCode::NOT_FOUND, "This is the A6s door of Provost; its WebSocket is at /ws\n");
         }

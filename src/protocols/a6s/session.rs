@@ -13,7 +13,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::timeout;
 
 use super::A6s;
-use super::envelope::{Fault, Request, Said, answer};
+use super::envelope::{A6sError, Request, Said, answer};
 use super::events::{Hold, Holds, Listener};
 use crate::loopback::Upgraded;
 use crate::proven::ended;
@@ -55,14 +55,14 @@ struct Requests {
 }
 
 /// A request's place among those of its connection. When it is dropped, the request has been answered.
-struct Place {
+struct RequestSlot {
     session: Arc<Session>,
     number: u64,
     _permit: OwnedSemaphorePermit,
 }
 
 /// The outcome of a request: its answer, and the events that its connection gets after it.
-pub(super) type Outcome = Result<(Said, Option<Hold>), Fault>;
+pub(super) type Outcome = Result<(Said, Option<Hold>), A6sError>;
 
 /// Serves a connection until it ends.
 pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: Guard) {
@@ -140,17 +140,17 @@ impl Session {
     }
 
     /// A name is valid as long as its proof, and not as long as a connection.
-    fn check_name(&self) -> Result<(), Fault> {
+    fn check_name(&self) -> Result<(), A6sError> {
         self.still().inspect_err(|refused| {
             tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
             self.revoked.store(true, Ordering::Release);
         })
     }
 
-    fn still(&self) -> Result<(), Fault> {
+    fn still(&self) -> Result<(), A6sError> {
         self.caller.still(&self.who).map_err(|why| match why {
-            Rejected::BadToken => Fault::new("The token of this connection is not good any more"),
-            _ => Fault::new(format!(
+            Rejected::BadToken => A6sError::new("The token of this connection is not good any more"),
+            _ => A6sError::new(format!(
                 "The name {} is reserved; a connection under it has to show a token",
                 self.who.agent()
             )),
@@ -158,14 +158,14 @@ impl Session {
     }
 
     /// Answers everything that is open with this, and closes: the name of the connection is not its own any more.
-    fn refuse_all(&self, refused: &Fault) {
+    fn refuse_all(&self, refused: &A6sError) {
         tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
         self.revoked.store(true, Ordering::Release);
         self.answer_open(refused);
         self.outbox.close(Code::NOT_ALLOWED);
     }
 
-    fn answer_open(&self, fault: &Fault) {
+    fn answer_open(&self, fault: &A6sError) {
         // One whose id was not read yet answers for itself as soon as it is.
         let read: Vec<_> = self.requests().open.extract_if(.., |_, id| id.is_some()).collect();
         for id in read.into_iter().filter_map(|(_, id)| id) {
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// A place for one request more; `None` where there are as many as may be.
-    fn place(self: Arc<Self>) -> Option<Place> {
+    fn place(self: Arc<Self>) -> Option<RequestSlot> {
         let permit = self.door.turn()?;
         let number = {
             let mut requests = self.requests();
@@ -196,7 +196,7 @@ impl Session {
             requests.open.insert(number, None);
             number
         };
-        Some(Place { session: self, number, _permit: permit })
+        Some(RequestSlot { session: self, number, _permit: permit })
     }
 
     fn turn_down(&self, bytes: &[u8]) {
@@ -205,7 +205,7 @@ impl Session {
             "Too many requests at once: {A6S_REQUESTS_MAX} of a connection are answered side by side; \
              ask again when some are"
         );
-        self.send(answer(&id, Err(&Fault::new(many))));
+        self.send(answer(&id, Err(&A6sError::new(many))));
     }
 
     /// Returns when the connection has ended, so that no answer can be sent any more.
@@ -249,8 +249,8 @@ impl Session {
     }
 }
 
-fn stopping() -> Fault {
-    Fault::new("Provost is stopping; whether this was done is not known. Ask again when it runs")
+fn stopping() -> A6sError {
+    A6sError::new("Provost is stopping; whether this was done is not known. Ask again when it runs")
 }
 
 /// Reads a message; a large one on a thread that may block.
@@ -262,7 +262,7 @@ async fn read(message: Taken) -> Option<Request> {
     tokio::task::spawn_blocking(move || Request::read(&message.bytes)).await.ok().flatten()
 }
 
-impl Place {
+impl RequestSlot {
     /// The request has this id.
     fn begin(&self, id: &RawValue) {
         if let Some(open) = self.session.requests().open.get_mut(&self.number) {
@@ -290,13 +290,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         // Still there only if it was no request, or if whatever answers it has panicked.
         let left = self.session.requests().open.remove(&self.number);
         if let Some(id) = left.flatten() {
             self.session
-                .send(answer(&id, Err(&Fault::new("Something went wrong inside; the log says what"))));
+                .send(answer(&id, Err(&A6sError::new("Something went wrong inside; the log says what"))));
         }
         self.session.answered.notify_waiters();
     }

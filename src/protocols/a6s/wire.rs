@@ -106,7 +106,7 @@ pub enum Priority {
 
 impl Priority {
     /// The protocol's word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Priority::Low => "low",
             Priority::Normal => "normal",

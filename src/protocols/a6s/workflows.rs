@@ -1,7 +1,7 @@
 //! `workflows.*`: listed, run, and looked at. Taking one back is taking back a job. A6s 3.0 and 6.9.
 
 use super::A6s;
-use super::envelope::{Fault, Said};
+use super::envelope::{A6sError, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
@@ -14,7 +14,7 @@ const RUN: &str = "workflows.run";
 
 impl A6s {
     /// `workflows.list`
-    pub(super) fn workflows(&self, asked: &WorkflowsWanted) -> Result<Said, Fault> {
+    pub(super) fn workflows(&self, asked: &WorkflowsWanted) -> Result<Said, A6sError> {
         let agents = self.service().configured();
         let wanted = asked.domain.as_ref().map(|it| it.as_str().trim().to_ascii_lowercase());
         let of_domain = |it: &&Workflow| wanted.as_ref().is_none_or(|wanted| it.domain() == wanted);
@@ -30,11 +30,11 @@ impl A6s {
         let value =
             |it: &Option<wire::Json>| it.as_ref().and_then(|it| serde_json::from_str(it.as_str()).ok());
         let inputs = Inputs::of(value(&asked.inputs), value(&asked.input));
-        let inputs = inputs.map_err(|why| Fault::new(format!("{RUN}: {why}")))?;
+        let inputs = inputs.map_err(|why| A6sError::new(format!("{RUN}: {why}")))?;
         let id = fresh_job_id()?;
         let execution = execution_id(&id);
         let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
-        let first = steps.first().ok_or_else(|| Fault::new(format!("{} has no steps", workflow.id)))?;
+        let first = steps.first().ok_or_else(|| A6sError::new(format!("{} has no steps", workflow.id)))?;
         let ask = JobAsk {
             id,
             kind: JobKind::Workflow,
@@ -51,7 +51,7 @@ impl A6s {
                 max_rounds: workflow.max_rounds,
                 steps,
                 inputs,
-                priority: asked.priority.map(|it| it.word().into()),
+                priority: asked.priority.map(|it| it.as_str().into()),
             })),
         };
         let job = self.service().begin_job(&session.who, ask).await?;
@@ -66,7 +66,7 @@ impl A6s {
         job: &Job,
         result: JobResult,
         pulse: Option<&Pulse>,
-    ) -> Result<wire::Execution, Fault> {
+    ) -> Result<wire::Execution, A6sError> {
         let mut whole = execution(job, result, pulse);
         if let Some(waits) = self.waits(job).await? {
             whole.phase = format!("{}, {waits}", whole.phase).into();
@@ -112,17 +112,17 @@ fn row(it: &Workflow, agents: &Agents) -> WorkflowRow {
         name: it.name.to_string(),
         domain: it.domain().to_owned(),
         description: it.description.to_string(),
-        pattern: it.pattern.word(),
+        pattern: it.pattern.as_str(),
         step_count: it.steps.len(),
         agents: names,
     }
 }
 
-fn find<'a>(agents: &'a Agents, id: &str) -> Result<&'a Workflow, Fault> {
+fn find<'a>(agents: &'a Agents, id: &str) -> Result<&'a Workflow, A6sError> {
     let id = id.trim();
     agents.workflows.iter().find(|it| *it.id == *id).ok_or_else(|| match agents.refused_workflows.get(id) {
-        Some(why) => Fault::new(format!("Workflow {id} cannot be used: {why}")),
-        None => Fault::new(format!("Unknown workflow: {id}")),
+        Some(why) => A6sError::new(format!("Workflow {id} cannot be used: {why}")),
+        None => A6sError::new(format!("Unknown workflow: {id}")),
     })
 }
 
@@ -131,15 +131,18 @@ fn whose(
     workflow: &Workflow,
     step: &Step<Option<Box<str>>>,
     agents: &Agents,
-) -> Result<Step<Assignee>, Fault> {
+) -> Result<Step<Assignee>, A6sError> {
     let Some(first) = agents.first() else {
-        return Err(Fault::new(format!("{} needs an agent, and no `[[agent]]` is configured", workflow.id)));
+        return Err(A6sError::new(format!(
+            "{} needs an agent, and no `[[agent]]` is configured",
+            workflow.id
+        )));
     };
     let named = step.who.as_deref().map(|name| (name, agents.find(name)));
     let (shown, agent, preamble) = match named {
         Some((name, Some(meant))) => (name, meant.agent, meant.preamble),
         Some((name, None)) if !workflow.place.starts_with(BUILT_IN_FILE) => {
-            return Err(Fault::new(format!(
+            return Err(A6sError::new(format!(
                 "Unknown agent: {name}, in step {} of {} ({}). Configured: {}",
                 step.name,
                 workflow.id,
@@ -151,7 +154,7 @@ fn whose(
     };
     if !agent.takes(RUN) {
         let takes = agent.methods.join(", ");
-        return Err(Fault::new(format!("{} is not for {RUN}: its `methods` are {takes}", agent.id)));
+        return Err(A6sError::new(format!("{} is not for {RUN}: its `methods` are {takes}", agent.id)));
     }
     let who = Assignee { shown: shown.into(), worker: agent.id.clone(), preamble: preamble.map(Into::into) };
     Ok(Step {

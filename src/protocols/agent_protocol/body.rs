@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::Fault;
+use super::error::AgentProtocolError;
 use super::route::decoded;
 use provost_base::{AgentId, Json};
 
@@ -15,11 +15,11 @@ impl Members {
     ///
     /// # Errors
     /// What is no JSON, or neither an object nor a list.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, AgentProtocolError> {
         if bytes.is_empty() {
             return Ok(Self::default());
         }
-        let invalid = || Fault::bad("Invalid JSON");
+        let invalid = || AgentProtocolError::bad("Invalid JSON");
         let text = std::str::from_utf8(bytes).map_err(|_| invalid())?;
         match Json::parse(text).map_err(|_| invalid())?.value() {
             Value::Object(members) => Ok(Self(members)),
@@ -32,7 +32,7 @@ impl Members {
     ///
     /// # Errors
     /// `says`, if one is not.
-    pub(super) fn require(&self, names: &[&str], says: &str) -> Result<(), Fault> {
+    pub(super) fn require(&self, names: &[&str], says: &str) -> Result<(), AgentProtocolError> {
         let is_nothing = |value: &Value| match value {
             Value::Null | Value::Bool(false) => true,
             Value::String(text) => text.is_empty(),
@@ -40,23 +40,23 @@ impl Members {
             _ => false,
         };
         let missing = |name: &&&str| self.0.get(**name).is_none_or(is_nothing);
-        if names.iter().any(|name| missing(&name)) { Err(Fault::bad(says)) } else { Ok(()) }
+        if names.iter().any(|name| missing(&name)) { Err(AgentProtocolError::bad(says)) } else { Ok(()) }
     }
 
     /// A text, if it is there.
     ///
     /// # Errors
     /// A value that is no text.
-    pub(super) fn text(&self, name: &str) -> Result<Option<Box<str>>, Fault> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<Box<str>>, AgentProtocolError> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str().into())),
-            Some(_) => Err(Fault::bad(format!("{name} must be a string"))),
+            Some(_) => Err(AgentProtocolError::bad(format!("{name} must be a string"))),
         }
     }
 
     /// A text that `require` has seen.
-    pub(super) fn given(&self, name: &str) -> Result<Box<str>, Fault> {
+    pub(super) fn given(&self, name: &str) -> Result<Box<str>, AgentProtocolError> {
         Ok(self.text(name)?.unwrap_or_default())
     }
 
@@ -64,8 +64,8 @@ impl Members {
     ///
     /// # Errors
     /// A value that is no list of texts.
-    pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<Box<str>>>, Fault> {
-        let bad = || Fault::bad(format!("{name} must be an array of strings"));
+    pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<Box<str>>>, AgentProtocolError> {
+        let bad = || AgentProtocolError::bad(format!("{name} must be an array of strings"));
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(items)) => items
@@ -81,20 +81,24 @@ impl Members {
     ///
     /// # Errors
     /// A value that is none.
-    pub(super) fn agent(&self, name: &str) -> Result<AgentId, Fault> {
+    pub(super) fn agent(&self, name: &str) -> Result<AgentId, AgentProtocolError> {
         let text = self.given(name)?;
-        AgentId::parse(&text).map_err(|err| Fault::bad(format!("{name} {err}")))
+        AgentId::parse(&text).map_err(|err| AgentProtocolError::bad(format!("{name} {err}")))
     }
 
     /// One of some words, if it is there.
     ///
     /// # Errors
     /// A text that is none of the words; the fault lists them.
-    pub(super) fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Fault> {
+    pub(super) fn one_of<T: Copy>(
+        &self,
+        name: &str,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, AgentProtocolError> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let known = super::map::read(words, &text);
         let all = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        known.map(Some).ok_or_else(|| Fault::bad(format!("{name} must be one of {}", all())))
+        known.map(Some).ok_or_else(|| AgentProtocolError::bad(format!("{name} must be one of {}", all())))
     }
 
     /// Whatever stands there; an empty object where nothing does.
@@ -125,14 +129,14 @@ impl Query {
     ///
     /// # Errors
     /// One that is not well-formed.
-    pub(super) fn read(query: Option<&str>) -> Result<Self, Fault> {
+    pub(super) fn read(query: Option<&str>) -> Result<Self, AgentProtocolError> {
         let pairs = query.unwrap_or_default().split('&').filter(|it| !it.is_empty());
         let read = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let plain = |text: &str| decoded(&text.replace('+', " "));
             Ok((plain(name)?, plain(value)?))
         };
-        pairs.map(read).collect::<Result<_, Fault>>().map(Self)
+        pairs.map(read).collect::<Result<_, AgentProtocolError>>().map(Self)
     }
 
     /// A parameter; an empty one is none. `Err` for one that was given several times.

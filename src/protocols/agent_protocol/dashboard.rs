@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use super::fault::Fault;
+use super::error::AgentProtocolError;
 use crate::loopback::{Answer, whole};
 use provost_base::limits::DASHBOARD_FILE_BYTES_MAX;
 
@@ -63,21 +63,24 @@ impl Folder {
     ///
     /// # Errors
     /// 404 for what is not served, 413 for what is too large, 503 where the folder cannot be read.
-    pub(super) async fn answer(&self, path: &str) -> Result<Answer, Fault> {
+    pub(super) async fn answer(&self, path: &str) -> Result<Answer, AgentProtocolError> {
         let (folder, wanted) = (Arc::clone(&self.0), path.to_owned());
         let read = tokio::task::spawn_blocking(move || read(&folder, &wanted)).await;
         let (kind, bytes) = match read {
             Ok(Ok(found)) => found,
             Ok(Err(No::TooLarge)) => {
-                return Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "larger than a page may be"));
+                return Err(AgentProtocolError::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "larger than a page may be",
+                ));
             }
             Ok(Err(No::Folder(why))) => {
                 tracing::warn!(folder = %self.0.display(), why, "the dashboard's folder cannot be read");
                 let says =
                     "the folder that `dashboard` in `[agent_protocol]` names cannot be read; see the log";
-                return Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, says));
+                return Err(AgentProtocolError::new(StatusCode::SERVICE_UNAVAILABLE, says));
             }
-            Ok(Err(No::Missing)) | Err(_) => return Err(Fault::not_found("Not found")),
+            Ok(Err(No::Missing)) | Err(_) => return Err(AgentProtocolError::not_found("Not found")),
         };
         let mut answer = whole(StatusCode::OK, kind, bytes);
         answer.headers_mut().insert("content-security-policy", HeaderValue::from_static(POLICY));

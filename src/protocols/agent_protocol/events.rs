@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{Query, Repeated};
-use super::fault::Fault;
+use super::error::AgentProtocolError;
 use super::{ids, map, wire};
 use crate::proven::ended;
 use provost_auth::Rejected;
@@ -72,7 +72,7 @@ impl Filter {
 }
 
 /// `GET /events`: newest first, or, after an event that the caller has, oldest first.
-pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fault> {
+pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, AgentProtocolError> {
     let limit = limit(query)?;
     let Some(filter) = Filter::read(query) else { return Ok("[]".into()) };
     let mut wanted = TimelineQuery { limit, ..filter.query() };
@@ -81,10 +81,10 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fau
     wanted.since = since.filter(|it| *it != 0.0).map(|it| Timestamp(it as i64));
     let named = |name| match query.one(name) {
         Ok(None) => Ok(None),
-        Ok(Some(id)) => {
-            ids::event_seq(id).map(Some).ok_or_else(|| Fault::bad(format!("{name} is no event's id")))
-        }
-        Err(Repeated) => Err(Fault::bad(format!("{name} was given several times"))),
+        Ok(Some(id)) => ids::event_seq(id)
+            .map(Some)
+            .ok_or_else(|| AgentProtocolError::bad(format!("{name} is no event's id"))),
+        Err(Repeated) => Err(AgentProtocolError::bad(format!("{name} was given several times"))),
     };
     wanted.before = named("before_id")?;
     wanted.after = named("since_id")?;
@@ -93,8 +93,10 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fau
     }
     let wait = match query.one("wait") {
         Ok(None) => 0,
-        Ok(Some(text)) => text.parse().map_err(|_| Fault::bad("wait must be a number of seconds"))?,
-        Err(Repeated) => return Err(Fault::bad("wait was given several times")),
+        Ok(Some(text)) => {
+            text.parse().map_err(|_| AgentProtocolError::bad("wait must be a number of seconds"))?
+        }
+        Err(Repeated) => return Err(AgentProtocolError::bad("wait was given several times")),
     };
     let until = tokio::time::Instant::now() + Duration::from_secs(wait.min(TIMELINE_WAIT_S_MAX));
     // Before the store is asked, so that nothing falls between the two.
@@ -111,8 +113,8 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fau
     }
 }
 
-fn limit(query: &Query) -> Result<usize, Fault> {
-    let bad = || Fault::bad("limit must be a number");
+fn limit(query: &Query) -> Result<usize, AgentProtocolError> {
+    let bad = || AgentProtocolError::bad("limit must be a number");
     let Some(text) = query.one("limit").map_err(|Repeated| bad())? else { return Ok(LIMIT) };
     let number: f64 = text.parse().map_err(|_| bad())?;
     if number.is_nan() {
@@ -197,7 +199,7 @@ impl From<Rejected> for End {
 
 /// The last frame for a reader whose token has ended: an error as this door answers one.
 fn last_words() -> Bytes {
-    format!("event: error\ndata: {}\n\n", Fault::unproven().body).into()
+    format!("event: error\ndata: {}\n\n", AgentProtocolError::unproven().body).into()
 }
 
 impl Hub {

@@ -8,7 +8,7 @@ use super::{map, wire};
 use provost_auth::names::is_same;
 use provost_domain::command::Status;
 use provost_domain::view::ForeignAgent;
-use provost_domain::{Claim, Content, Door, Hold, Stake, StakeKind, Task, TaskState};
+use provost_domain::{Claim, Content, Door, Hold, Reservation, ReservationKind, Task, TaskState};
 
 /// An agent of another door. What it uses is the first of its doors, since its program is not known.
 pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
@@ -36,7 +36,7 @@ pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
 
 /// A delegated task; the files that its asker wants watched are what it is about.
 pub(super) fn task(it: &Task) -> wire::Task<'_> {
-    let started = it.notes.iter().find(|it| it.said.as_ref() == Status::InProgress.word());
+    let started = it.notes.iter().find(|it| it.said.as_ref() == Status::InProgress.as_str());
     let (started, completed) = match it.state {
         TaskState::Running { since, .. } => (Some(since), None),
         TaskState::Finished { status: Status::Completed, at } => (started.map(|it| it.at), Some(at)),
@@ -76,11 +76,15 @@ fn title(goal: &str) -> &str {
 
 /// Files of the crew, and behind them what others have through other doors: a lock as `locked`, an announced change as
 /// `claimed`. A claim on a file that another agent has locked there is shown as what it is, `conflicted`.
-pub(super) fn resources<'a>(claims: &'a [Arc<Claim>], stakes: &'a [Arc<Stake>]) -> Vec<wire::Resource<'a>> {
-    let mut elsewhere: BTreeMap<&str, &Stake> = BTreeMap::new();
+pub(super) fn resources<'a>(
+    claims: &'a [Arc<Claim>],
+    stakes: &'a [Arc<Reservation>],
+) -> Vec<wire::Resource<'a>> {
+    let mut elsewhere: BTreeMap<&str, &Reservation> = BTreeMap::new();
     for it in stakes {
         let path = it.pattern.as_deref().unwrap_or(it.at.as_str());
-        let better = |known: &&Stake| known.kind == StakeKind::Lock || it.kind != StakeKind::Lock;
+        let better =
+            |known: &&Reservation| known.kind == ReservationKind::Lock || it.kind != ReservationKind::Lock;
         if !elsewhere.get(path).is_some_and(better) {
             elsewhere.insert(path, it);
         }
@@ -96,7 +100,7 @@ pub(super) fn resources<'a>(claims: &'a [Arc<Claim>], stakes: &'a [Arc<Stake>]) 
                 resource = wire::Resource { content_hash: resource.content_hash, ..held(other) }
             }
             (Hold::Claimed { owner, .. }, Some(other))
-                if other.kind == StakeKind::Lock && !is_same(owner, &other.agent) =>
+                if other.kind == ReservationKind::Lock && !is_same(owner, &other.agent) =>
             {
                 resource.state = "conflicted";
             }
@@ -112,10 +116,10 @@ pub(super) fn resources<'a>(claims: &'a [Arc<Claim>], stakes: &'a [Arc<Stake>]) 
 }
 
 /// What an agent of another door has. The file was not looked at.
-fn held(it: &Stake) -> wire::Resource<'_> {
+fn held(it: &Reservation) -> wire::Resource<'_> {
     wire::Resource {
         path: it.pattern.as_deref().unwrap_or(it.at.as_str()),
-        state: if it.kind == StakeKind::Lock { "locked" } else { "claimed" },
+        state: if it.kind == ReservationKind::Lock { "locked" } else { "claimed" },
         owner: Some(it.agent.as_str()),
         claimed_at: Some(it.since.0),
         last_modified_by: None,

@@ -1,6 +1,6 @@
 //! Names that this door gives: of events, made from their numbers and back, and of tasks and hand-offs, by chance.
 
-use provost_base::{AssignmentId, EventSeq, TransferId};
+use provost_base::{AssignmentId, EventSeq, HandoffId};
 
 /// What the published server makes its names of, too.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -54,8 +54,8 @@ pub(super) fn task() -> AssignmentId {
 }
 
 /// A new name for a hand-off.
-pub(super) fn handoff() -> TransferId {
-    TransferId::parse(&format!("hoff_{}", eight())).expect("twelve letters are an id")
+pub(super) fn handoff() -> HandoffId {
+    HandoffId::parse(&format!("hoff_{}", eight())).expect("twelve letters are an id")
 }
 
 fn eight() -> String {

@@ -7,8 +7,8 @@ use super::{ids, wire};
 use provost_base::PostSeq;
 use provost_domain::post::Post;
 use provost_domain::{
-    Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
-    Seen, Standing, Transfer, TransferState, Version,
+    Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Handoff, HandoffState,
+    Hold, Member, Role, Seen, Standing, Version,
 };
 
 /// What the daemon calls itself here, and what it calls itself elsewhere.
@@ -60,11 +60,11 @@ pub(super) fn task_status(state: AssignmentState) -> &'static str {
     word(&TASK_STATUSES, state)
 }
 
-fn handoff_status(state: TransferState) -> &'static str {
+fn handoff_status(state: HandoffState) -> &'static str {
     match state {
-        TransferState::Pending => "pending",
-        TransferState::Accepted => "accepted",
-        TransferState::Rejected => "rejected",
+        HandoffState::Pending => "pending",
+        HandoffState::Accepted => "accepted",
+        HandoffState::Rejected => "rejected",
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn task(it: &Assignment) -> wire::Task<'_> {
     }
 }
 
-pub(super) fn handoff(it: &Transfer) -> wire::Handoff<'_> {
+pub(super) fn handoff(it: &Handoff) -> wire::Handoff<'_> {
     wire::Handoff {
         id: it.id.as_str(),
         from_agent: it.from.as_str(),
@@ -209,17 +209,17 @@ fn details(it: &Event) -> Details {
             json!({ "door": "wit", "intent_id": intent, "files": files })
         }
         EventKind::IntentMoved { intent, to, .. } => {
-            json!({ "door": "wit", "intent_id": intent, "status": to.word() })
+            json!({ "door": "wit", "intent_id": intent, "status": to.as_str() })
         }
         EventKind::ContractProposed { contract, symbol, .. } => {
             json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string() })
         }
         EventKind::ContractMoved { contract, symbol, to } => {
-            json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string(), "status": to.word() })
+            json!({ "door": "wit", "contract_id": contract, "symbol": symbol.to_string(), "status": to.as_str() })
         }
         EventKind::StakesMet { by, with, .. } => json!({
             "type": "overlap", "agents_involved": [by, it.actor], "previous_owner": by, "intruder": it.actor,
-            "held_as": with.word(),
+            "held_as": with.as_str(),
         }),
         EventKind::ApprovalAsked { approval, verb, rule, .. } => {
             json!({ "type": "approval", "approval_id": approval, "verb": verb, "rule": rule })
@@ -234,7 +234,7 @@ fn details(it: &Event) -> Details {
             json!({ "door": "devit", "assigned_to": worker, "tool": tool })
         }
         EventKind::Published { n, post } => of_post(*n, post),
-        EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.word() }),
+        EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.as_str() }),
         EventKind::TaskAssigned { .. } | EventKind::TaskStarted { .. } => json!({ "door": "devit" }),
         _ => json!({}),
     };

@@ -4,22 +4,22 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::body::Members;
-use super::fault::Fault;
+use super::error::AgentProtocolError;
 use super::{AgentProtocol, foreign, ids, map, wire};
 use provost_auth::caller::Caller;
 use provost_auth::names::is_same;
-use provost_base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, TaskId};
 use provost_domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
 use provost_domain::view::{
-    CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
+    CrewSnapshot, OneAssignment, OneFile, OneForeign, OneHandoff, OneMember, ShowsForeign, WholeCrew,
 };
 use provost_domain::{Note, Principal, Refusal, Role, Verb};
 use provost_service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
-pub(super) type Said = Result<(StatusCode, String), Fault>;
+pub(super) type Said = Result<(StatusCode, String), AgentProtocolError>;
 
 fn ok(value: &impl serde::Serialize) -> Said {
     Ok((StatusCode::OK, wire::json(value)))
@@ -30,15 +30,15 @@ fn created(value: &impl serde::Serialize) -> Said {
 }
 
 /// A name in a path. No agent has a name that is not well-formed, so the door answers as for an unknown one.
-fn named(id: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(id).map_err(|_| Fault::not_found("Agent not found"))
+fn named(id: &str) -> Result<AgentId, AgentProtocolError> {
+    AgentId::parse(id).map_err(|_| AgentProtocolError::not_found("Agent not found"))
 }
 
 /// The caller under the name that it gives itself. The name must be one that every process
 /// of this user may take.
-fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
+fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, AgentProtocolError> {
     let reserved = || {
-        Fault::forbidden(format!(
+        AgentProtocolError::forbidden(format!(
             "the id {agent} is reserved: it has a key or token of its own, or belongs to the daemon or a person; choose another one"
         ))
     };
@@ -50,10 +50,10 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
 
 /// Whether the caller may act on something that is meant for this name. A name with a key or token of its own
 /// has to be proved.
-fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), Fault> {
+fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), AgentProtocolError> {
     let Some(Ok(agent)) = name.map(AgentId::parse) else { return Ok(()) };
     caller.reads(&agent).map_err(|_| {
-        Fault::forbidden(format!(
+        AgentProtocolError::forbidden(format!(
             "this is meant for {agent}, a name with a key or token of its own, which has to be shown"
         ))
     })
@@ -72,20 +72,20 @@ fn tasks(all: &CrewSnapshot) -> Vec<wire::Task<'_>> {
 }
 
 /// Which version of a file is to be brought back, when a conflict is over.
-fn restore(body: &Members, picked: bool) -> Result<Option<Restore>, Fault> {
+fn restore(body: &Members, picked: bool) -> Result<Option<Restore>, AgentProtocolError> {
     match body.inside("metadata", "restore") {
         None | Some(Value::Null | Value::Bool(false)) => Ok(None),
         Some(Value::Bool(true)) if picked => Ok(Some(Restore::Picked)),
-        Some(Value::Bool(true)) => {
-            Err(Fault::bad("restore needs picked_agent, or names a version: an agent, or its path"))
-        }
+        Some(Value::Bool(true)) => Err(AgentProtocolError::bad(
+            "restore needs picked_agent, or names a version: an agent, or its path",
+        )),
         Some(Value::String(name)) if !name.is_empty() => Ok(Some(Restore::Of(name.as_str().into()))),
-        Some(_) => Err(Fault::bad("restore must be true, an agent, or the path of a version")),
+        Some(_) => Err(AgentProtocolError::bad("restore must be true, an agent, or the path of a version")),
     }
 }
 
 impl AgentProtocol {
-    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, AgentProtocolError> {
         Ok(self.provost().submit(who, verb).await?)
     }
 
@@ -120,7 +120,7 @@ impl AgentProtocol {
             agents: agents(&all),
             resources: foreign::resources(&all.claims, &all.stakes),
             tasks: tasks(&all),
-            handoffs: all.transfers.iter().map(|it| map::handoff(it)).collect(),
+            handoffs: all.handoffs.iter().map(|it| map::handoff(it)).collect(),
             lead: all.lead.as_ref().map(AgentId::as_str),
             event_count: all.events,
         })
@@ -146,7 +146,7 @@ impl AgentProtocol {
             return ok(&map::agent(&found));
         }
         let found = self.provost().view(OneForeign(id)).await?;
-        ok(&foreign::agent(&found.ok_or_else(|| Fault::not_found("Agent not found"))?))
+        ok(&foreign::agent(&found.ok_or_else(|| AgentProtocolError::not_found("Agent not found"))?))
     }
 
     pub(super) async fn leave(&self, caller: &Caller, id: &str) -> Said {
@@ -163,7 +163,9 @@ impl AgentProtocol {
 
     pub(super) async fn agent_status(&self, caller: &Caller, id: &str, body: &Members) -> Said {
         body.require(&["status"], "status is required")?;
-        let to = body.one_of("status", &map::STATUSES)?.ok_or_else(|| Fault::bad("status is required"))?;
+        let to = body
+            .one_of("status", &map::STATUSES)?
+            .ok_or_else(|| AgentProtocolError::bad("status is required"))?;
         self.submit(&speaks_as(caller, named(id)?)?, MoveMember { to }).await?;
         ok(&json!({ "ok": true }))
     }
@@ -173,7 +175,7 @@ impl AgentProtocol {
         &self,
         caller: &Caller,
         body: &Members,
-    ) -> Result<(Principal, Option<RepoPath>), Fault> {
+    ) -> Result<(Principal, Option<RepoPath>), AgentProtocolError> {
         body.require(&["path", "agent_id"], "path and agent_id are required")?;
         let who = speaks_as(caller, body.agent("agent_id")?)?;
         Ok((who, self.provost().file_of(&body.given("path")?).await))
@@ -182,8 +184,9 @@ impl AgentProtocol {
     pub(super) async fn claim(&self, caller: &Caller, body: &Members) -> Said {
         let (who, file) = self.about_file(caller, body).await?;
         let assignment = body.text("task_id")?.filter(|it| !it.is_empty());
-        let file = file.ok_or_else(|| Fault::bad("Invalid path"))?;
-        let claimed = self.provost().claim(&who, file, assignment).await.map_err(Fault::of_claim)?;
+        let file = file.ok_or_else(|| AgentProtocolError::bad("Invalid path"))?;
+        let claimed =
+            self.provost().claim(&who, file, assignment).await.map_err(AgentProtocolError::of_claim)?;
         if claimed.met.is_empty() {
             return ok(&json!({ "granted": true }));
         }
@@ -205,8 +208,9 @@ impl AgentProtocol {
 
     pub(super) async fn lock(&self, caller: &Caller, body: &Members, lock: bool) -> Said {
         let (who, file) = self.about_file(caller, body).await?;
-        let file = file.ok_or_else(|| Fault::bad("Invalid path"))?;
-        let locked = self.provost().lock_file(&who, file, lock).await.map_err(Fault::of_claim)?;
+        let file = file.ok_or_else(|| AgentProtocolError::bad("Invalid path"))?;
+        let locked =
+            self.provost().lock_file(&who, file, lock).await.map_err(AgentProtocolError::of_claim)?;
         match lock {
             true => ok(&json!({ "locked": true })),
             false => ok(&json!({ "unlocked": locked.changed })),
@@ -224,9 +228,9 @@ impl AgentProtocol {
 
     pub(super) async fn resource(&self, path: &str) -> Said {
         if path.contains("..") {
-            return Err(Fault::bad("Invalid path"));
+            return Err(AgentProtocolError::bad("Invalid path"));
         }
-        let untracked = || Fault::not_found("Resource not tracked");
+        let untracked = || AgentProtocolError::not_found("Resource not tracked");
         let file = self.provost().file_of(path).await.ok_or_else(untracked)?;
         let (claim, stakes) = self.provost().view(OneFile(file)).await?;
         let claims: Vec<_> = claim.into_iter().collect();
@@ -254,7 +258,7 @@ impl AgentProtocol {
     }
 
     pub(super) async fn task(&self, id: &str) -> Said {
-        let unknown = || Fault::not_found("Task not found");
+        let unknown = || AgentProtocolError::not_found("Task not found");
         let made = AssignmentId::parse(id).map_err(|_| unknown())?;
         if let Some(found) = self.provost().view(OneAssignment(made)).await? {
             return ok(&map::task(&found));
@@ -275,10 +279,10 @@ impl AgentProtocol {
     pub(super) async fn move_task(&self, caller: &Caller, id: &str, body: &Members, by_page: bool) -> Said {
         let says = "status and agent_id are required";
         body.require(if by_page { &["status"] } else { &["status", "agent_id"] }, says)?;
-        let to = body.one_of("status", &map::TASK_STATUSES)?.ok_or_else(|| Fault::bad(says))?;
+        let to = body.one_of("status", &map::TASK_STATUSES)?.ok_or_else(|| AgentProtocolError::bad(says))?;
         let expected = body.one_of("expected_status", &map::TASK_STATUSES)?;
         let who = speaks_as(caller, self.answering(body, by_page)?)?;
-        let id = AssignmentId::parse(id).map_err(|_| Fault::not_found("Task not found"))?;
+        let id = AssignmentId::parse(id).map_err(|_| AgentProtocolError::not_found("Task not found"))?;
         let task = self.provost().view(OneAssignment(id.clone())).await?;
         if let Some(task) = task.filter(|it| !is_same(&it.by, who.agent())) {
             meant_for(caller, task.to.as_deref())?;
@@ -288,7 +292,7 @@ impl AgentProtocol {
     }
 
     /// Who acts: the page, where it does not say for whom.
-    fn answering(&self, body: &Members, by_page: bool) -> Result<AgentId, Fault> {
+    fn answering(&self, body: &Members, by_page: bool) -> Result<AgentId, AgentProtocolError> {
         if by_page && body.require(&["agent_id"], "").is_err() {
             return Ok(AgentId::parse("dashboard").expect("a constant that is a valid id"));
         }
@@ -314,13 +318,13 @@ impl AgentProtocol {
 
     pub(super) async fn handoffs(&self) -> Said {
         let all = self.provost().view(WholeCrew).await?;
-        ok(&all.transfers.iter().map(|it| map::handoff(it)).collect::<Vec<_>>())
+        ok(&all.handoffs.iter().map(|it| map::handoff(it)).collect::<Vec<_>>())
     }
 
     pub(super) async fn handoff(&self, id: &str) -> Said {
-        let unknown = || Fault::not_found("Handoff not found");
-        let id = TransferId::parse(id).map_err(|_| unknown())?;
-        let found = self.provost().view(OneTransfer(id)).await?.ok_or_else(unknown)?;
+        let unknown = || AgentProtocolError::not_found("Handoff not found");
+        let id = HandoffId::parse(id).map_err(|_| unknown())?;
+        let found = self.provost().view(OneHandoff(id)).await?.ok_or_else(unknown)?;
         ok(&map::handoff(&found))
     }
 
@@ -337,9 +341,9 @@ impl AgentProtocol {
         }
         let who = speaks_as(caller, self.answering(body, by_page)?)?;
         let reason = if accept { Box::default() } else { body.given("reason")? };
-        let answered = match TransferId::parse(id) {
+        let answered = match HandoffId::parse(id) {
             Ok(id) => {
-                let offered = self.provost().view(OneTransfer(id.clone())).await?;
+                let offered = self.provost().view(OneHandoff(id.clone())).await?;
                 meant_for(caller, offered.and_then(|it| it.to.clone()).as_deref())?;
                 self.submit(&who, AnswerTransfer { id, accept, reason }).await?.answered
             }
@@ -377,7 +381,7 @@ impl AgentProtocol {
             Some(file) if settles => {
                 self.provost().settle_conflict(&who, note, (file, picked), restore).await?
             }
-            None if restore.is_some() => return Err(Fault::bad("Invalid path")),
+            None if restore.is_some() => return Err(AgentProtocolError::bad("Invalid path")),
             changed => self.provost().note(&who, note, changed).await?,
         };
         created(&map::event(&taken.event).expect("every event of the crew is on the timeline"))
@@ -388,8 +392,8 @@ impl AgentProtocol {
         body.require(&["agent_id"], "agent_id is required")?;
         let agent = body.agent("agent_id")?;
         let known = self.provost().view(OneMember(agent.clone())).await?;
-        known.ok_or_else(|| Fault::not_found("Agent not found"))?;
-        Err(Fault::forbidden(format!(
+        known.ok_or_else(|| AgentProtocolError::not_found("Agent not found"))?;
+        Err(AgentProtocolError::forbidden(format!(
             "only a person names the lead, at a terminal: `provost crew appoint {agent}`"
         )))
     }

@@ -8,8 +8,8 @@
 
 mod body;
 mod dashboard;
+mod error;
 mod events;
-mod fault;
 mod foreign;
 mod ids;
 mod map;
@@ -33,10 +33,10 @@ use hyper::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::html::CONTENT_POLICY;
-use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, stream, whole};
+use super::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, closing, empty, stream, whole};
 use body::{Members, Query};
 use dashboard::Folder;
-use fault::Fault;
+use error::AgentProtocolError;
 use methods::Said;
 use provost_auth::caller::Caller;
 use provost_base::Digest;
@@ -98,12 +98,12 @@ impl AgentProtocol {
         &self.0.project
     }
 
-    async fn counts(&self) -> Result<CrewCountsOut, Fault> {
+    async fn counts(&self) -> Result<CrewCountsOut, AgentProtocolError> {
         Ok(self.provost().view(CrewCounts).await?)
     }
 
-    async fn respond(&self, asked: Asked) -> Result<Answer, Fault> {
-        let Asked { head, body, caller } = asked;
+    async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, AgentProtocolError> {
+        let AdmittedRequest { head, body, caller } = asked;
         let route = match route::find(&head.method, head.uri.path())? {
             Found::Route(route) => route,
             Found::Methods(words) => {
@@ -131,7 +131,7 @@ impl AgentProtocol {
         query: &Query,
         head: &Parts,
         caller: Caller,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, AgentProtocolError> {
         let said = match route {
             Route::Stream => return self.stream(query, head, caller),
             Route::Metrics => {
@@ -144,7 +144,8 @@ impl AgentProtocol {
                 return Ok(answer);
             }
             Route::Page(path) => {
-                let folder = self.0.dashboard.as_ref().ok_or_else(|| Fault::not_found("Not found"))?;
+                let folder =
+                    self.0.dashboard.as_ref().ok_or_else(|| AgentProtocolError::not_found("Not found"))?;
                 return folder.answer(path).await;
             }
             Route::Dashboard => {
@@ -169,7 +170,7 @@ impl AgentProtocol {
             Route::Handoff(id) => self.handoff(id).await,
             Route::Events => events::list(self.provost(), query).await.map(|text| (StatusCode::OK, text)),
             Route::Health => self.counts().await.map(|_| (StatusCode::OK, r#"{"ok":true}"#.to_owned())),
-            _ => Err(Fault::not_found("Not found")),
+            _ => Err(AgentProtocolError::not_found("Not found")),
         };
         let (status, text) = said?;
         Ok(tagged(&head.headers, status, text))
@@ -192,26 +193,27 @@ impl AgentProtocol {
             Route::Reject(id) => self.answer_handoff(caller, &id, body, false, by_page).await,
             Route::NewEvent => self.new_event(caller, body).await,
             Route::Lead => self.appoint(body).await,
-            _ => Err(Fault::not_found("Not found")),
+            _ => Err(AgentProtocolError::not_found("Not found")),
         }
     }
 
     /// `GET /events/stream`. Its head is sent at once, and nothing but events after it.
-    fn stream(&self, query: &Query, head: &Parts, caller: Caller) -> Result<Answer, Fault> {
+    fn stream(&self, query: &Query, head: &Parts, caller: Caller) -> Result<Answer, AgentProtocolError> {
         let with_ids = matches!(query.one("ids").ok().flatten(), Some("1" | "true"));
         let last = match query.one("last_event_id").ok().flatten() {
             Some(id) => Some(id),
             None => head.headers.get("last-event-id").and_then(|it| it.to_str().ok()),
         };
         let last = last.filter(|it| with_ids && !it.is_empty());
-        let unknown = || Fault::bad("Last-Event-ID is no event's id");
+        let unknown = || AgentProtocolError::bad("Last-Event-ID is no event's id");
         let after = last.map(|id| ids::event_seq(id).ok_or_else(unknown)).transpose()?;
-        let filter =
-            events::Filter::read(query).ok_or_else(|| Fault::bad("a parameter was given several times"))?;
+        let filter = events::Filter::read(query)
+            .ok_or_else(|| AgentProtocolError::bad("a parameter was given several times"))?;
         if head.method == Method::HEAD {
             return Ok(whole(StatusCode::OK, "text/event-stream", ""));
         }
-        let many = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "as many readers as there can be");
+        let many =
+            || AgentProtocolError::new(StatusCode::SERVICE_UNAVAILABLE, "as many readers as there can be");
         let comments = Duration::from_millis(TIMELINE_COMMENT_EVERY_MS);
         let (sender, body) = self.0.readers.enter(Some(comments)).ok_or_else(many)?;
         let reader = events::Reader { filter, with_ids, after, caller };
@@ -243,24 +245,24 @@ impl LoopbackDoor for AgentProtocol {
         AGENT_PROTOCOL_BODY_BYTES_MAX
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
         self.respond(asked).await.unwrap_or_else(in_json)
     }
 
     fn refuse(&self) -> Answer {
-        in_json(Fault::forbidden("Forbidden"))
+        in_json(AgentProtocolError::forbidden("Forbidden"))
     }
 
     fn demand(&self) -> Answer {
-        in_json(Fault::unproven())
+        in_json(AgentProtocolError::unproven())
     }
 
     fn unavailable(&self, why: &str) -> Answer {
-        in_json(Fault::new(StatusCode::SERVICE_UNAVAILABLE, why))
+        in_json(AgentProtocolError::new(StatusCode::SERVICE_UNAVAILABLE, why))
     }
 }
 
-fn in_json(fault: Fault) -> Answer {
+fn in_json(fault: AgentProtocolError) -> Answer {
     let mut answer = whole(fault.status, JSON, fault.body.to_string());
     if let Some(words) = fault.allow {
         allow(answer.headers_mut(), &words);
@@ -275,9 +277,9 @@ fn allow(headers: &mut HeaderMap, words: &str) {
 }
 
 /// The members of a body. As the published server has it, a body that is not JSON by its type counts as none.
-async fn members(headers: &HeaderMap, body: Body) -> Result<Members, Fault> {
+async fn members(headers: &HeaderMap, body: Body) -> Result<Members, AgentProtocolError> {
     let text = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok()).unwrap_or_default();
-    let unsupported = |says: &str| Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
+    let unsupported = |says: &str| AgentProtocolError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
     if !matches!(text(CONTENT_ENCODING).to_ascii_lowercase().as_str(), "" | "identity") {
         return Err(unsupported("Unsupported content encoding"));
     }
@@ -289,7 +291,7 @@ async fn members(headers: &HeaderMap, body: Body) -> Result<Members, Fault> {
         return Err(unsupported("Unsupported charset"));
     }
     // Taken in whatever it is, so that the connection can go on.
-    let taken = body.take().await.map_err(Fault::untaken)?;
+    let taken = body.take().await.map_err(AgentProtocolError::untaken)?;
     if is_json { Members::read(&taken.bytes) } else { Ok(Members::default()) }
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
-use super::fault::Fault;
+use super::error::AgentProtocolError;
 
 /// The endpoints of the door, each with the parameters in its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,10 +58,10 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// A path that leads nowhere, is not well-formed, or is not for this method.
-pub(super) fn find(method: &Method, path: &str) -> Result<Found, Fault> {
+pub(super) fn find(method: &Method, path: &str) -> Result<Found, AgentProtocolError> {
     let offers = offers(path)?;
     if offers.is_empty() {
-        return Err(Fault::not_found("Not found"));
+        return Err(AgentProtocolError::not_found("Not found"));
     }
     // A head is what a GET would begin with.
     let wanted = if *method == Method::HEAD { "GET" } else { method.as_str() };
@@ -79,8 +79,8 @@ pub(super) fn find(method: &Method, path: &str) -> Result<Found, Fault> {
     match offers.into_iter().find(|(word, _)| *word == wanted) {
         Some((_, route)) => Ok(Found::Route(route)),
         None => {
-            let fault = Fault::new(hyper::StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
-            Err(Fault { allow: Some(words), ..fault })
+            let fault = AgentProtocolError::new(hyper::StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+            Err(AgentProtocolError { allow: Some(words), ..fault })
         }
     }
 }
@@ -132,7 +132,7 @@ pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// All that a path can be asked for, each by its method.
-fn offers(path: &str) -> Result<Vec<(&'static str, Route)>, Fault> {
+fn offers(path: &str) -> Result<Vec<(&'static str, Route)>, AgentProtocolError> {
     let mut found = Vec::new();
     for Row(method, pattern, route) in &ROWS {
         if let Some(name) = named(pattern, path) {
@@ -170,8 +170,8 @@ fn named<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
 ///
 /// # Errors
 /// When two digits do not follow each percent sign, or the bytes are no text.
-pub(super) fn decoded(text: &str) -> Result<String, Fault> {
-    let bad = || Fault::bad("Invalid path");
+pub(super) fn decoded(text: &str) -> Result<String, AgentProtocolError> {
+    let bad = || AgentProtocolError::bad("Invalid path");
     let is_digit = |it: &u8| it.is_ascii_hexdigit();
     let mut codes =
         text.split('%').skip(1).map(|it| it.as_bytes().iter().take(2).filter(|it| is_digit(it)).count());

@@ -10,18 +10,18 @@ use super::wire::{
 use super::{names, wire};
 use provost_auth::Rejected;
 use provost_base::{AgentId, Json, Slug, Timestamp, is_absolute};
-use provost_domain::post::{Correspondent, IntendedFile, Post, Region};
+use provost_domain::post::{IntendedFile, Mailbox, Post, Region};
 use provost_domain::{Refusal, RefusalKind};
-use provost_service::{Checkouts, Letter};
+use provost_service::{Checkouts, StoredPost};
 
 /// How long an intent is for that does not say.
 const INTENT_S: u64 = 900;
 
 /// Why a request is answered with an error: status and body.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Fault(pub(super) u16, pub(super) Value);
+pub(super) struct BrokerError(pub(super) u16, pub(super) Value);
 
-impl Fault {
+impl BrokerError {
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self(400, json!({ "error": text.into() }))
     }
@@ -94,7 +94,7 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for BrokerError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal.kind() {
             RefusalKind::Rights | RefusalKind::Name => 403,
@@ -138,15 +138,15 @@ pub(super) fn post(
     message: BrokerMessage,
     now: Timestamp,
     knows: impl Fn(&Slug) -> bool,
-) -> Result<Post, Fault> {
+) -> Result<Post, BrokerError> {
     check(&message)?;
     for id in ids(&message) {
         if !names::is_good(id, &knows) {
-            return Err(Fault::bad_id(id));
+            return Err(BrokerError::bad_id(id));
         }
     }
     if let Some((field, value)) = placeholder(&message) {
-        return Err(Fault::placeholder(field, value));
+        return Err(BrokerError::placeholder(field, value));
     }
     translated(message, now)
 }
@@ -176,11 +176,11 @@ pub(super) fn names_absolute(message: &mut BrokerMessage) -> bool {
 ///
 /// # Errors
 /// For the first that is in none.
-pub(super) fn from_the_top(message: &mut BrokerMessage, checkouts: &Checkouts) -> Result<(), Fault> {
+pub(super) fn from_the_top(message: &mut BrokerMessage, checkouts: &Checkouts) -> Result<(), BrokerError> {
     for path in files(message).into_iter().filter(|it| is_absolute(it)) {
         let inside = checkouts.inside(path).into_owned();
         if is_absolute(&inside) {
-            return Err(Fault::outside(path));
+            return Err(BrokerError::outside(path));
         }
         *path = inside;
     }
@@ -197,7 +197,7 @@ pub fn read(
     checkouts: &Checkouts,
     knows: impl Fn(&Slug) -> bool,
 ) -> Result<Post, (u16, String)> {
-    let text = |fault: Fault| {
+    let text = |fault: BrokerError| {
         let said = |member: &str| fault.1[member].as_str().map(str::to_owned);
         let all: Vec<String> = [said("error"), said("value"), said("detail")].into_iter().flatten().collect();
         (fault.0, all.join(": "))
@@ -208,9 +208,9 @@ pub fn read(
 }
 
 /// Members that must not be blank, in their order.
-fn check(message: &BrokerMessage) -> Result<(), Fault> {
+fn check(message: &BrokerMessage) -> Result<(), BrokerError> {
     let filled = |pairs: &[(&str, &str)]| match pairs.iter().find(|(_, text)| blank(text)) {
-        Some((field, _)) => Err(Fault::empty(field)),
+        Some((field, _)) => Err(BrokerError::empty(field)),
         None => Ok(()),
     };
     let id = "agent_id";
@@ -229,7 +229,7 @@ fn check(message: &BrokerMessage) -> Result<(), Fault> {
         }
         BrokerMessage::Feedback { agent_id, payload } => {
             filled(&[(id, agent_id), ("from field", &payload.from)])?;
-            if payload.errors.is_empty() { Err(Fault::empty("errors list")) } else { Ok(()) }
+            if payload.errors.is_empty() { Err(BrokerError::empty("errors list")) } else { Ok(()) }
         }
         BrokerMessage::Answer { agent_id, payload } => {
             filled(&[(id, agent_id), ("from field", &payload.from), ("answer field", &payload.answer)])
@@ -252,27 +252,27 @@ fn check(message: &BrokerMessage) -> Result<(), Fault> {
     }
 }
 
-fn check_intent(payload: &IntentPayload) -> Result<(), Fault> {
+fn check_intent(payload: &IntentPayload) -> Result<(), BrokerError> {
     if payload.files.is_empty() {
-        return Err(Fault::empty("intent files list"));
+        return Err(BrokerError::empty("intent files list"));
     }
     let path = |file: &FileIntent| match file {
         FileIntent::Path(path) | FileIntent::Parts { path, .. } => blank(path),
     };
     if payload.files.iter().any(path) {
-        return Err(Fault::new("intent files entry must not be empty or whitespace-only"));
+        return Err(BrokerError::new("intent files entry must not be empty or whitespace-only"));
     }
     if blank(&payload.summary) {
-        return Err(Fault::empty("intent summary field"));
+        return Err(BrokerError::empty("intent summary field"));
     }
     if payload.valid_for_seconds == Some(0) {
-        return Err(Fault::new("intent valid_for_seconds must be > 0"));
+        return Err(BrokerError::new("intent valid_for_seconds must be > 0"));
     }
     Ok(())
 }
 
 /// git-paw's hook names itself in the envelope, and sends a category and a body; nothing else may be missing there.
-fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(), Fault> {
+fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(), BrokerError> {
     let of_hook = envelope.is_some();
     let missing = [
         ("id", payload.id.is_none() && !of_hook),
@@ -283,11 +283,11 @@ fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(
         ("timestamp", payload.timestamp.is_none() && !of_hook),
     ];
     if let Some((field, _)) = missing.iter().find(|(_, missing)| *missing) {
-        return Err(Fault::missing(field));
+        return Err(BrokerError::missing(field));
     }
     let given = |text: &Option<String>| text.as_deref().is_some_and(blank);
     if payload.agent_id.as_deref().or(envelope).is_none_or(blank) {
-        return Err(Fault::empty("agent_id"));
+        return Err(BrokerError::empty("agent_id"));
     }
     let empty = [
         ("learning category field", given(&payload.category)),
@@ -295,7 +295,7 @@ fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(
         ("learning timestamp field", given(&payload.timestamp)),
     ];
     match empty.iter().find(|(_, empty)| *empty) {
-        Some((field, _)) => Err(Fault::empty(field)),
+        Some((field, _)) => Err(BrokerError::empty(field)),
         None => Ok(()),
     }
 }
@@ -336,19 +336,19 @@ fn placeholder(message: &BrokerMessage) -> Option<(&'static str, &str)> {
     fields.into_iter().find(|(_, text)| is_placeholder(text))
 }
 
-fn agent(id: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(id).map_err(|_| Fault::bad_id(id))
+fn agent(id: &str) -> Result<AgentId, BrokerError> {
+    AgentId::parse(id).map_err(|_| BrokerError::bad_id(id))
 }
 
-fn name(field: &str, id: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(id).map_err(|_| Fault::bad_name(field, id))
+fn name(field: &str, id: &str) -> Result<AgentId, BrokerError> {
+    AgentId::parse(id).map_err(|_| BrokerError::bad_name(field, id))
 }
 
 fn boxed(texts: Vec<String>) -> Vec<Box<str>> {
     texts.into_iter().map(Into::into).collect()
 }
 
-fn translated(message: BrokerMessage, now: Timestamp) -> Result<Post, Fault> {
+fn translated(message: BrokerMessage, now: Timestamp) -> Result<Post, BrokerError> {
     Ok(match message {
         BrokerMessage::Status { agent_id, payload } => Post::Status {
             agent: agent(&agent_id)?,
@@ -407,7 +407,7 @@ fn translated(message: BrokerMessage, now: Timestamp) -> Result<Post, Fault> {
 }
 
 /// What git-paw's hook leaves out is filled in.
-fn learning(envelope: Option<String>, payload: LearningPayload, now: Timestamp) -> Result<Post, Fault> {
+fn learning(envelope: Option<String>, payload: LearningPayload, now: Timestamp) -> Result<Post, BrokerError> {
     let who = payload.agent_id.or(envelope).unwrap_or_default();
     let body = payload.body.unwrap_or(Value::Null);
     let title = payload.title.unwrap_or_else(|| {
@@ -538,12 +538,12 @@ fn file(file: IntendedFile) -> FileIntent {
 }
 
 /// A post with its place, as the log has it.
-pub fn entry(letter: Letter) -> Entry {
+pub fn entry(letter: StoredPost) -> Entry {
     Entry { seq: letter.n.0, timestamp_unix_secs: letter.at.seconds(), message: message(letter.post) }
 }
 
 /// An agent's row; `None` for an agent without a status.
-pub(super) fn row(it: &Correspondent, now: Timestamp) -> Option<AgentRow> {
+pub(super) fn row(it: &Mailbox, now: Timestamp) -> Option<AgentRow> {
     let row = it.row.as_ref()?;
     Some(AgentRow {
         agent_id: it.slug.as_str().into(),

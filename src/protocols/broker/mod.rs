@@ -24,9 +24,9 @@ use serde_json::json;
 pub use line::{log_line, sentence};
 pub use map::{entry, message, read};
 
-use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
+use super::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, closing, empty, whole};
 use super::proven::while_proven;
-use map::Fault;
+use map::BrokerError;
 use provost_auth::caller::Caller;
 use provost_base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
@@ -34,7 +34,7 @@ use provost_domain::command::AddressAgent;
 use provost_domain::post::{slug, slug_of_branch};
 use provost_domain::view::Roster;
 use provost_domain::{Door, Principal};
-use provost_service::{Checkouts, Letter, Letters, Provost};
+use provost_service::{Checkouts, Letters, Provost, StoredPost};
 use provost_transport::http::Untaken;
 use query::Query;
 use wire::{BrokerMessage, Identity, Status, WatchRequest};
@@ -62,9 +62,9 @@ pub type Watch = Box<dyn Fn(AgentId, &Path) + Send + Sync>;
 
 /// The door that serves git-paw's clients. Clones share everything.
 #[derive(Clone)]
-pub struct Broker(Arc<Parts>);
+pub struct Broker(Arc<BrokerInner>);
 
-struct Parts {
+struct BrokerInner {
     provost: Provost,
     identity: Identity,
     now: fn() -> Timestamp,
@@ -82,7 +82,7 @@ impl Broker {
         (trees, watch): (Trees, Watch),
     ) -> Self {
         let identity = Identity { repository, repository_id, version: env!("CARGO_PKG_VERSION") };
-        Self(Arc::new(Parts { provost, identity, now, started: Instant::now(), trees, watch }))
+        Self(Arc::new(BrokerInner { provost, identity, now, started: Instant::now(), trees, watch }))
     }
 }
 
@@ -95,8 +95,8 @@ impl LoopbackDoor for Broker {
         BROKER_BODY_BYTES_MAX
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
-        let Asked { head, body, caller } = asked;
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
+        let AdmittedRequest { head, body, caller } = asked;
         let path = head.uri.path();
         let one = path.strip_prefix("/messages/").filter(|it| !it.is_empty() && !it.contains('/'));
         let known = if one.is_some() { "/messages/:id" } else { path };
@@ -131,14 +131,14 @@ impl LoopbackDoor for Broker {
 /// Why there is no other answer.
 enum No {
     /// What was asked is wrong, in the broker's form.
-    Fault(Fault),
+    Fault(BrokerError),
     /// It cannot even be read.
     Text(StatusCode, String),
     /// Its body was not taken in.
     Untaken(Untaken),
 }
 
-impl<T: Into<Fault>> From<T> for No {
+impl<T: Into<BrokerError>> From<T> for No {
     fn from(fault: T) -> Self {
         No::Fault(fault.into())
     }
@@ -148,7 +148,7 @@ impl No {
     fn answer(self) -> Answer {
         let text = |status, text| whole(status, "text/plain; charset=utf-8", text);
         match self {
-            No::Fault(Fault(status, body)) => {
+            No::Fault(BrokerError(status, body)) => {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 in_json(status, &body)
             }
@@ -185,10 +185,10 @@ async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
     })?;
     let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if !is_json(kind) {
-        return Err(Fault(415, json!({ "error": "Content-Type must be application/json" })).into());
+        return Err(BrokerError(415, json!({ "error": "Content-Type must be application/json" })).into());
     }
     if text.is_empty() {
-        return Err(Fault::new("request body must not be empty").into());
+        return Err(BrokerError::new("request body must not be empty").into());
     }
     Ok(text)
 }
@@ -216,10 +216,10 @@ fn put_row(rows: &mut Vec<u8>, row: &impl Serialize) {
 impl Broker {
     /// The caller under a name. The door refuses a name that belongs to another agent in any spelling, since
     /// all spellings are one agent, on the other doors, too.
-    fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
+    fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, BrokerError> {
         let name = slug(agent.as_str());
         let plain = AgentId::from(&name);
-        caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))
+        caller.speaks_as(plain).map_err(|why| BrokerError::reserved(agent, why))
     }
 
     /// The work trees of the repository, read where that may take a while.
@@ -243,8 +243,8 @@ impl Broker {
 
     async fn publish(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
         let text = taken(headers, body).await?;
-        let mut message: BrokerMessage =
-            serde_json::from_str(&text).map_err(|err| Fault::new(format!("invalid message JSON: {err}")))?;
+        let mut message: BrokerMessage = serde_json::from_str(&text)
+            .map_err(|err| BrokerError::new(format!("invalid message JSON: {err}")))?;
         drop(text);
         let known = self.known(names::single(map::ids(&message))).await;
         if map::names_absolute(&mut message) {
@@ -262,18 +262,19 @@ impl Broker {
 
     async fn watch(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
         let text = taken(headers, body).await?;
-        let asked: WatchRequest = serde_json::from_str(&text).map_err(|err| Fault::new(err.to_string()))?;
+        let asked: WatchRequest =
+            serde_json::from_str(&text).map_err(|err| BrokerError::new(err.to_string()))?;
         let known = self.known(names::single(vec![&asked.agent_id])).await;
         if !names::is_good(&asked.agent_id, |it| known.contains(it)) {
-            return Err(Fault::bad_id(&asked.agent_id).into());
+            return Err(BrokerError::bad_id(&asked.agent_id).into());
         }
         if asked.worktree_path.is_empty() {
-            return Err(Fault::new("worktree_path must not be empty").into());
+            return Err(BrokerError::new("worktree_path must not be empty").into());
         }
         if map::is_placeholder(&asked.worktree_path) {
-            return Err(Fault::placeholder("worktree_path", &asked.worktree_path).into());
+            return Err(BrokerError::placeholder("worktree_path", &asked.worktree_path).into());
         }
-        let agent = AgentId::parse(&asked.agent_id).map_err(|_| Fault::bad_id(&asked.agent_id))?;
+        let agent = AgentId::parse(&asked.agent_id).map_err(|_| BrokerError::bad_id(&asked.agent_id))?;
         let trees = Arc::clone(&self.0.trees);
         let path = PathBuf::from(&asked.worktree_path);
         let look = move || {
@@ -284,7 +285,7 @@ impl Broker {
             let detail = "`git worktree list` shows those that are";
             let error = "worktree_path is not a work tree of this repository";
             let value = asked.worktree_path;
-            return Err(Fault(400, json!({ "detail": detail, "error": error, "value": value })).into());
+            return Err(BrokerError(400, json!({ "detail": detail, "error": error, "value": value })).into());
         };
         let who = Self::speaks_as(caller, &agent)?;
         self.0.provost.address(&who, AddressAgent { agent: agent.clone(), cli: asked.cli.into() }).await?;
@@ -306,13 +307,13 @@ impl Broker {
             return Err(No::Text(StatusCode::BAD_REQUEST, what));
         };
         let query = Query::read(query)?;
-        let to = names::inbox(&name).ok_or_else(|| Fault::new("agent_id must match [a-z0-9-_]+"))?;
+        let to = names::inbox(&name).ok_or_else(|| BrokerError::new("agent_id must match [a-z0-9-_]+"))?;
         let whose = AgentId::from(&to);
-        caller.reads(&whose).map_err(|why| Fault::reserved(&whose, why))?;
+        caller.reads(&whose).map_err(|why| BrokerError::reserved(&whose, why))?;
         let since = query.since()?.unwrap_or(0);
         let after = query.since_time()?;
         let numbered = query.numbered();
-        let write = move |it: Letter, rows: &mut Vec<u8>| match numbered {
+        let write = move |it: StoredPost, rows: &mut Vec<u8>| match numbered {
             _ if after.is_some_and(|after| it.at.seconds() <= after) => {}
             true => put_row(rows, &map::entry(it)),
             false => put_row(rows, &map::message(it.post)),
@@ -328,7 +329,7 @@ impl Broker {
         // The name may become reserved meanwhile.
         let (rows, last) = while_proven(read, || caller.reads(&whose))
             .await
-            .map_err(|why| Fault::reserved(&whose, why))??;
+            .map_err(|why| BrokerError::reserved(&whose, why))??;
         Ok(listed(rows, last.map_or(since, |it| it.0.max(since))))
     }
 
@@ -336,7 +337,7 @@ impl Broker {
         let query = Query::read(query)?;
         // Who gives no number does not go on either, and wants what is newest if not everything can be had.
         let which = query.since()?.map_or(Letters::Newest, |since| Letters::After(PostSeq(since)));
-        let write = |it: Letter, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
+        let write = |it: StoredPost, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
         let (rows, last) =
             self.0.provost.letters_written(which, POLL_BYTES_MAX, list("entries"), write).await?;
         Ok(listed(rows, last.map_or(0, |it| it.0)))

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::No;
-use super::map::Fault;
+use super::map::BrokerError;
 
 /// The parameters that the door knows; it ignores others.
 #[derive(Default)]
@@ -47,17 +47,17 @@ impl Query {
     }
 
     /// The number after which messages are wanted.
-    pub(super) fn since(&self) -> Result<Option<u64>, Fault> {
+    pub(super) fn since(&self) -> Result<Option<u64>, BrokerError> {
         number("since", self.since.as_deref())
     }
 
     /// The second, since 1970, after which messages are wanted.
-    pub(super) fn since_time(&self) -> Result<Option<u64>, Fault> {
+    pub(super) fn since_time(&self) -> Result<Option<u64>, BrokerError> {
         number("since_time", self.since_time.as_deref())
     }
 
     /// For how many seconds to wait where there is nothing.
-    pub(super) fn wait(&self) -> Result<Option<u64>, Fault> {
+    pub(super) fn wait(&self) -> Result<Option<u64>, BrokerError> {
         number("wait", self.wait.as_deref())
     }
 
@@ -67,8 +67,8 @@ impl Query {
     }
 }
 
-fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, Fault> {
-    let bad = |_| Fault::new(format!("{name} must be a valid u64"));
+fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, BrokerError> {
+    let bad = |_| BrokerError::new(format!("{name} must be a valid u64"));
     text.map(str::parse).transpose().map_err(bad)
 }
 

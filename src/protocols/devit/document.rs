@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::map;
-use super::wire::{self, Code, Fault};
+use super::wire::{self, Code, DevitError};
 use super::{Carried, Next, Talk, unsigned};
 use provost_auth::keys::{Keys, Role};
 use provost_auth::role::{self, Standing};
@@ -80,7 +80,7 @@ impl<'a> Request<'a> {
         Some(Self { id, method: method.0, params, token, rpc })
     }
 
-    fn answer(&self, result: Result<Value, Fault>) -> String {
+    fn answer(&self, result: Result<Value, DevitError>) -> String {
         let mut answer = if self.rpc {
             json!({ "jsonrpc": "2.0", "id": self.id })
         } else {
@@ -109,7 +109,7 @@ pub(super) async fn first(talk: &mut Talk, request: Request<'_>) -> Next {
     if matches!(&*request.method, "authenticate" | "auth") {
         let Some((session, line)) = authenticate(talk, &request, uid) else {
             tracing::warn!(door = "devit", pid = talk.peer.pid, "authentication refused");
-            let fault = Fault::new(Code::Auth, "authentication failed");
+            let fault = DevitError::new(Code::Auth, "authentication failed");
             return Next::Reset(request.answer(Err(fault)));
         };
         prove(talk);
@@ -121,7 +121,7 @@ pub(super) async fn first(talk: &mut Talk, request: Request<'_>) -> Next {
     let known = request.token.as_deref().and_then(|token| talk.door.0.tokens.check(token, uid, now).ok());
     let session = known.map(|(agent, key)| Session { agent, key });
     let Some((session, who)) = session.and_then(|it| it.who(talk).map(|who| (it, who))) else {
-        let fault = Fault::new(Code::Auth, "authenticate first, or send the session token");
+        let fault = DevitError::new(Code::Auth, "authenticate first, or send the session token");
         return talk.write(request.answer(Err(fault)).as_bytes()).await;
     };
     prove(talk);
@@ -208,7 +208,7 @@ impl Session {
                 Ok(Ok(lines::Line::Frame(b""))) => continue,
                 Ok(Ok(lines::Line::Frame(line))) => line.to_vec(),
                 Ok(Ok(lines::Line::TooLong)) => {
-                    talk.say_unsigned(&Fault::invalid("the request is larger than 1 MiB")).await;
+                    talk.say_unsigned(&DevitError::invalid("the request is larger than 1 MiB")).await;
                     return;
                 }
                 _ => return,
@@ -216,13 +216,13 @@ impl Session {
             let answer = match Request::read(&line) {
                 Some(request) => {
                     let Some(who) = self.who(talk) else {
-                        let fault = Fault::new(Code::Auth, KEY_ENDED);
+                        let fault = DevitError::new(Code::Auth, KEY_ENDED);
                         let _last_words = talk.write(request.answer(Err(fault)).as_bytes()).await;
                         return;
                     };
                     self.handle(talk, &who, &request).await
                 }
-                None => unsigned(&Fault::invalid("not a request with `method` and `params`")),
+                None => unsigned(&DevitError::invalid("not a request with `method` and `params`")),
             };
             if write_line(talk.reader.get_mut(), answer.as_bytes(), super::LINE_TIME_MAX).await.is_err() {
                 return;
@@ -235,7 +235,7 @@ impl Session {
     async fn push_all(&self, talk: &mut Talk) -> bool {
         let door = talk.door.clone();
         let Some(who) = self.who(talk) else {
-            let _last_words = talk.say_unsigned(&Fault::new(Code::Auth, KEY_ENDED)).await;
+            let _last_words = talk.say_unsigned(&DevitError::new(Code::Auth, KEY_ENDED)).await;
             return false;
         };
         while let Ok(Some(mail)) = door.0.provost.collect(&who, true, std::time::Duration::ZERO).await {
@@ -273,8 +273,8 @@ impl Session {
             "task" => door.task(params).await.map(|it| it.value()),
             // Its notification follows: on this connection nothing shows whether an answer has arrived.
             "screenshot" => door.screenshot_of_the_document(who).await.map(|(picture, _)| picture),
-            "authenticate" | "auth" => Err(Fault::invalid("this connection is authenticated already")),
-            other => Err(Fault::invalid(format!(
+            "authenticate" | "auth" => Err(DevitError::invalid("this connection is authenticated already")),
+            other => Err(DevitError::invalid(format!(
                 "unknown method '{}'; known are authenticate, delegate, notify, status, task, screenshot",
                 other.chars().take(40).collect::<String>()
             ))),
@@ -284,16 +284,16 @@ impl Session {
 }
 
 /// The document's parameters, brought into the shape of a signed DELEGATE's payload.
-async fn delegate(talk: &Talk, who: &Principal, params: &str) -> Result<Value, Fault> {
+async fn delegate(talk: &Talk, who: &Principal, params: &str) -> Result<Value, DevitError> {
     let mut task: Value =
-        serde_json::from_str(params).map_err(|_| Fault::invalid("params cannot be read"))?;
-    let object = task.as_object_mut().ok_or_else(|| Fault::invalid("params must be an object"))?;
+        serde_json::from_str(params).map_err(|_| DevitError::invalid("params cannot be read"))?;
+    let object = task.as_object_mut().ok_or_else(|| DevitError::invalid("params must be an object"))?;
     let worker = object.remove("delegated_to").and_then(|it| it.as_str().map(str::to_owned));
     let return_to = object.remove("return_to").unwrap_or(Value::Null);
     let id = object.remove("task_id").and_then(|it| it.as_str().map(str::to_owned));
     let goal = object.get("goal").and_then(Value::as_str).unwrap_or_default();
     if goal.trim().is_empty() {
-        return Err(Fault::invalid("goal is missing"));
+        return Err(DevitError::invalid("goal is missing"));
     }
     object.entry("action").or_insert_with(|| json!("devit_delegate"));
     for other in ["timeout_s", "timeout_secs"] {
@@ -303,10 +303,10 @@ async fn delegate(talk: &Talk, who: &Principal, params: &str) -> Result<Value, F
     }
     let id = id.unwrap_or_else(|| format!("task_{}", uuid::Uuid::new_v4().simple()));
     let worker = AgentId::parse(worker.as_deref().unwrap_or("claude_code"))
-        .map_err(|err| Fault::invalid(format!("delegated_to {err}")))?;
+        .map_err(|err| DevitError::invalid(format!("delegated_to {err}")))?;
     let payload = json!({ "task": task, "return_to": return_to }).to_string();
     let parsed: wire::Delegate = wire::payload(&payload)?;
-    let payload = Json::parse(&payload).map_err(|err| Fault::invalid(format!("params: {err}")))?;
+    let payload = Json::parse(&payload).map_err(|err| DevitError::invalid(format!("params: {err}")))?;
     let verb = map::order(map::task_id(&id)?, worker, parsed, payload)?;
     talk.door.delegated(who, verb).await
 }

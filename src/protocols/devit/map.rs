@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::meeting::{met_payload, wanted_payload};
-use super::wire::{self, Code, Fault};
+use super::wire::{self, Code, DevitError};
 use provost_base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
 use provost_domain::command::{AckTask, AnswerApproval, Register, ReportTask};
@@ -49,7 +49,7 @@ impl Message {
         Self::new("ACK", Json::from_value(payload))
     }
 
-    pub(super) fn fault(fault: &Fault) -> Self {
+    pub(super) fn fault(fault: &DevitError) -> Self {
         Self::new("ERR", fault.payload())
     }
 }
@@ -62,12 +62,12 @@ fn json_of(it: Option<&Value>) -> Option<Json> {
     it.filter(|it| !it.is_null()).map(Json::from_value)
 }
 
-fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(name).map_err(|err| Fault::invalid(format!("{member} {err}")))
+fn agent(name: &str, member: &str) -> Result<AgentId, DevitError> {
+    AgentId::parse(name).map_err(|err| DevitError::invalid(format!("{member} {err}")))
 }
 
-pub(super) fn task_id(name: &str) -> Result<TaskId, Fault> {
-    TaskId::parse(name).map_err(|err| Fault::invalid(format!("task id {err}")))
+pub(super) fn task_id(name: &str) -> Result<TaskId, DevitError> {
+    TaskId::parse(name).map_err(|err| DevitError::invalid(format!("task id {err}")))
 }
 
 pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Register {
@@ -76,9 +76,9 @@ pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Regist
 }
 
 /// DELEGATE: the message's id is the task's, `to` is the worker.
-pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, Fault> {
+pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, DevitError> {
     let payload: wire::Delegate = wire::payload(raw)?;
-    let json = Json::parse(raw).map_err(|err| Fault::invalid(format!("payload: {err}")))?;
+    let json = Json::parse(raw).map_err(|err| DevitError::invalid(format!("payload: {err}")))?;
     order(task_id(msg_id)?, agent(to, "worker")?, payload, json)
 }
 
@@ -87,12 +87,12 @@ pub(super) fn order(
     worker: AgentId,
     payload: wire::Delegate,
     json: Json,
-) -> Result<Delegate, Fault> {
+) -> Result<Delegate, DevitError> {
     let order = payload.task.unwrap_or_default();
     let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
     let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
     let watch_patterns = order.watch_patterns.unwrap_or_default();
-    WatchPatterns::check(&watch_patterns).map_err(|err| Fault::invalid(format!("task.{err}")))?;
+    WatchPatterns::check(&watch_patterns).map_err(|err| DevitError::invalid(format!("task.{err}")))?;
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
     Ok(Delegate {
         goal: text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into()),
@@ -134,7 +134,7 @@ pub(super) enum Notified {
 
 /// NOTIFY. The document's words are taken by their meaning; other words are progress for a signed client and an
 /// error (`strict`) in the document's dialect.
-pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, Fault> {
+pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, DevitError> {
     let payload: wire::Notify = wire::payload(raw)?;
     let task = task_id(payload.task_id.as_deref().unwrap_or(msg_id))?;
     let said = payload.status.clone().unwrap_or_else(|| "completed".into());
@@ -147,12 +147,14 @@ pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, 
         "in_progress" | "progress" | "blocked" => Status::InProgress,
         other if strict => {
             let known = "pending, in_progress, progress, blocked, completed, failed, cancelled, ack";
-            return Err(Fault::invalid(format!("status '{other}' is not one of {known}")));
+            return Err(DevitError::invalid(format!("status '{other}' is not one of {known}")));
         }
         _ => Status::InProgress,
     };
-    let relay =
-        (!strict).then(|| Json::parse(raw)).transpose().map_err(|err| Fault::invalid(err.to_string()))?;
+    let relay = (!strict)
+        .then(|| Json::parse(raw))
+        .transpose()
+        .map_err(|err| DevitError::invalid(err.to_string()))?;
     let report = Report { relay, ..report(&payload) };
     let message = (!msg_id.is_empty()).then(|| msg_id.into());
     Ok(Notified::Report(Box::new(ReportTask { task, status, report, message })))
@@ -189,23 +191,23 @@ fn report(payload: &wire::Notify) -> Report {
 }
 
 /// APPROVAL_DECISION. Which approval is meant is the message's own id.
-pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerApproval, Fault> {
+pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerApproval, DevitError> {
     let payload: wire::ApprovalDecision = wire::payload(raw)?;
     let named = payload.approval_id.as_deref().unwrap_or(msg_id);
-    let unknown = || Fault::new(Code::ApprovalNotFound, format!("no approval '{named}' is waiting"));
+    let unknown = || DevitError::new(Code::ApprovalNotFound, format!("no approval '{named}' is waiting"));
     let approval = approval_of(named, salt).ok_or_else(unknown)?;
     let verdict = match payload.status.as_deref().map(str::to_ascii_lowercase).as_deref() {
         Some("granted" | "approved") => Verdict::Granted,
         Some("denied" | "rejected") => Verdict::Denied,
         other => {
             let got = other.unwrap_or("nothing");
-            return Err(Fault::invalid(format!(
+            return Err(DevitError::invalid(format!(
                 "status is 'granted' or 'denied', not '{got}'; the request still waits"
             )));
         }
     };
     let shown = payload.digest.map(Digest::try_from).transpose();
-    let shown = shown.map_err(|err| Fault::invalid(format!("digest: {err}")))?;
+    let shown = shown.map_err(|err| DevitError::invalid(format!("digest: {err}")))?;
     Ok(AnswerApproval { approval, verdict, note: text(payload.note), shown })
 }
 
@@ -227,14 +229,14 @@ fn approval_of(text: &str, salt: &Digest) -> Option<ApprovalId> {
     (approval_id(id, salt) == uuid.to_string()).then_some(id)
 }
 
-pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, Fault> {
+pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, DevitError> {
     match name.unwrap_or("all") {
         "all" => Ok(TaskFilter::All),
         "active" => Ok(TaskFilter::Active),
         "completed" => Ok(TaskFilter::Completed),
         "failed" => Ok(TaskFilter::Failed),
         other => {
-            Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed")))
+            Err(DevitError::invalid(format!("filter '{other}' is not one of all, active, completed, failed")))
         }
     }
 }
@@ -324,7 +326,7 @@ fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
         delegated_to: order.worker.to_string(),
         created_at: task.created_at.rfc3339(),
         timeout_secs: order.timeout.as_seconds(),
-        status: task.state.status().word(),
+        status: task.state.status().as_str(),
         context: None,
         watch_patterns: Vec::new(),
         last_activity: task.updated_at.rfc3339(),
@@ -516,32 +518,32 @@ fn word_payload(mail: &Mail, now: Timestamp, salt: &Digest) -> Value {
 }
 
 /// What a delegation that policy or the sandbox turned down is answered with.
-pub(super) fn denied(denial: &Denial, verb: &Delegate) -> Fault {
+pub(super) fn denied(denial: &Denial, verb: &Delegate) -> DevitError {
     let (details, _) = failure(&denial.failure, &verb.task, &verb.worker, &verb.goal);
     match &denial.failure {
         Failure::Sandbox { why } => {
-            Fault::new(Code::Sandbox, why.to_string()).with(json!({ "details": details }))
+            DevitError::new(Code::Sandbox, why.to_string()).with(json!({ "details": details }))
         }
         _ => {
             let message = format!("Task denied by policy (tool: {})", verb.tool.name);
-            Fault::new(Code::PolicyDenied, message).with(json!({ "details": details }))
+            DevitError::new(Code::PolicyDenied, message).with(json!({ "details": details }))
         }
     }
 }
 
 /// Refusals in DevIt's words. Adding one makes this door answer for it.
-pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
+pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
     let text = refusal.to_string();
     let code = match &refusal {
         Refusal::VersionMismatch { expected, received } => {
-            return Fault::new(Code::VersionMismatch, text).with(json!({
+            return DevitError::new(Code::VersionMismatch, text).with(json!({
                 "expected_worker_version": expected,
                 "received_worker_version": received,
                 "daemon_version": advertised,
             }));
         }
         Refusal::VersionMissing { expected } | Refusal::RegisterFirst { expected } => {
-            return Fault::new(Code::VersionMismatch, text).with(json!({
+            return DevitError::new(Code::VersionMismatch, text).with(json!({
                 "expected_worker_version": expected,
                 "received_worker_version": null,
                 "detail_code": "E_VERSION_MISSING",
@@ -583,5 +585,5 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         Refusal::Busy { .. } | Refusal::Quota { .. } => Code::Busy,
         Refusal::NotReady { .. } | Refusal::Unavailable { .. } => Code::Internal,
     };
-    Fault::new(code, text)
+    DevitError::new(code, text)
 }

@@ -4,18 +4,23 @@
 use serde_json::{Value, json};
 
 use provost_base::{AgentId, Fence, RepoPath, Timestamp};
-use provost_domain::{Stake, StakeKind};
+use provost_domain::{Reservation, ReservationKind};
 
 /// An agent has a place through another door.
-pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
+pub(super) fn met_payload(
+    file: &RepoPath,
+    mine: ReservationKind,
+    other: &Reservation,
+    now: Timestamp,
+) -> Value {
     let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
     let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);
     let summary = format!("{}, of which you have {}, {verb} {who}{until}: {what}", file, mine.one());
     let coordination = json!({
         "file": file.as_str(),
-        "yours": mine.word(),
+        "yours": mine.as_str(),
         "agent": who.as_str(),
-        "theirs": other.kind.word(),
+        "theirs": other.kind.as_str(),
         "at": other.at.as_str(),
         "since": other.since.rfc3339(),
         "until": other.until.map(|it| it.rfc3339()),

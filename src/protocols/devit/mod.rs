@@ -6,10 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod document;
-mod inside;
 mod map;
 mod meeting;
 mod notice;
+mod run_door;
 mod screenshot;
 mod signed;
 mod wire;
@@ -23,8 +23,6 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::FrontDoor;
-use inside::Inside;
-pub use inside::{Way, WorkerDoor};
 use map::Message;
 pub use notice::hook_words;
 use provost_auth::frame::{Form, Frame, Outgoing};
@@ -38,12 +36,14 @@ use provost_auth::{Rejected, UNSEEN};
 use provost_base::limits::TTL_MAX_MS;
 use provost_base::{AgentId, Digest, Secret, Timestamp};
 use provost_domain::{Mail, Principal, Refusal};
-use provost_engine::Slot;
+use provost_engine::QueueSlot;
 use provost_service::Provost;
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
-use wire::Fault;
+use run_door::RunDoor;
+pub use run_door::{DoorTransport, WorkerDoor};
+use wire::DevitError;
 
 /// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.
 const LARGE_BYTES: usize = 16 << 10;
@@ -73,11 +73,11 @@ pub struct Options {
 
 /// The door that serves DevIt's clients. Clones share everything.
 #[derive(Clone)]
-pub struct Devit(Arc<Parts>);
+pub struct Devit(Arc<DevitInner>);
 
-struct Parts {
+struct DevitInner {
     provost: Provost,
-    lock: Lock,
+    lock: KeySource,
     names: Arc<Names>,
     replay: Arc<ReplayGuard>,
     tokens: Arc<Tokens>,
@@ -89,11 +89,11 @@ struct Parts {
 
 /// Which keys open a door.
 #[derive(Clone)]
-enum Lock {
+enum KeySource {
     /// Those of the user's key ring.
     Ring(Arc<KeyRing>),
     /// The one that was made for a run.
-    Inside(Arc<Inside>),
+    Run(Arc<RunDoor>),
 }
 
 /// The answer to a line.
@@ -159,19 +159,28 @@ impl Devit {
         let budget = ByteBudget::new(provost_base::limits::UNPROVEN_BYTES_MAX);
         let tokens = Arc::new(Tokens::new(provost_base::limits::TOKENS_MAX));
         let replay = Arc::new(replay);
-        let lock = Lock::Ring(names.keys().clone());
-        Self(Arc::new(Parts { provost, lock, names, replay, tokens, budget, options, now }))
+        let lock = KeySource::Ring(names.keys().clone());
+        Self(Arc::new(DevitInner { provost, lock, names, replay, tokens, budget, options, now }))
     }
 
     /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
     /// exist, so what one has believed is a repeat at the other.
     #[must_use]
     pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
-        let Parts { provost, names, replay, tokens, budget, options, now, .. } = &*self.0;
+        let DevitInner { provost, names, replay, tokens, budget, options, now, .. } = &*self.0;
         let (provost, names) = (provost.clone(), names.clone());
         let (replay, tokens) = (replay.clone(), tokens.clone());
         let (budget, options, now) = (budget.clone(), options.clone(), *now);
-        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), names, replay, tokens, budget, options, now }))
+        Self(Arc::new(DevitInner {
+            provost,
+            lock: KeySource::Ring(keys),
+            names,
+            replay,
+            tokens,
+            budget,
+            options,
+            now,
+        }))
     }
 
     /// Whether this door is for such a peer. One that holds an inherited socket was given it by us.
@@ -201,7 +210,7 @@ impl Devit {
             }
         };
         let mut reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
-        let proven = self.inside().is_some_and(Inside::is_inherited);
+        let proven = self.inside().is_some_and(RunDoor::is_inherited);
         if proven {
             reader.proven();
         }
@@ -230,8 +239,8 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
-    /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
-    slot: Option<(AgentId, Arc<Slot>)>,
+    /// The engine's empty queues have this place for the agent that spoke last; nearly always only one speaks here.
+    slot: Option<(AgentId, Arc<QueueSlot>)>,
 }
 
 impl Talk {
@@ -265,7 +274,7 @@ impl Talk {
                     true
                 }
                 Ok(Line::TooLong) => {
-                    self.say_unsigned(&Fault::invalid("the frame is larger than 1 MiB")).await;
+                    self.say_unsigned(&DevitError::invalid("the frame is larger than 1 MiB")).await;
                     false
                 }
                 Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => false,
@@ -326,7 +335,7 @@ impl Talk {
             Err(fault) => return self.not_a_frame(line, &fault.to_string()).await,
         };
         if let Err(fault) = frame.check_separators() {
-            return self.say_unsigned(&Fault::invalid(fault.to_string())).await;
+            return self.say_unsigned(&DevitError::invalid(fault.to_string())).await;
         }
         if let Some(fault) = self.door.foreign(&frame).await {
             return self.say_inside(&fault, &frame).await;
@@ -410,7 +419,7 @@ impl Talk {
         self.door.0.names.by_frame(agent, standing, self.peer.line())
     }
 
-    fn slot(&mut self, agent: &AgentId) -> &Slot {
+    fn slot(&mut self, agent: &AgentId) -> &QueueSlot {
         let known = self.slot.take().filter(|(known, _)| known == agent);
         let board = self.door.0.provost.engine().board();
         let known = known.unwrap_or_else(|| (agent.clone(), board.slot(agent)));
@@ -425,7 +434,7 @@ impl Talk {
             return document::first(self, request).await;
         }
         tracing::debug!(door = "devit", size = line.len(), why, "malformed line");
-        self.say_unsigned(&Fault::invalid(why)).await
+        self.say_unsigned(&DevitError::invalid(why)).await
     }
 
     /// Refuses a frame. A peer with a wrong secret is cut off; one with a good secret and a stale or
@@ -433,7 +442,7 @@ impl Talk {
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {
-            if self.door.inside().is_some_and(Inside::is_inherited) {
+            if self.door.inside().is_some_and(RunDoor::is_inherited) {
                 return self.say_unsigned(&refusal(rejected)).await;
             }
             if self.proven {
@@ -448,14 +457,14 @@ impl Talk {
     }
 
     /// Says no to a frame that was not looked into, with the key of the run.
-    async fn say_inside(&mut self, fault: &Fault, frame: &Frame<'_>) -> Next {
+    async fn say_inside(&mut self, fault: &DevitError, frame: &Frame<'_>) -> Next {
         let Some(run) = self.door.inside() else { return Next::Hangup };
         let message = Message::fault(fault).answering(&frame.msg_id);
         let line = self.door.sign(&message, &frame.from, run.secret(), frame.form);
         self.write(line.as_bytes()).await
     }
 
-    async fn say_unsigned(&mut self, fault: &Fault) -> Next {
+    async fn say_unsigned(&mut self, fault: &DevitError) -> Next {
         let line = unsigned(fault);
         self.write(line.as_bytes()).await
     }
@@ -492,16 +501,16 @@ fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// The same answer for every cause; the log has the cause.
-fn refusal(rejected: Rejected) -> Fault {
+fn refusal(rejected: Rejected) -> DevitError {
     if rejected == Rejected::Busy {
-        return Fault::new(wire::Code::Busy, format!("{}; try again", rejected.cause()));
+        return DevitError::new(wire::Code::Busy, format!("{}; try again", rejected.cause()));
     }
     let why = if rejected == Rejected::Unseen { UNSEEN.to_owned() } else { rejected.to_string() };
-    Fault::new(wire::Code::Auth, why)
+    DevitError::new(wire::Code::Auth, why)
 }
 
 /// An error for a peer with whom no key is shared: it can be read, and proves nothing.
-fn unsigned(fault: &Fault) -> String {
+fn unsigned(fault: &DevitError) -> String {
     json!({
         "msg_type": "ERR",
         "msg_id": uuid::Uuid::new_v4().to_string(),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Devit;
 use super::map;
-use super::wire::{Code, Fault};
+use super::wire::{Code, DevitError};
 use provost_base::{Json, TaskId};
 use provost_domain::{Answer, Failure, Mail, Principal, Status, Task, TaskState};
 use provost_service::Screenshot;
@@ -21,7 +21,7 @@ pub(super) type Pictured = (Value, Option<Arc<Mail>>);
 
 impl Devit {
     /// The signed form: the message's id is the task's, as for a delegation.
-    pub(super) async fn screenshot(&self, who: &Principal, msg_id: &str) -> Result<Pictured, Fault> {
+    pub(super) async fn screenshot(&self, who: &Principal, msg_id: &str) -> Result<Pictured, DevitError> {
         let until = Instant::now() + HOLD;
         let task = map::task_id(msg_id)?;
         let answer = self.0.provost.screenshot(who, task.clone(), until).await;
@@ -31,24 +31,24 @@ impl Devit {
                 let message = "Screenshot needs approval first; ask again once it is granted";
                 let approval = map::approval_id(approval, &self.0.options.salt);
                 let more = json!({ "task_id": task.as_str(), "status": "pending", "approval": "required", "approval_id": approval });
-                Err(Fault::new(Code::ScreenshotDenied, message).with(more))
+                Err(DevitError::new(Code::ScreenshotDenied, message).with(more))
             }
             Answer::Denied(denial) => {
                 let message = format!("Screenshot denied by policy: {}", denial.reason);
                 let details = json!({ "reason": "policy_denied", "rule": denial.rule.as_str() });
-                Err(Fault::new(Code::ScreenshotDenied, message).with(json!({ "details": details })))
+                Err(DevitError::new(Code::ScreenshotDenied, message).with(json!({ "details": details })))
             }
         }
     }
 
     /// The document's form, whose requests have no id of that kind.
-    pub(super) async fn screenshot_of_the_document(&self, who: &Principal) -> Result<Pictured, Fault> {
+    pub(super) async fn screenshot_of_the_document(&self, who: &Principal) -> Result<Pictured, DevitError> {
         let id = format!("screenshot_{}", uuid::Uuid::new_v4().simple());
         self.screenshot(who, &id).await
     }
 }
 
-fn told(task: &Task, mail: Option<Arc<Mail>>) -> Result<Pictured, Fault> {
+fn told(task: &Task, mail: Option<Arc<Mail>>) -> Result<Pictured, DevitError> {
     match task.state {
         TaskState::Finished { status: Status::Completed, .. } => {
             let details = task.notes.last().and_then(|note| note.report.details.as_ref()).map(Json::value);
@@ -66,7 +66,7 @@ fn pending(task: &TaskId) -> Value {
     json!({ "status": "pending", "task_id": task.as_str() })
 }
 
-fn failed(task: &Task) -> Fault {
+fn failed(task: &Task) -> DevitError {
     let code = match &task.failure {
         // Taken back, or not allowed.
         None
@@ -79,5 +79,5 @@ fn failed(task: &Task) -> Fault {
         Some(_) => Code::ScreenshotFailed,
     };
     let why = task.notes.last().map_or("", |note| &*note.report.summary);
-    Fault::new(code, if why.is_empty() { "Screenshot was not taken" } else { why })
+    DevitError::new(code, if why.is_empty() { "Screenshot was not taken" } else { why })
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::inside::Inside;
 use super::map::{self, Message, Notified};
-use super::wire::{self, Code, Fault};
-use super::{Devit, Lock, Said, apart};
+use super::run_door::RunDoor;
+use super::wire::{self, Code, DevitError};
+use super::{Devit, KeySource, Said, apart};
 use provost_auth::frame::Frame;
 use provost_auth::keys::{Keys, Role};
 use provost_auth::peer::PeerId;
@@ -67,8 +67,8 @@ impl Devit {
     /// The keys that speak for an agent here.
     pub(super) fn lookup(&self, agent: &AgentId, now: Timestamp) -> Keys {
         match &self.0.lock {
-            Lock::Ring(ring) => ring.lookup(agent, now),
-            Lock::Inside(run) => run.keys_of(agent),
+            KeySource::Ring(ring) => ring.lookup(agent, now),
+            KeySource::Run(run) => run.keys_of(agent),
         }
     }
 
@@ -97,7 +97,7 @@ impl Devit {
             },
             // A client expects no answer to an answer.
             "ACK" | "ERR" => return Said::Nothing,
-            _ => Err(Fault::invalid("unknown msg_type")),
+            _ => Err(DevitError::invalid("unknown msg_type")),
         };
         Said::Message(done.unwrap_or_else(|fault| Message::fault(&fault)))
     }
@@ -110,12 +110,17 @@ impl Devit {
         }
     }
 
-    async fn register(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Result<Message, Fault> {
+    async fn register(
+        &self,
+        frame: &Frame<'_>,
+        who: &Principal,
+        peer: &PeerId,
+    ) -> Result<Message, DevitError> {
         let payload: wire::Register = wire::payload(frame.payload)?;
         let announced = payload.version.clone();
         let wants_token = payload.token == Some(true);
         // Of an inherited socket the kernel knows who made it: us.
-        let pid = (!self.inside().is_some_and(Inside::is_inherited)).then_some(peer.pid);
+        let pid = (!self.inside().is_some_and(RunDoor::is_inherited)).then_some(peer.pid);
         let verb = map::register(payload, pid.and_then(|pid| u32::try_from(pid).ok()));
         let expected = match self.submit(who, verb).await? {
             expected if expected.expected.is_empty() => Value::Null,
@@ -134,9 +139,9 @@ impl Devit {
     }
 
     /// A token by which the caller is known at the doors over HTTP, and until when.
-    async fn mint_token(&self, who: &Principal) -> Result<(Value, Value), Fault> {
+    async fn mint_token(&self, who: &Principal) -> Result<(Value, Value), DevitError> {
         let secret = bearer::fresh()
-            .map_err(|_| Fault::new(Code::Internal, "the system has no randomness to give"))?;
+            .map_err(|_| DevitError::new(Code::Internal, "the system has no randomness to give"))?;
         let (digest, agent) = (bearer::digest(secret.expose()), who.agent().clone());
         let verb = MintToken { digest, agent, scopes: role::usual_token_scopes(), ttl: HTTP_TOKEN_TTL };
         let minted = self.submit_judged(who, verb).await?;
@@ -144,7 +149,7 @@ impl Devit {
         Ok((json!(text), json!(minted.token.expires_at.rfc3339())))
     }
 
-    async fn delegate(&self, frame: &Frame<'_>, who: &Principal) -> Result<Message, Fault> {
+    async fn delegate(&self, frame: &Frame<'_>, who: &Principal) -> Result<Message, DevitError> {
         let payload = frame.payload;
         let verb = apart(payload.len(), || map::delegate(&frame.msg_id, &frame.to, payload))?;
         self.delegated(who, verb).await.map(|it| Message::ack(&it))
@@ -155,12 +160,12 @@ impl Devit {
         &self,
         who: &Principal,
         verb: provost_domain::Delegate,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, DevitError> {
         let answer =
             self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
         match answer {
             Answer::Done(done) => {
-                let status = done.state.status().word();
+                let status = done.state.status().as_str();
                 Ok(json!({ "task_id": verb.task.as_str(), "status": status }))
             }
             Answer::Parked(approval) => Ok(json!({
@@ -173,12 +178,12 @@ impl Devit {
         }
     }
 
-    async fn notify(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
+    async fn notify(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, DevitError> {
         let notified = apart(payload.len(), || map::notify(msg_id, payload, false))?;
         self.notified(who, notified).await.map(|it| Message::ack(&it))
     }
 
-    pub(super) async fn notified(&self, who: &Principal, notified: Notified) -> Result<Value, Fault> {
+    pub(super) async fn notified(&self, who: &Principal, notified: Notified) -> Result<Value, DevitError> {
         match notified {
             Notified::Ack(verb) => {
                 let task = verb.task.clone();
@@ -193,7 +198,7 @@ impl Devit {
         }
     }
 
-    pub(super) async fn status(&self, payload: &str) -> Result<Json, Fault> {
+    pub(super) async fn status(&self, payload: &str) -> Result<Json, DevitError> {
         let request: wire::StatusRequest = wire::payload(payload)?;
         if let Some(id) = request.task_id {
             return self.one_task(&id).await;
@@ -203,18 +208,18 @@ impl Devit {
         encode(&map::status(&snapshot, &self.0.options.salt))
     }
 
-    pub(super) async fn task(&self, payload: &str) -> Result<Json, Fault> {
+    pub(super) async fn task(&self, payload: &str) -> Result<Json, DevitError> {
         let request: wire::TaskRequest = wire::payload(payload)?;
-        let id = request.task_id.ok_or_else(|| Fault::invalid("task_id is missing"))?;
+        let id = request.task_id.ok_or_else(|| DevitError::invalid("task_id is missing"))?;
         self.one_task(&id).await
     }
 
-    async fn one_task(&self, id: &str) -> Result<Json, Fault> {
+    async fn one_task(&self, id: &str) -> Result<Json, DevitError> {
         let task = self.0.provost.task(&map::task_id(id)?).await.map_err(|it| self.fault(it))?;
         encode(&map::task(&task, &self.0.options.salt))
     }
 
-    async fn decide(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
+    async fn decide(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, DevitError> {
         let verb = map::decision(msg_id, payload, &self.0.options.salt)?;
         let verdict = verb.verdict;
         let done = self.submit_judged(who, verb).await?;
@@ -226,33 +231,33 @@ impl Devit {
         })))
     }
 
-    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, DevitError> {
         self.0.provost.submit(who, verb).await.map_err(|refusal| self.fault(refusal))
     }
 
     /// Submits a verb of which policy makes no task: a denial is an error like any other.
-    async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+    async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Result<V::Reply, DevitError> {
         match self.0.provost.submit_judged(who, verb).await.map_err(|refusal| self.fault(refusal))? {
             Answer::Done(reply) => Ok(reply),
             Answer::Parked(approval) => {
                 let approval = map::approval_id(approval, &self.0.options.salt);
                 let message = "this needs approval first";
-                Err(Fault::new(Code::PolicyDenied, message).with(json!({ "approval_id": approval })))
+                Err(DevitError::new(Code::PolicyDenied, message).with(json!({ "approval_id": approval })))
             }
             Answer::Denied(Denial { rule, reason, .. }) => {
-                Err(Fault::new(Code::PolicyDenied, reason.to_string())
+                Err(DevitError::new(Code::PolicyDenied, reason.to_string())
                     .with(json!({ "details": { "reason": "policy_denied", "rule": rule.as_str() } })))
             }
         }
     }
 
-    pub(super) fn fault(&self, refusal: provost_domain::Refusal) -> Fault {
+    pub(super) fn fault(&self, refusal: provost_domain::Refusal) -> DevitError {
         map::fault(refusal, &self.0.options.advertised_version)
     }
 }
 
-pub(super) fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
+pub(super) fn encode(value: &impl serde::Serialize) -> Result<Json, DevitError> {
     // A status may be a mebibyte.
     let value = apart(usize::MAX, || serde_json::to_value(value).map(|value| Json::from_value(&value)));
-    value.map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))
+    value.map_err(|_| DevitError::new(Code::Internal, "cannot encode the answer"))
 }

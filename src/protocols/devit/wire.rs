@@ -17,7 +17,7 @@ pub(super) const ORCHESTRATOR: &str = "orchestrator";
 
 /// What a client hears when its request is turned down.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Fault {
+pub(super) struct DevitError {
     pub(super) code: Code,
     pub(super) message: String,
     /// Merged into the error's payload, in which it may add members but not replace these.
@@ -44,7 +44,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Code::Auth => "E_AUTH",
             Code::Forbidden => "E_FORBIDDEN",
@@ -75,7 +75,7 @@ impl Code {
     }
 }
 
-impl Fault {
+impl DevitError {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), more: Value::Null }
     }
@@ -95,7 +95,7 @@ impl Fault {
             Value::Object(more) => Value::Object(more.clone()),
             _ => json!({}),
         };
-        payload["code"] = json!(self.code.word());
+        payload["code"] = json!(self.code.as_str());
         payload["message"] = json!(self.message);
         payload["data"] = json!({ "code": self.code.number() });
         Json::from_value(&payload)
@@ -108,7 +108,7 @@ impl Fault {
             _ => json!({}),
         };
         data["code"] = json!(self.code.number());
-        data["reason"] = json!(self.code.word());
+        data["reason"] = json!(self.code.as_str());
         json!({ "code": -32000, "message": self.message, "data": data })
     }
 }
@@ -297,11 +297,11 @@ fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Opt
 }
 
 /// Parses a payload, naming the member that is wrong.
-pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, Fault> {
+pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, DevitError> {
     // A payload that is not an object is a message without members.
     if !text.trim_start().starts_with('{') {
         return Ok(T::default());
     }
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
-        .map_err(|err| Fault::invalid(format!("payload.{}: {}", err.path(), err.inner())))
+        .map_err(|err| DevitError::invalid(format!("payload.{}: {}", err.path(), err.inner())))
 }

@@ -7,8 +7,8 @@
 //! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door
 //! is full, the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
 //!
-//! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
-//! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
+//! The door then gets an [`AdmittedRequest`]: the head as it came, the body, which [`Body::take`] takes in within the
+//! door's bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
 //! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
 //!
@@ -21,8 +21,8 @@
 
 mod answer;
 mod checks;
-mod crowd;
 pub mod html;
+mod process_limit;
 mod upgrade;
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use answer::dressed;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use checks::Spellings;
-use crowd::Crowd;
+use process_limit::ProcessLimit;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
@@ -63,7 +63,7 @@ use provost_service::Provost;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BodyLimits, Room, Taken, Untaken, server};
 use provost_transport::loopback::Accepted;
-use provost_transport::patient::Patient;
+use provost_transport::write_timeout::WriteTimeout;
 
 /// A protocol over loopback HTTP.
 pub trait LoopbackDoor: Send + Sync + 'static {
@@ -74,7 +74,7 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     fn body_bytes_max(&self) -> usize;
 
     /// Answers a request that was let in.
-    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, asked: AdmittedRequest) -> impl Future<Output = Answer> + Send;
 
     /// What is said to a request that is not let in.
     fn refuse(&self) -> Answer;
@@ -149,7 +149,7 @@ enum Peer {
 const LOOKS_AT_ONCE: usize = 2;
 
 /// A request that was let in.
-pub struct Asked {
+pub struct AdmittedRequest {
     /// Method, target, version and headers.
     pub head: Parts,
     /// The body that follows the head, not read yet.
@@ -183,7 +183,7 @@ struct Parted<D> {
     gate: Gate,
     room: Room,
     looking: Semaphore,
-    crowd: Crowd,
+    crowd: ProcessLimit,
 }
 
 impl<D> Clone for Shell<D> {
@@ -202,7 +202,7 @@ impl<D: LoopbackDoor> Shell<D> {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let looking = Semaphore::new(LOOKS_AT_ONCE);
-        let (spellings, crowd) = (Spellings::of(gate.port), Crowd::new());
+        let (spellings, crowd) = (Spellings::of(gate.port), ProcessLimit::new());
         Self(Arc::new(Parted { door, spellings, gate, room, looking, crowd }))
     }
 
@@ -225,7 +225,7 @@ impl<D: LoopbackDoor> Shell<D> {
                 Ok::<_, Infallible>(answer.map(|body| body.keeping(busy)))
             }
         });
-        let patient = Patient::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
+        let patient = WriteTimeout::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
         let connection = server(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
             .title_case_headers(self.0.door.has_title_case())
             .serve_connection(TokioIo::new(patient), service)
@@ -339,7 +339,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
         let (reads, still) = (matches!(head.method, Method::GET | Method::HEAD), caller.clone());
-        let answer = door.answer(Asked { head, body, caller });
+        let answer = door.answer(AdmittedRequest { head, body, caller });
         let answer = match reads && still.token().is_some() {
             // What only looks may wait for what there is to be seen. What writes has been done by then.
             true => while_proven(answer, || still.still_proven()).await.unwrap_or_else(|rejected| {

@@ -10,12 +10,12 @@ use tokio::net::TcpStream;
 
 use provost_auth::caller::Caller;
 use provost_base::limits::SOCKET_READ_MS_MAX;
-use provost_transport::patient::Patient;
+use provost_transport::write_timeout::WriteTimeout;
 
 /// A connection that is the door's own from now on.
 pub struct Upgraded {
     /// What is written to it and not taken in time ends it.
-    pub stream: Patient<TcpStream>,
+    pub stream: WriteTimeout<TcpStream>,
     /// The bytes that came behind the request and were read already.
     pub first: Bytes,
     /// The caller that asked for the upgrade.
@@ -43,7 +43,7 @@ impl Promised {
     /// The connection, after its answer.
     pub(super) async fn keep(promised: Option<Self>) -> Option<Upgraded> {
         let Self { on, caller } = promised?;
-        let parts = on.await.ok()?.downcast::<TokioIo<Patient<TcpStream>>>().ok()?;
+        let parts = on.await.ok()?.downcast::<TokioIo<WriteTimeout<TcpStream>>>().ok()?;
         let stream = parts.io.into_inner().with(Duration::from_millis(SOCKET_READ_MS_MAX));
         Some(Upgraded { stream, first: parts.read_buf, caller })
     }

@@ -4,11 +4,11 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::{ApplyId, Digest, TaskId};
 use provost_domain::{Answer, Artifact, Seen};
-use provost_service::{Action, Applied, ApplyFault, PastApply, Previewed};
+use provost_service::{Action, Applied, ApplyError, PastApply, Previewed};
 
 impl Handles<endpoints::PreviewArtifacts> for Own {
     async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
@@ -38,8 +38,8 @@ impl Handles<endpoints::ApplyTask> for Own {
     }
 }
 
-fn of_task(body: wire::OfTask) -> Result<TaskId, Fault> {
-    TaskId::parse(&body.task).map_err(|err| Fault::invalid(format!("task: {err}")))
+fn of_task(body: wire::OfTask) -> Result<TaskId, OwnError> {
+    TaskId::parse(&body.task).map_err(|err| OwnError::invalid(format!("task: {err}")))
 }
 
 impl Handles<endpoints::Undo> for Own {
@@ -56,7 +56,7 @@ impl Handles<endpoints::Applies> for Own {
     }
 }
 
-fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
+fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, OwnError> {
     let one = |it: wire::Artifact| {
         let hash = it.base_hash.map(Digest::try_from).transpose();
         Ok(Artifact {
@@ -67,7 +67,7 @@ fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
             language: Box::default(),
             mode: it.mode,
             base_mode: None,
-            base_hash: hash.map_err(|err| Fault::invalid(format!("base_hash: {err}")))?,
+            base_hash: hash.map_err(|err| OwnError::invalid(format!("base_hash: {err}")))?,
         })
     };
     body.artifacts.into_iter().map(one).collect()
@@ -137,18 +137,18 @@ fn row(it: &PastApply) -> wire::Apply {
     }
 }
 
-fn fault(fault: ApplyFault) -> Fault {
+fn fault(fault: ApplyError) -> OwnError {
     let text = fault.to_string();
     match fault {
-        ApplyFault::Refused(refusal) => map::fault(refusal),
-        ApplyFault::TooMany(_) => Fault::invalid(text),
-        ApplyFault::NoSuchApply(_) => Fault::new(StatusCode::NOT_FOUND, "apply_not_found", text)
+        ApplyError::Refused(refusal) => map::fault(refusal),
+        ApplyError::TooMany(_) => OwnError::invalid(text),
+        ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost apply list` lists what there is"),
-        ApplyFault::NothingKept(_) => Fault::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
+        ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
             "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
              works",
         ),
-        ApplyFault::NotOver(_) => Fault::new(StatusCode::CONFLICT, "apply_not_over", text),
-        ApplyFault::Unreadable(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
+        ApplyError::NotOver(_) => OwnError::new(StatusCode::CONFLICT, "apply_not_over", text),
+        ApplyError::Unreadable(_) => OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
     }
 }

@@ -8,14 +8,14 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::coordinate as words;
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
 use provost_auth::peer::process_of_ours;
 use provost_base::{Fence, IntentId, is_absolute};
 use provost_domain::command::AppointLead;
 use provost_domain::view::{ClaimsOn, ContractsOn};
-use provost_service::{Base, ImportFault, IntentOrder, LockOrder};
+use provost_service::{Base, CallGraphImportError, IntentOrder, LockOrder};
 
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
@@ -28,13 +28,13 @@ fn from_the_top<'a>(own: &Own, base: Option<&Base>, texts: impl IntoIterator<Ite
 }
 
 /// The caller's work tree; `None` for the daemon's own.
-async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault> {
+async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, OwnError> {
     let Some(worktree) = worktree else { return Ok(None) };
     let (own, at) = (own.clone(), worktree.clone());
     let found = tokio::task::spawn_blocking(move || (own.0.bases)(Path::new(&at))).await;
     found.ok().flatten().map(Some).ok_or_else(|| {
         let message = format!("{worktree} is no work tree of this repository");
-        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_worktree", message)
+        OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_worktree", message)
             .hint("`git worktree list` shows them; `git worktree repair` mends one that was moved")
     })
 }
@@ -47,7 +47,7 @@ impl Handles<endpoints::Lock> for Own {
         let process = match body.pid {
             Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
                 let message = format!("{pid} is no running process of this user");
-                Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
+                OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
                     .hint("name one that runs, or none, and give a time with --ttl")
             })?),
             None => call.tied.process(),
@@ -123,9 +123,9 @@ impl Handles<endpoints::Leave> for Own {
 }
 
 /// A change that the caller announces, or would.
-async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, Fault> {
+async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, OwnError> {
     if body.files.is_empty() {
-        return Err(Fault::invalid("files is empty: an intent names at least one"));
+        return Err(OwnError::invalid("files is empty: an intent names at least one"));
     }
     let base = base(own, body.worktree).await?;
     from_the_top(own, base.as_ref(), body.files.iter_mut().chain(&mut body.symbols));
@@ -227,8 +227,8 @@ impl Handles<endpoints::ImportEvents> for Own {
     async fn handle(&self, call: &Call, body: wire::ImportEvents) -> Answered<wire::Imported> {
         let file = body.file;
         let done = self.0.provost.import(&call.who, Path::new(&file)).await.map_err(|fault| match fault {
-            ImportFault::Refused(refusal) => map::fault(refusal),
-            ImportFault::File(why) => Fault::new(
+            CallGraphImportError::Refused(refusal) => map::fault(refusal),
+            CallGraphImportError::File(why) => OwnError::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "no_database",
                 format!("nothing can be imported: {why}"),
@@ -293,7 +293,7 @@ impl Handles<endpoints::Guard> for Own {
         from_the_top(self, None, of_edits);
         let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
         if edits.len() > provost_base::limits::STAGED_FILES_MAX {
-            return Err(Fault::invalid("more files than are looked at at once"));
+            return Err(OwnError::invalid("more files than are looked at at once"));
         }
         let found = self.0.provost.guard(call.who.agent(), edits).await.map_err(map::fault)?;
         let near = found.near.iter().map(|(intent, at)| wire::NearIntent {

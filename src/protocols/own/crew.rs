@@ -5,12 +5,12 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::crew as words;
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
-use provost_base::{RepoPath, TransferId};
+use provost_base::{HandoffId, RepoPath};
 use provost_domain::command::{AnswerTransfer, BeatCrew};
-use provost_domain::view::{AtWork, HeldFiles, OneTransfer, SomeTransfers};
+use provost_domain::view::{AtWork, HeldFiles, OneHandoff, SomeHandoffs};
 
 impl Handles<endpoints::AtWork> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::AtWork> {
@@ -41,9 +41,9 @@ impl Handles<endpoints::LeaveCrew> for Own {
 }
 
 /// The file's one spelling.
-async fn file(own: &Own, path: &str) -> Result<RepoPath, Fault> {
+async fn file(own: &Own, path: &str) -> Result<RepoPath, OwnError> {
     let found = own.0.provost.file_of(path).await;
-    found.ok_or_else(|| Fault::invalid("path names no file of the repository"))
+    found.ok_or_else(|| OwnError::invalid("path names no file of the repository"))
 }
 
 impl Handles<endpoints::ClaimFile> for Own {
@@ -80,7 +80,7 @@ impl Handles<endpoints::Claims> for Own {
 
 impl Handles<endpoints::Handoffs> for Own {
     async fn handle(&self, call: &Call, query: wire::HandoffsQuery) -> Answered<Vec<wire::HandedOver>> {
-        let wanted = SomeTransfers { of: call.who.agent().clone(), answered: query.answered };
+        let wanted = SomeHandoffs { of: call.who.agent().clone(), answered: query.answered };
         let found = self.0.provost.view(wanted).await.map_err(map::fault)?;
         Ok(found.iter().map(|it| words::handed_over(it)).collect())
     }
@@ -97,16 +97,16 @@ impl Handles<endpoints::AnswerHandoff> for Own {
     // The agent that it is meant for answers it, once.
     async fn handle(&self, call: &Call, body: wire::AnswerHandoff) -> Answered<wire::HandedOver> {
         let unknown = || {
-            Fault::new(
+            OwnError::new(
                 StatusCode::NOT_FOUND,
                 "handoff_not_found",
                 format!("there is no hand-off {}", body.id),
             )
             .hint("handoff_list shows those that wait for you")
         };
-        let id = TransferId::parse(&body.id).map_err(|_| unknown())?;
+        let id = HandoffId::parse(&body.id).map_err(|_| unknown())?;
         let find = || async {
-            let found = self.0.provost.view(OneTransfer(id.clone())).await.map_err(map::fault)?;
+            let found = self.0.provost.view(OneHandoff(id.clone())).await.map_err(map::fault)?;
             found.ok_or_else(unknown)
         };
         words::may_answer(&*find().await?, call.who.agent())?;
@@ -118,7 +118,7 @@ impl Handles<endpoints::AnswerHandoff> for Own {
             true => Ok(words::handed_over(&now)),
             false => {
                 let message = format!("hand-off {id} was {} before", words::transfer_word(now.state));
-                Err(Fault::new(StatusCode::CONFLICT, "handoff_answered", message))
+                Err(OwnError::new(StatusCode::CONFLICT, "handoff_answered", message))
             }
         }
     }

@@ -4,7 +4,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map;
 use provost_api::{endpoints, wire};
-use provost_service::Way;
+use provost_service::CallDirection;
 
 impl Handles<endpoints::Graph> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Graph> {
@@ -15,17 +15,17 @@ impl Handles<endpoints::Graph> for Own {
 
 impl Handles<endpoints::Callers> for Own {
     async fn handle(&self, _call: &Call, query: wire::GraphQuery) -> Answered<wire::Calls> {
-        calls(self, &query, Way::Callers).await
+        calls(self, &query, CallDirection::Callers).await
     }
 }
 
 impl Handles<endpoints::Callees> for Own {
     async fn handle(&self, _call: &Call, query: wire::GraphQuery) -> Answered<wire::Calls> {
-        calls(self, &query, Way::Callees).await
+        calls(self, &query, CallDirection::Callees).await
     }
 }
 
-async fn calls(own: &Own, query: &wire::GraphQuery, way: Way) -> Answered<wire::Calls> {
+async fn calls(own: &Own, query: &wire::GraphQuery, way: CallDirection) -> Answered<wire::Calls> {
     let found = own.0.provost.calls(&query.symbol, way).await.map_err(map::graph_fault)?;
     Ok(map::calls(&found))
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::inside::Known;
-use super::map::{self, Fault};
+use super::in_process::VerifiedCaller;
+use super::map::{self, OwnError};
 use super::ties::Tied;
 use super::{Own, not_ones_own};
 use crate::proven::while_proven;
@@ -15,7 +15,7 @@ use provost_auth::peer::PeerId;
 use provost_base::limits::OWN_WAIT_MS_MAX;
 use provost_domain::{Answer, JudgedVerb, Principal, Verb};
 
-pub(super) type Answered<T> = Result<T, Fault>;
+pub(super) type Answered<T> = Result<T, OwnError>;
 
 /// A request's circumstances.
 pub(super) struct Call {
@@ -57,7 +57,7 @@ impl Own {
     /// at again now and then while the request waits, and once more before the answer is given.
     pub(super) async fn respond(
         &self,
-        known: &Known,
+        known: &VerifiedCaller,
         (tied, peer): (Tied, Option<Arc<PeerId>>),
         which: Option<Which>,
         request: impl Future<Output = Answered<Request>>,
@@ -76,7 +76,7 @@ impl Own {
     }
 
     /// Whether a caller who was let in may still go by that name.
-    pub(super) fn still(&self, known: &Known) -> Result<(), Fault> {
+    pub(super) fn still(&self, known: &VerifiedCaller) -> Result<(), OwnError> {
         let still = self.0.names.still(&known.who, known.token.as_ref());
         still.map_err(|why| not_ones_own(why, known.who.agent(), None))
     }
@@ -90,11 +90,11 @@ impl Own {
         match self.0.provost.submit_judged(who, verb).await.map_err(map::fault)? {
             Answer::Done(reply) => Ok(reply),
             Answer::Parked(id) => {
-                Err(Fault::new(StatusCode::ACCEPTED, "awaiting", format!("waits for approval {id}")))
+                Err(OwnError::new(StatusCode::ACCEPTED, "awaiting", format!("waits for approval {id}")))
             }
             Answer::Denied(denial) => {
                 let message = format!("denied by rule {}: {}", denial.rule, denial.reason);
-                Err(Fault::new(StatusCode::FORBIDDEN, "denied", message))
+                Err(OwnError::new(StatusCode::FORBIDDEN, "denied", message))
             }
         }
     }

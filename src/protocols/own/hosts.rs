@@ -9,7 +9,7 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::ApprovalId;
@@ -26,7 +26,7 @@ pub(super) struct Dialogs(Mutex<HashMap<ApprovalId, HashMap<String, Instant>>>);
 
 impl Dialogs {
     /// Marks a dialog about an approval as answered, which can be done once. Each approval has its own share.
-    fn spend(&self, approval: ApprovalId, dialog: &str) -> Result<(), Fault> {
+    fn spend(&self, approval: ApprovalId, dialog: &str) -> Result<(), OwnError> {
         let (now, life) = (Instant::now(), Duration::from_millis(HOST_DIALOG_MS_MAX));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, spent| {
@@ -36,7 +36,7 @@ impl Dialogs {
         let spent = all.entry(approval).or_default();
         if spent.contains_key(dialog) {
             let message = "this dialog has been answered already, and counts once";
-            return Err(Fault::new(StatusCode::CONFLICT, "dialog_answered", message)
+            return Err(OwnError::new(StatusCode::CONFLICT, "dialog_answered", message)
                 .hint("have the question asked again"));
         }
         if spent.len() >= HOST_DIALOGS_MAX {
@@ -71,7 +71,7 @@ impl Handles<endpoints::MyTasks> for Own {
         let page =
             self.0.provost.asked_by(call.who.agent(), after, limit).await.map_err(
                 |refusal| match refusal {
-                    Refusal::TaskNotFound => Fault::invalid("the cursor is not one of a page of yours"),
+                    Refusal::TaskNotFound => OwnError::invalid("the cursor is not one of a page of yours"),
                     other => map::fault(other),
                 },
             )?;
@@ -94,7 +94,7 @@ impl Handles<endpoints::HostAnswer> for Own {
     async fn handle(&self, call: &Call, body: wire::HostAnswer) -> Answered<wire::Answered> {
         if let Some(dialog) = &body.dialog {
             if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
-                return Err(Fault::invalid("dialog is not the name of one"));
+                return Err(OwnError::invalid("dialog is not the name of one"));
             }
             let approval = ApprovalId(body.approval);
             let parked = self.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;

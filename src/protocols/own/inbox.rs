@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::inbox as words;
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::limits::INBOX_PAGE_MAX;
 use provost_base::{MailSeq, PostSeq};
@@ -67,7 +67,7 @@ impl Handles<endpoints::Picture> for Own {
         let task = map::task_id(&query.task)?;
         let found = self.0.provost.picture(&call.who, &task, query.width).await.map_err(map::fault)?;
         let found = found.ok_or_else(|| {
-            Fault::new(StatusCode::CONFLICT, "no_picture", format!("task {task} has no picture"))
+            OwnError::new(StatusCode::CONFLICT, "no_picture", format!("task {task} has no picture"))
         })?;
         let (thumb, why) = match found.thumb {
             Ok(it) => {

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use super::stream::shape;
 use provost_api::{endpoints, wire};
 use provost_base::EventSeq;
@@ -38,8 +38,8 @@ impl Handles<endpoints::Events> for Own {
     }
 }
 
-fn unavailable(err: impl std::fmt::Display) -> Fault {
-    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string())
+fn unavailable(err: impl std::fmt::Display) -> OwnError {
+    OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string())
 }
 
 impl Handles<endpoints::Record> for Own {

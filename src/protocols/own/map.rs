@@ -13,25 +13,25 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report,
+    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal, Report, ScanReport,
     Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
     approvers_text,
 };
-use provost_service::{Calls, GraphFault, GraphState, Snapshot};
+use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
 /// A delegation without a timeout has half an hour, as on the DevIt door.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
 
 /// An error on its way out.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct OwnError {
     pub(super) status: StatusCode,
-    pub(super) body: wire::Fault,
+    pub(super) body: wire::ErrorBody,
 }
 
-impl Fault {
+impl OwnError {
     pub(super) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
-        let body = wire::Fault { error: error.into(), message: message.into(), hint: None, data: None };
+        let body = wire::ErrorBody { error: error.into(), message: message.into(), hint: None, data: None };
         Self { status, body }
     }
 
@@ -51,7 +51,7 @@ impl Fault {
 }
 
 /// Refusals in the own API's words, with the next step where there is one.
-pub(super) fn fault(refusal: Refusal) -> Fault {
+pub(super) fn fault(refusal: Refusal) -> OwnError {
     let text = refusal.to_string();
     let (status, error) = match &refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
@@ -101,7 +101,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
-    let fault = naming_right(Fault::new(status, error, text), &refusal);
+    let fault = naming_right(OwnError::new(status, error, text), &refusal);
     match refusal {
         Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
             "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
@@ -123,30 +123,30 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
 }
 
 /// Which right is missing, for programs.
-fn naming_right(fault: Fault, refusal: &Refusal) -> Fault {
+fn naming_right(fault: OwnError, refusal: &Refusal) -> OwnError {
     let Refusal::OutOfScope { needs } = refusal else { return fault };
-    fault.data(json!({ "needs": needs.word() }))
+    fault.data(json!({ "needs": needs.as_str() }))
 }
 
 fn text(it: Option<String>) -> Option<Box<str>> {
     it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).map(Into::into)
 }
 
-pub(super) fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(name).map_err(|err| Fault::invalid(format!("{member} {err}")))
+pub(super) fn agent(name: &str, member: &str) -> Result<AgentId, OwnError> {
+    AgentId::parse(name).map_err(|err| OwnError::invalid(format!("{member} {err}")))
 }
 
-pub(super) fn task_id(id: &str) -> Result<TaskId, Fault> {
-    TaskId::parse(id).map_err(|err| Fault::invalid(format!("task {err}")))
+pub(super) fn task_id(id: &str) -> Result<TaskId, OwnError> {
+    TaskId::parse(id).map_err(|err| OwnError::invalid(format!("task {err}")))
 }
 
 /// The payload is made as a DevIt client would have written it, since a polling worker gets it to the letter.
-pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
+pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    let goal = text(Some(it.goal)).ok_or_else(|| Fault::invalid("goal is empty"))?;
+    let goal = text(Some(it.goal)).ok_or_else(|| OwnError::invalid("goal is empty"))?;
     let seconds = it.timeout_s.unwrap_or(TIMEOUT_DEFAULT_S);
     if seconds == 0 {
-        return Err(Fault::invalid("timeout_s is zero"));
+        return Err(OwnError::invalid("timeout_s is zero"));
     }
     let tool = text(it.tool).unwrap_or_else(|| "devit_delegate".into());
     let (model, format, working_dir) = (text(it.model), text(it.format), text(it.working_dir));
@@ -160,7 +160,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
     if let Some(context) = &context {
         order["context"] = context.clone();
     }
-    WatchPatterns::check(&it.watch_patterns).map_err(|err| Fault::invalid(err.to_string()))?;
+    WatchPatterns::check(&it.watch_patterns).map_err(|err| OwnError::invalid(err.to_string()))?;
     if !it.watch_patterns.is_empty() {
         order["watch_patterns"] = json!(it.watch_patterns);
     }
@@ -186,7 +186,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
     })
 }
 
-pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, Fault> {
+pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, OwnError> {
     let id = it.task.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
     Ok(TakeScreenshot { task: task_id(&id)? })
 }
@@ -206,12 +206,12 @@ pub(super) fn denied(task: &TaskId, denial: Denial) -> wire::Delegated {
     wire::Delegated { task: task.to_string(), state: "denied".into(), approval: None, rule, reason }
 }
 
-pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, Fault> {
+pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, OwnError> {
     let reason = text(it.reason).unwrap_or_else(|| "no reason given".into());
     Ok(CancelTask { task: task_id(&it.task)?, reason })
 }
 
-pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
+pub(super) fn report(it: wire::Report) -> Result<ReportTask, OwnError> {
     let status = match it.status.as_str() {
         "pending" => Status::Pending,
         "in_progress" | "progress" | "blocked" => Status::InProgress,
@@ -220,7 +220,7 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
         "cancelled" => Status::Cancelled,
         other => {
             let known = "pending, in_progress, completed, failed, cancelled, ack";
-            return Err(Fault::invalid(format!("status '{other}' is not one of {known}")));
+            return Err(OwnError::invalid(format!("status '{other}' is not one of {known}")));
         }
     };
     let json = |it: Option<Value>| it.filter(|it| !it.is_null()).as_ref().map(Json::from_value);
@@ -235,22 +235,22 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
 
 /// What a person's tools may put on record: changes of keys and secrets. All other records are the daemon's
 /// own, and no client may write them.
-pub(super) fn record(it: &wire::Record) -> Result<Record, Fault> {
+pub(super) fn record(it: &wire::Record) -> Result<Record, OwnError> {
     const WHAT: [&str; 5] = ["key.added", "key.rotated", "key.revoked", "secret.added", "secret.removed"];
     if !WHAT.contains(&&*it.what) {
-        return Err(Fault::invalid(format!("what is one of {}", WHAT.join(", "))));
+        return Err(OwnError::invalid(format!("what is one of {}", WHAT.join(", "))));
     }
     if it.subject.len() > ID_LEN_MAX || it.details.to_string().len() > KEY_FILE_BYTES_MAX {
-        return Err(Fault::invalid("subject or details are too long"));
+        return Err(OwnError::invalid("subject or details are too long"));
     }
     let details = Json::from_value(&it.details);
     Ok(Record { what: it.what.as_str().into(), subject: it.subject.as_str().into(), details })
 }
 
-pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, Fault> {
+pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     let verdict = if it.grant { Verdict::Granted } else { Verdict::Denied };
     let shown = it.digest.map(Digest::try_from).transpose();
-    let shown = shown.map_err(|err| Fault::invalid(format!("digest: {err}")))?;
+    let shown = shown.map_err(|err| OwnError::invalid(format!("digest: {err}")))?;
     Ok(AnswerApproval { approval: ApprovalId(it.approval), verdict, note: text(it.note), shown })
 }
 
@@ -293,7 +293,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         usage: Usage::of_metadata(task.notes.last().and_then(|it| it.report.metadata.as_ref())).map(used),
         beside: task.beside.iter().map(ToString::to_string).collect(),
         tainted: task.tainted(),
-        handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(handoff),
+        handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),
         files_changed: task.watched.as_ref().map(files_changed),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
@@ -313,13 +313,13 @@ fn used(it: Usage) -> wire::Used {
     }
 }
 
-fn handoff(it: &Handoff) -> wire::Handoff {
+fn scan_report(it: &ScanReport) -> wire::ScanReport {
     let finding = |it: &Finding| wire::Finding {
         path: it.path.to_string(),
-        kind: it.kind.word().into(),
-        change: it.change.word().into(),
+        kind: it.kind.as_str().into(),
+        change: it.change.as_str().into(),
     };
-    wire::Handoff {
+    wire::ScanReport {
         findings: it.findings.iter().map(finding).collect(),
         more: it.more,
         unknown: it.unknown.as_ref().map(ToString::to_string),
@@ -329,7 +329,7 @@ fn handoff(it: &Handoff) -> wire::Handoff {
 fn files_changed(it: &Watched) -> wire::FilesChanged {
     let file = |it: &WatchedFile| wire::ChangedFile {
         path: it.path.to_string(),
-        change: it.change.word().into(),
+        change: it.change.as_str().into(),
         from: it.from.as_ref().map(ToString::to_string),
     };
     wire::FilesChanged {
@@ -475,27 +475,27 @@ pub(super) fn graph(it: GraphState) -> wire::Graph {
     }
 }
 
-pub(super) fn graph_fault(fault: GraphFault) -> Fault {
-    let not_found = |word, message: String| Fault::new(StatusCode::NOT_FOUND, word, message);
+pub(super) fn graph_fault(fault: GraphError) -> OwnError {
+    let not_found = |word, message: String| OwnError::new(StatusCode::NOT_FOUND, word, message);
     match fault {
-        GraphFault::Malformed(what) => {
-            Fault::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
+        GraphError::Malformed(what) => {
+            OwnError::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
         }
-        GraphFault::NoSuchFile(symbol) => {
+        GraphError::NoSuchFile(symbol) => {
             not_found("no_such_file", format!("{} is not known as a source file", symbol.file())).hint(
                 "files that git ignores, hidden ones and other languages are not read; `provost graph status` says how far reading has come",
             )
         }
-        GraphFault::NoSuchSymbol(alike) if alike.is_empty() => {
+        GraphError::NoSuchSymbol(alike) if alike.is_empty() => {
             not_found("no_such_symbol", "nothing has this name".into())
                 .hint("`provost graph status` says how far reading has come")
         }
-        GraphFault::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
+        GraphError::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
             .hint(format!("maybe {}", names(&alike).join(", "))),
-        GraphFault::Several(all) => Fault::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
+        GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
             .hint(format!("write the whole of one of {}", names(&all).join(", "))),
-        GraphFault::Ending => {
-            Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
+        GraphError::Ending => {
+            OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
         }
     }
 }

@@ -11,8 +11,8 @@ mod crew;
 mod graph;
 mod handle;
 mod hosts;
+mod in_process;
 mod inbox;
-mod inside;
 mod jobs;
 mod journal;
 mod map;
@@ -39,8 +39,8 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
-pub use inside::{Inside, Known};
-use map::Fault;
+pub use in_process::{InProcessApi, VerifiedCaller};
+use map::OwnError;
 use provost_agents::AgentService;
 use provost_api::wire;
 use provost_auth::names::{Names, is_same};
@@ -53,13 +53,13 @@ use provost_domain::{Door, Principal, Proof, Refusal, Scope, Token};
 use provost_service::{Base, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
-use provost_transport::http::{Kept, converse};
+use provost_transport::http::{BusyBody, converse};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What only the daemon as a whole can do.
-pub enum Order {
+pub enum DaemonCommand {
     /// Read configuration, policy and keys again.
     Reload,
     /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
@@ -68,17 +68,17 @@ pub enum Order {
     Stop,
 }
 
-/// An [`Order`] and where its outcome goes: one sentence, either way.
-pub type Ordered = (Order, oneshot::Sender<Result<String, String>>);
+/// An [`DaemonCommand`] and where its outcome goes: one sentence, either way.
+pub type Ordered = (DaemonCommand, oneshot::Sender<Result<String, String>>);
 
 /// The door that serves Provost's own API. Clones share everything.
 #[derive(Clone)]
-pub struct Own(Arc<Parts>);
+pub struct Own(Arc<OwnInner>);
 
 /// Finds the work tree of the repository that is at a path, if one is. Blocks for as long as the disk does.
 pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
 
-struct Parts {
+struct OwnInner {
     provost: Provost,
     agents: AgentService,
     names: Arc<Names>,
@@ -107,7 +107,7 @@ impl Own {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let streams = stream::Streams::default();
-        Self(Arc::new(Parts {
+        Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
             agents,
             names,
@@ -159,16 +159,16 @@ impl Own {
             // A peer that is being answered is not closed to make room for others; one that asks nothing is.
             let busy = open.busy();
             let answer = serve::answer(self.clone(), Arc::clone(&peer), open.clone(), request);
-            async move { Ok::<_, Infallible>(answer.await.map(|body| Kept::new(body, busy))) }
+            async move { Ok::<_, Infallible>(answer.await.map(|body| BusyBody::new(body, busy))) }
         });
         converse("own", stream, HEAD_TIME_MAX, &guard, service).await;
     }
 
     /// Who is asking: the user, a person at a terminal, or an agent of this user.
-    async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Known, Fault> {
+    async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<VerifiedCaller, OwnError> {
         let token = self.token(headers).await?;
         let who = self.named(headers, peer, token.as_deref()).await?;
-        Ok(Known { who: Arc::new(who), token: token.map(|it| it.digest) })
+        Ok(VerifiedCaller { who: Arc::new(who), token: token.map(|it| it.digest) })
     }
 
     async fn named(
@@ -176,14 +176,19 @@ impl Own {
         headers: &HeaderMap,
         peer: &PeerId,
         token: Option<&Token>,
-    ) -> Result<Principal, Fault> {
+    ) -> Result<Principal, OwnError> {
         let mut names = headers.get_all(wire::AGENT_HEADER).iter();
         let named = match (names.next(), names.next()) {
-            (_, Some(_)) => return Err(Fault::invalid("the request names several agents; it speaks as one")),
+            (_, Some(_)) => {
+                return Err(OwnError::invalid("the request names several agents; it speaks as one"));
+            }
             (Some(name), None) => {
                 let name = std::str::from_utf8(name.as_bytes())
-                    .map_err(|_| Fault::invalid("the agent's name is not UTF-8"))?;
-                Some(AgentId::parse(name).map_err(|err| Fault::invalid(format!("the agent's name {err}")))?)
+                    .map_err(|_| OwnError::invalid("the agent's name is not UTF-8"))?;
+                Some(
+                    AgentId::parse(name)
+                        .map_err(|err| OwnError::invalid(format!("the agent's name {err}")))?,
+                )
             }
             (None, None) => token.map(|token| token.agent.clone()),
         };
@@ -204,7 +209,7 @@ impl Own {
 
     /// Whether a caller may read or write in a name that the request gives: the user in any, an agent in its own and in
     /// those that are free. A caller without a name counts as an agent where agents have spoken.
-    fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), Fault> {
+    fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), OwnError> {
         let is_users = who.may(Scope::Operate) && !who.is_of_agents();
         if is_users || is_same(who.agent(), agent) {
             return Ok(());
@@ -213,7 +218,7 @@ impl Own {
     }
 
     /// The token that a request shows.
-    async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, Fault> {
+    async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, OwnError> {
         let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(|it| it.as_bytes()));
         let Some(digest) = shown.map_err(|_| bad_token())? else { return Ok(None) };
         let token = self.0.provost.view(GoodToken(digest)).await.map_err(map::fault)?;
@@ -221,24 +226,24 @@ impl Own {
     }
 }
 
-fn bad_token() -> Fault {
-    Fault::new(StatusCode::UNAUTHORIZED, "unproven", "the token is not good")
+fn bad_token() -> OwnError {
+    OwnError::new(StatusCode::UNAUTHORIZED, "unproven", "the token is not good")
         .hint("unset PROVOST_TOKEN, or have another one made: provost token mint AGENT")
 }
 
 /// Told to a peer that could not be looked at, or has too many connections.
-fn crowded() -> Fault {
+fn crowded() -> OwnError {
     let why = "too much is open at the moment to take one more connection";
-    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
+    OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
 }
 
 /// Told to a peer that may be below an agent, or may not.
-fn unseen() -> Fault {
-    Fault::new(StatusCode::FORBIDDEN, "unproven", provost_auth::UNSEEN)
+fn unseen() -> OwnError {
+    OwnError::new(StatusCode::FORBIDDEN, "unproven", provost_auth::UNSEEN)
 }
 
 /// Answers each request of such a peer with the same fault.
-async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> Fault) {
+async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> OwnError) {
     let service = hyper::service::service_fn(move |_: hyper::Request<Incoming>| {
         ready(Ok::<_, Infallible>(serve::versioned(serve::faulty(&fault()))))
     });
@@ -246,20 +251,20 @@ async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> Fault) {
 }
 
 /// Why a caller may not go by a name, in this door's words.
-fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> Fault {
+fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> OwnError {
     tracing::warn!(door = "own", %agent, cause = why.cause(), "request refused");
     match (why, token) {
         (Rejected::BadToken, _) => bad_token(),
         (Rejected::Taken, _) => map::fault(Refusal::NameTaken { agent: agent.clone() }),
         (_, Some(token)) => {
             let message = format!("the token is {}'s, and the request is not", token.agent);
-            Fault::new(StatusCode::FORBIDDEN, "reserved", message)
+            OwnError::new(StatusCode::FORBIDDEN, "reserved", message)
         }
         (_, None) => {
             let message = format!(
                 "{agent} is reserved: it has a key of its own in this spelling or another one, or belongs to the daemon"
             );
-            Fault::new(StatusCode::FORBIDDEN, "reserved", message)
+            OwnError::new(StatusCode::FORBIDDEN, "reserved", message)
         }
     }
 }

@@ -4,8 +4,8 @@ use hyper::StatusCode;
 use tokio::sync::oneshot;
 
 use super::handle::{Answered, Call, Handles};
-use super::map::{self, Fault};
-use super::{Order, Own};
+use super::map::{self, OwnError};
+use super::{DaemonCommand, Own};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
@@ -21,7 +21,7 @@ impl Handles<endpoints::About> for Own {
         let mut about = (self.0.about)();
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
-            let says = format!("{} by {}", switched.to.word(), switched.by);
+            let says = format!("{} by {}", switched.to.as_str(), switched.by);
             worker.map(|worker| worker.switched.replace(says));
         }
         Ok(wire::About {
@@ -55,15 +55,15 @@ impl Handles<endpoints::SwitchWorker> for Own {
         let worker = map::agent(&body.worker, "worker")?;
         let to = if body.on { Switch::On } else { Switch::Off };
         let from =
-            self.0.provost.switch_worker(&call.who, &worker, to, to.word()).await.map_err(map::fault)?;
-        let (from, to) = (from.word().into(), to.word().into());
+            self.0.provost.switch_worker(&call.who, &worker, to, to.as_str()).await.map_err(map::fault)?;
+        let (from, to) = (from.as_str().into(), to.as_str().into());
         Ok(wire::WorkerSwitched { worker: body.worker, from, to })
     }
 }
 
 impl Handles<endpoints::Reload> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Done> {
-        order(self, &call.who, Order::Reload).await
+        order(self, &call.who, DaemonCommand::Reload).await
     }
 }
 
@@ -71,29 +71,30 @@ impl Handles<endpoints::Listen> for Own {
     async fn handle(&self, call: &Call, body: wire::Listen) -> Answered<wire::Done> {
         let wire::Listen { address, secret } = body;
         let secret = secret.map(|it| provost_base::Secret::new(it.into_bytes()));
-        order(self, &call.who, Order::Listen(address.into(), secret)).await
+        order(self, &call.who, DaemonCommand::Listen(address.into(), secret)).await
     }
 }
 
 impl Handles<endpoints::Stop> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Done> {
-        order(self, &call.who, Order::Stop).await
+        order(self, &call.who, DaemonCommand::Stop).await
     }
 }
 
 /// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
 /// is known of agents, and what a person holds back, stays so over a restart.
-async fn order(own: &Own, who: &Principal, order: Order) -> Answered<wire::Done> {
+async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
     if !who.may(provost_domain::Scope::Operate) {
         return Err(map::fault(provost_domain::Refusal::OutOfScope {
             needs: provost_domain::Scope::Operate,
         }));
     }
-    let gone = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
+    let gone =
+        || OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
     let (reply, done) = oneshot::channel();
     own.0.orders.send((order, reply)).await.map_err(|_| gone())?;
     match done.await.map_err(|_| gone())? {
         Ok(message) => Ok(wire::Done { message }),
-        Err(message) => Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
+        Err(message) => Err(OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::limits::{ID_LEN_MAX, PERMISSION_BYTES_MAX};
 use provost_base::{Json as Kept, Ttl};
@@ -42,17 +42,18 @@ fn said(state: &str) -> wire::Permission {
     wire::Permission { state: state.into(), approval: None, rule: None, reason: None }
 }
 
-fn verb(asked: wire::AskPermission) -> Result<AskPermission, Fault> {
+fn verb(asked: wire::AskPermission) -> Result<AskPermission, OwnError> {
     let wire::AskPermission { id, host, tool, arguments, patience_ms, .. } = asked;
     for (name, text) in [("id", &id), ("host", &host), ("tool", &tool)] {
         if text.trim().is_empty() || text.len() > ID_LEN_MAX {
-            return Err(Fault::invalid(format!("{name} has to have between 1 and {ID_LEN_MAX} bytes")));
+            return Err(OwnError::invalid(format!("{name} has to have between 1 and {ID_LEN_MAX} bytes")));
         }
     }
     if arguments.to_string().len() > PERMISSION_BYTES_MAX {
-        return Err(Fault::invalid(format!("arguments has more than {PERMISSION_BYTES_MAX} bytes")));
+        return Err(OwnError::invalid(format!("arguments has more than {PERMISSION_BYTES_MAX} bytes")));
     }
-    let wait = Ttl::from_millis(patience_ms).ok_or_else(|| Fault::invalid("patience_ms is out of range"))?;
+    let wait =
+        Ttl::from_millis(patience_ms).ok_or_else(|| OwnError::invalid("patience_ms is out of range"))?;
     let arguments = Kept::from_value(&arguments);
     Ok(AskPermission { id: id.into(), host: host.into(), tool: tool.into(), arguments, wait })
 }

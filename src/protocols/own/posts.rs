@@ -4,7 +4,7 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use crate::broker::{entry, read, sentence};
 use provost_api::{endpoints, wire};
 use provost_base::PostSeq;
@@ -13,7 +13,7 @@ use provost_domain::Scope;
 use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
 use provost_domain::view::{OpenQuestions, Overlaps, Roster};
-use provost_service::{Letter, Letters};
+use provost_service::{Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those that have neither key nor token.
@@ -28,7 +28,7 @@ impl Handles<endpoints::PublishPost> for Own {
         });
         let post = post.map_err(|(status, why)| {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
-            Fault::new(status, "invalid", why).hint("`provost broker skill` shows what messages look like")
+            OwnError::new(status, "invalid", why).hint("`provost broker skill` shows what messages look like")
         })?;
         self.check_other(&call.who, post.sender())?;
         let published = self.0.provost.publish(&call.who, post).await.map_err(map::fault)?;
@@ -58,7 +58,7 @@ impl Handles<endpoints::Posts> for Own {
     }
 }
 
-fn shown(letter: Letter) -> wire::Post {
+fn shown(letter: StoredPost) -> wire::Post {
     let at = letter.at.rfc3339();
     let entry = entry(letter);
     wire::Post {

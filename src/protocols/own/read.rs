@@ -9,7 +9,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap};
 use serde::de::DeserializeOwned;
 
 use super::handle::Answered;
-use super::map::Fault;
+use super::map::OwnError;
 use provost_api::wire::*;
 use provost_api::{self as api, Which, for_each_endpoint};
 
@@ -32,16 +32,16 @@ for_each_endpoint!(read);
 
 pub(super) fn of_query<T: DeserializeOwned>(head: &Parts) -> Answered<T> {
     let read = Query::<T>::try_from_uri(&head.uri);
-    read.map(|Query(members)| members).map_err(|why| Fault::new(why.status(), "invalid", why.body_text()))
+    read.map(|Query(members)| members).map_err(|why| OwnError::new(why.status(), "invalid", why.body_text()))
 }
 
 fn of_body<T: DeserializeOwned>(head: &Parts, body: &Bytes) -> Answered<T> {
     if !is_json(&head.headers) {
         let message = "Expected request with `Content-Type: application/json`";
-        return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", message));
+        return Err(OwnError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", message));
     }
     let read = Json::<T>::from_bytes(body);
-    read.map(|Json(members)| members).map_err(|why| Fault::new(why.status(), "invalid", why.body_text()))
+    read.map(|Json(members)| members).map_err(|why| OwnError::new(why.status(), "invalid", why.body_text()))
 }
 
 /// Whether a body says that it is JSON: `application/json`, or a type of it such as `application/merge-patch+json`.

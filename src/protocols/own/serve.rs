@@ -10,7 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::Own;
 use super::handle::Answered;
-use super::map::Fault;
+use super::map::OwnError;
 use super::read::read;
 use super::ties::Tied;
 use provost_api::{Which, wire};
@@ -52,15 +52,15 @@ pub(super) fn versioned(mut answer: Response<Body>) -> Response<Body> {
 }
 
 /// A request of another version of this API is refused with a sentence; one of a browser never gets this far.
-fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
+fn check_version(headers: &HeaderMap) -> Result<(), OwnError> {
     match headers.get(wire::VERSION_HEADER) {
         Some(theirs) if theirs == wire::API_VERSION => Ok(()),
         Some(_) => {
             let message = "this daemon speaks another version";
-            Err(Fault::new(StatusCode::UPGRADE_REQUIRED, "version", message)
+            Err(OwnError::new(StatusCode::UPGRADE_REQUIRED, "version", message)
                 .hint("client and daemon differ: `provost down`, then `provost up`"))
         }
-        None => Err(Fault::invalid("the header x-provost-api is missing").hint("send x-provost-api: 1")),
+        None => Err(OwnError::invalid("the header x-provost-api is missing").hint("send x-provost-api: 1")),
     }
 }
 
@@ -83,7 +83,7 @@ async fn answered(
     let tied = Tied::of_process(&head.headers);
     let reply = own.respond(&known, (tied, Some(peer)), which, taken).await?;
     let json = reply.to_json().map_err(|why| {
-        Fault::new(
+        OwnError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
             format!("the answer cannot be written: {why}"),
@@ -101,26 +101,26 @@ async fn whole(which: Option<Which>, body: Incoming) -> Answered<Bytes> {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => {
             let message = format!("the body is larger than {} MiB, or broke off", most >> 20);
-            Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid", message))
+            Err(OwnError::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid", message))
         }
-        Err(_) => Err(Fault::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body did not come in time")),
+        Err(_) => Err(OwnError::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body did not come in time")),
     }
 }
 
 /// The endpoint at the path of a request, if it is asked by its method.
 fn wanted(which: Option<Which>, method: &Method) -> Answered<Which> {
     let which =
-        which.ok_or_else(|| Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path"))?;
+        which.ok_or_else(|| OwnError::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path"))?;
     let asked = if *method == Method::HEAD { &Method::GET } else { method };
     if which.method() == *asked {
         return Ok(which);
     }
     let message = "questions are GET, verbs are POST";
-    Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message))
+    Err(OwnError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message))
 }
 
 /// The fault as an answer.
-pub(super) fn faulty(fault: &Fault) -> Response<Body> {
+pub(super) fn faulty(fault: &OwnError) -> Response<Body> {
     let json = serde_json::to_vec(&fault.body).unwrap_or_default();
     whole_answer(fault.status, json)
 }

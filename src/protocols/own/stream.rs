@@ -14,8 +14,8 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::handle::Answered;
-use super::inside::Known;
-use super::map::{self, Fault};
+use super::in_process::VerifiedCaller;
+use super::map::{self, OwnError};
 use super::{Own, read};
 use crate::proven::ended;
 use provost_api::wire;
@@ -61,8 +61,8 @@ pub(super) fn shape(event: &Event) -> Value {
     value
 }
 
-fn stops() -> Fault {
-    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon stops")
+fn stops() -> OwnError {
+    OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon stops")
         .hint("read on behind the last number, once it runs again")
 }
 
@@ -80,17 +80,22 @@ impl Wanted {
 
 impl Own {
     /// Answers a request for the stream. The head of the answer is sent at once, and events as there are any.
-    pub(super) async fn stream(&self, known: Known, guard: &Guard, head: &Parts) -> Answered<Response<Body>> {
+    pub(super) async fn stream(
+        &self,
+        known: VerifiedCaller,
+        guard: &Guard,
+        head: &Parts,
+    ) -> Answered<Response<Body>> {
         if head.method != Method::GET {
             let message = "questions are GET, verbs are POST";
-            return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message));
+            return Err(OwnError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message));
         }
         let wanted = self.wanted(head).await?;
         let comments = Some(Duration::from_secs(OWN_COMMENT_EVERY_S));
         let Some((sender, stream)) = self.0.streams.readers.enter(comments) else {
             let message = "there are as many readers of events as there may be";
             return Err(
-                Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hint("try again in a moment")
+                OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hint("try again in a moment")
             );
         };
         tokio::spawn(self.clone().send_all(known, wanted, sender, guard.stopping()));
@@ -105,14 +110,14 @@ impl Own {
         let newest = self.0.provost.engine().journal_head().await.map_err(map::fault)?.seq;
         let resumed = match head.headers.get(wire::LAST_EVENT_HEADER) {
             Some(it) => Some(it.to_str().ok().and_then(|it| it.trim().parse::<u64>().ok()).ok_or_else(|| {
-                Fault::invalid("last-event-id is the number of no event: leave it out, or name the last `id` that was read")
+                OwnError::invalid("last-event-id is the number of no event: leave it out, or name the last `id` that was read")
             })?),
             None => query.after,
         };
         let after = resumed.map_or(newest, EventSeq);
         if after > newest {
             let message = format!("the journal ends at event {newest}, before the cursor {after}");
-            return Err(Fault::new(StatusCode::CONFLICT, "cursor_ahead", message)
+            return Err(OwnError::new(StatusCode::CONFLICT, "cursor_ahead", message)
                 .hint("it belongs to another repository, or to a journal that was restored since: read again from the beginning, with after=0"));
         }
         let kinds = query.kinds.unwrap_or_default();
@@ -123,7 +128,7 @@ impl Own {
     /// Sends a reader its events until it goes, its proof ends, or the daemon stops.
     async fn send_all(
         self,
-        known: Known,
+        known: VerifiedCaller,
         wanted: Wanted,
         sender: EventSender,
         stopping: impl Future<Output = ()> + Send,
@@ -146,14 +151,14 @@ impl Own {
     /// Ends with the reason that the reader is to be told, if it is still there.
     async fn send_each(
         &self,
-        known: &Known,
+        known: &VerifiedCaller,
         wanted: &Wanted,
         sender: &EventSender,
-    ) -> Result<std::convert::Infallible, Option<Fault>> {
+    ) -> Result<std::convert::Infallible, Option<OwnError>> {
         let mut follower = self.0.streams.events.follow(self.0.provost.engine(), wanted.after);
         loop {
             let next = follower.next().await.map_err(|why| {
-                Some(Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why.to_string()))
+                Some(OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why.to_string()))
             })?;
             if !wanted.takes(&next.event) {
                 continue;

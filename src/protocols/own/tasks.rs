@@ -2,7 +2,7 @@
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_domain::Answer;
 use provost_domain::command::AckTask;
@@ -46,7 +46,7 @@ impl Handles<endpoints::Tasks> for Own {
             "completed" => TaskFilter::Completed,
             "failed" => TaskFilter::Failed,
             other => {
-                return Err(Fault::invalid(format!(
+                return Err(OwnError::invalid(format!(
                     "filter '{other}' is not one of all, active, completed, failed"
                 )));
             }

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
-use super::map::{self, Fault};
+use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_auth::{bearer, role};
 use provost_base::Ttl;
@@ -21,15 +21,19 @@ impl Handles<endpoints::MintToken> for Own {
         let agent = map::agent(&agent, "agent")?;
         if role::is_reserved(&agent) {
             let message = format!("{agent} belongs to the daemon or a person, and never has a token");
-            return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
+            return Err(OwnError::new(StatusCode::FORBIDDEN, "reserved", message));
         }
         self.check_other(&call.who, &agent)?;
         if ttl_s == Some(0) {
-            return Err(Fault::invalid("ttl_s is zero"));
+            return Err(OwnError::invalid("ttl_s is zero"));
         }
         let scopes = scopes.map_or(Ok(role::usual_token_scopes()), |words| read(&words))?;
         let secret = bearer::fresh().map_err(|_| {
-            Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the system has no randomness to give")
+            OwnError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "unavailable",
+                "the system has no randomness to give",
+            )
         })?;
         let verb = MintToken {
             digest: bearer::digest(secret.expose()),
@@ -57,29 +61,29 @@ impl Handles<endpoints::RevokeTokens> for Own {
             wire::RevokeTokens { id: None, agent: Some(agent) } => {
                 WhichTokens::Of(map::agent(&agent, "agent")?)
             }
-            _ => return Err(Fault::invalid("say either id or agent")),
+            _ => return Err(OwnError::invalid("say either id or agent")),
         };
         let revoked = self.submit(&call.who, RevokeTokens { which }).await?;
         Ok(revoked.tokens.iter().map(|token| row(token)).collect())
     }
 }
 
-fn read(words: &[String]) -> Result<Scopes, Fault> {
-    let scope = |word: &String| -> Result<Scope, Fault> {
-        TOKEN_SCOPES.into_iter().find(|scope| scope.word() == word).ok_or_else(|| {
-            let known = TOKEN_SCOPES.map(Scope::word).join(", ");
-            Fault::invalid(format!("scopes: a token is good for {known}"))
+fn read(words: &[String]) -> Result<Scopes, OwnError> {
+    let scope = |word: &String| -> Result<Scope, OwnError> {
+        TOKEN_SCOPES.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
+            let known = TOKEN_SCOPES.map(Scope::as_str).join(", ");
+            OwnError::invalid(format!("scopes: a token is good for {known}"))
         })
     };
     let scopes = words.iter().map(scope).collect::<Result<Vec<_>, _>>()?;
-    if scopes.is_empty() { Err(Fault::invalid("scopes is empty")) } else { Ok(Scopes::of(&scopes)) }
+    if scopes.is_empty() { Err(OwnError::invalid("scopes is empty")) } else { Ok(Scopes::of(&scopes)) }
 }
 
 fn row(token: &Token) -> wire::Token {
     wire::Token {
         id: token.id(),
         agent: token.agent.to_string(),
-        scopes: token.scopes.iter().map(|scope| scope.word().into()).collect(),
+        scopes: token.scopes.iter().map(|scope| scope.as_str().into()).collect(),
         minted_at: token.minted_at.rfc3339(),
         minted_by: token.minted_by.to_string(),
         expires_at: token.expires_at.rfc3339(),

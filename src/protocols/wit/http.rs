@@ -11,8 +11,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use super::Wit;
-use super::asked::Asked;
-use super::map::Fault;
+use super::map::WitError;
+use super::request::WitRequest;
 use super::wire::{BadEnvelope, Envelope, response};
 use provost_base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
 use provost_transport::http::{BodyLimits, Taken, Untaken};
@@ -37,7 +37,7 @@ pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Respon
         return Ok(answer);
     }
     if request.method() != Method::POST {
-        let fault = Fault::invalid(&json!({ "message": "requests are sent with POST" }));
+        let fault = WitError::invalid(&json!({ "message": "requests are sent with POST" }));
         let mut answer = in_json(StatusCode::METHOD_NOT_ALLOWED, response(None, &Err(fault.0)));
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         return Ok(answer);
@@ -55,7 +55,7 @@ pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Respon
 
 /// For a peer that could not be identified, or has too many connections: it should try again.
 pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallible> {
-    let fault = Fault::method("BUSY", &json!({ "message": format!("{cause}; try again") }));
+    let fault = WitError::method("BUSY", &json!({ "message": format!("{cause}; try again") }));
     Ok(closing(in_json(StatusCode::SERVICE_UNAVAILABLE, response(None, &Err(fault.0)))))
 }
 
@@ -64,24 +64,24 @@ async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let mut share = Some(share);
     let checkouts = wit.checkouts();
     let read = Envelope::parse(&bytes).map(|envelope| {
-        let asked = Asked::read(&envelope, &checkouts);
+        let asked = WitRequest::read(&envelope, &checkouts);
         (envelope.id, asked)
     });
     drop(bytes);
-    let bad = |fault: Fault| (StatusCode::BAD_REQUEST, response(None, &Err(fault.0)));
+    let bad = |fault: WitError| (StatusCode::BAD_REQUEST, response(None, &Err(fault.0)));
     match read {
         Ok((id, asked)) => {
             // A request that waits for a lock keeps no other request out.
-            share.take_if(|_| matches!(asked, Ok(Asked::Acquire(..))));
+            share.take_if(|_| matches!(asked, Ok(WitRequest::Acquire(..))));
             let outcome = match asked {
                 Ok(asked) => wit.perform(asked).await,
                 Err(fault) => Err(fault),
             };
             (StatusCode::OK, response(Some(&id), &outcome.map_err(|fault| fault.0)))
         }
-        Err(BadEnvelope::NotJson) => bad(Fault::not_json()),
-        Err(BadEnvelope::NotARequest) => bad(Fault::not_a_request()),
-        Err(BadEnvelope::OtherVersion(received)) => bad(Fault::other_version(received.as_deref())),
+        Err(BadEnvelope::NotJson) => bad(WitError::not_json()),
+        Err(BadEnvelope::NotARequest) => bad(WitError::not_a_request()),
+        Err(BadEnvelope::OtherVersion(received)) => bad(WitError::other_version(received.as_deref())),
     }
 }
 

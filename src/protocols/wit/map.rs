@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use super::wire::{self, Faults};
 use provost_base::{AgentId, Fence, Timestamp};
 use provost_domain::command::Rival;
-use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Stake};
-use provost_service::ProposeFault;
+use provost_domain::{ContractStatus, IntentStatus, Refusal, RefusalKind, Reservation};
+use provost_service::ProposeError;
 
 /// A refusal in wit's words.
-pub(super) struct Fault(pub(super) wire::Error);
+pub(super) struct WitError(pub(super) wire::Error);
 
-impl Fault {
+impl WitError {
     fn of(code: i32, message: &'static str, data: Option<Box<RawValue>>) -> Self {
         Self(wire::Error { code, message, data })
     }
@@ -69,41 +69,45 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for WitError {
     fn from(refusal: Refusal) -> Self {
         refused(&refusal)
     }
 }
 
-fn refused(refusal: &Refusal) -> Fault {
+fn refused(refusal: &Refusal) -> WitError {
     let message = refusal.to_string();
     match refusal {
         Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
-            Fault::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
+            WitError::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
         }
-        Refusal::HeldElsewhere(stake) => Fault::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message)),
-        Refusal::LockNotFound => Fault::bare("LOCK_NOT_FOUND"),
+        Refusal::HeldElsewhere(stake) => {
+            WitError::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message))
+        }
+        Refusal::LockNotFound => WitError::bare("LOCK_NOT_FOUND"),
         Refusal::LockNotHeld { by, fence } => {
-            Fault::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
+            WitError::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
         }
-        Refusal::IntentNotFound => Fault::bare("INTENT_NOT_FOUND"),
-        Refusal::IntentNotOwned { by } => Fault::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
-        Refusal::IntentCannot { from, to } => {
-            Fault::method("INVALID_TRANSITION", &json!({ "current": from.word(), "requested": to.word() }))
-        }
-        Refusal::ContractNotFound => Fault::bare("CONTRACT_NOT_FOUND"),
+        Refusal::IntentNotFound => WitError::bare("INTENT_NOT_FOUND"),
+        Refusal::IntentNotOwned { by } => WitError::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
+        Refusal::IntentCannot { from, to } => WitError::method(
+            "INVALID_TRANSITION",
+            &json!({ "current": from.as_str(), "requested": to.as_str() }),
+        ),
+        Refusal::ContractNotFound => WitError::bare("CONTRACT_NOT_FOUND"),
         Refusal::ContractSettled { status } => {
-            Fault::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
+            WitError::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.as_str() }))
         }
-        Refusal::ContractOwn => Fault::bare("SELF_ACCEPT_NOT_ALLOWED"),
+        Refusal::ContractOwn => WitError::bare("SELF_ACCEPT_NOT_ALLOWED"),
         Refusal::ContractNotYours { by } => {
-            Fault::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
+            WitError::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
         }
-        Refusal::AlreadyNamed { nick } => {
-            Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
-        }
-        Refusal::NameTaken { .. } => Fault::reserved(),
-        other => Fault::method(word(other.kind()), &json!({ "message": message })),
+        Refusal::AlreadyNamed { nick } => WitError::method(
+            "SESSION_ALREADY_REGISTERED",
+            &json!({ "agentId": nick.number, "name": nick.name }),
+        ),
+        Refusal::NameTaken { .. } => WitError::reserved(),
+        other => WitError::method(word(other.kind()), &json!({ "message": message })),
     }
 }
 
@@ -170,15 +174,15 @@ impl Conflict {
 }
 
 impl Conflict {
-    /// A stake of another door. A claim has no end of its own; wit's clients print one.
-    fn elsewhere(stake: &Stake, message: String) -> Self {
+    /// A reservation of another door. A claim has no end of its own; wit's clients print one.
+    fn elsewhere(stake: &Reservation, message: String) -> Self {
         const NEVER: &str = "9999-12-31T23:59:59.999Z";
         Self {
             held_by: stake.agent.to_string(),
             expires_at: stake.until.map_or_else(|| NEVER.to_owned(), |it| it.rfc3339()),
             acquired_at: stake.since.rfc3339(),
             symbol_path: format!("{}:", stake.at).into(),
-            reason: Some(format!("{}: {}", stake.kind.word(), stake.asked).into()),
+            reason: Some(format!("{}: {}", stake.kind.as_str(), stake.asked).into()),
             message,
             ..Self::default()
         }
@@ -192,21 +196,21 @@ pub(super) fn conflict(
     name: Option<Box<str>>,
     now: Timestamp,
     waiting: usize,
-) -> Fault {
+) -> WitError {
     let data = Conflict {
         agent_name: name,
         retry_after_ms: Some(rival.until.since_ms(now)),
         waiting: Some(waiting),
         ..Conflict::of(refusal, rival)
     };
-    Fault::method("LOCK_CONFLICT", &data)
+    WitError::method("LOCK_CONFLICT", &data)
 }
 
 /// Why there is no contract to offer.
-pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> Fault {
+pub(super) fn not_proposed(fault: ProposeError, asked: &str) -> WitError {
     match fault {
-        ProposeFault::Refused(refusal) => refusal.into(),
-        ProposeFault::NoSymbol { why, candidates } => Fault::method(
+        ProposeError::Refused(refusal) => refusal.into(),
+        ProposeError::NoSymbol { why, candidates } => WitError::method(
             "SYMBOL_NOT_FOUND",
             &json!({ "symbolPath": asked, "message": why, "candidates": candidates }),
         ),
@@ -216,11 +220,11 @@ pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> Fault {
 /// wit's word for where an intent stands.
 pub(super) fn intent_status(word: &str) -> Option<IntentStatus> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
-    [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.word() == word)
+    [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.as_str() == word)
 }
 
 /// wit's word for where a contract stands, or one of ours.
 pub(super) fn contract_status(word: &str) -> Option<ContractStatus> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
-    [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.word() == word)
+    [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.as_str() == word)
 }

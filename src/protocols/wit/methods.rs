@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::asked::{Acquire, Asked, Check, Declare, Intents, Release, Written};
-use super::map::{self, Fault};
+use super::map::{self, WitError};
+use super::request::{Acquire, Check, Declare, Intents, Release, WitRequest, Written};
 use super::{Wit, rows, wire};
 use provost_base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
 use provost_domain::command::{NameAgent, Rival};
@@ -14,38 +14,38 @@ use provost_domain::view::{SomeContracts, SomeIntents};
 use provost_domain::{Door, Principal, Refusal};
 use provost_service::{IntentOrder, LockOrder, Staged};
 
-type Answered = Result<Box<RawValue>, Fault>;
+type Answered = Result<Box<RawValue>, WitError>;
 
 impl Wit {
     /// Carries out one request.
-    pub(super) async fn perform(&self, asked: Asked) -> Answered {
+    pub(super) async fn perform(&self, asked: WitRequest) -> Answered {
         match asked {
-            Asked::Ping => Ok(wire::json(&"pong")),
-            Asked::Register(who, name) => self.register(who, name).await,
-            Asked::Acquire(who, acquire) => self.acquire(who, acquire).await,
-            Asked::Release(who, release) => self.release(who, release).await,
-            Asked::Locks(session) => self.locks(session).await,
-            Asked::Declare(who, declare) => self.declare(who, declare).await,
-            Asked::Update(who, id, to) => {
+            WitRequest::Ping => Ok(wire::json(&"pong")),
+            WitRequest::Register(who, name) => self.register(who, name).await,
+            WitRequest::Acquire(who, acquire) => self.acquire(who, acquire).await,
+            WitRequest::Release(who, release) => self.release(who, release).await,
+            WitRequest::Locks(session) => self.locks(session).await,
+            WitRequest::Declare(who, declare) => self.declare(who, declare).await,
+            WitRequest::Update(who, id, to) => {
                 let who = self.speaks_as(who)?;
-                let id = IntentId::parse(&id).map_err(|_| Fault::from(Refusal::IntentNotFound))?;
+                let id = IntentId::parse(&id).map_err(|_| WitError::from(Refusal::IntentNotFound))?;
                 let moved = self.0.provost.update_intent(&who, id, to).await?.intent;
                 Ok(wire::json(&rows::updated(&moved)))
             }
-            Asked::Intents(wanted) => self.intents(wanted).await,
-            Asked::Propose(who, at) => self.propose(who, at).await,
-            Asked::Respond(who, id, accept) => {
+            WitRequest::Intents(wanted) => self.intents(wanted).await,
+            WitRequest::Propose(who, at) => self.propose(who, at).await,
+            WitRequest::Respond(who, id, accept) => {
                 let who = self.speaks_as(who)?;
                 let done = self.0.provost.answer_contract(&who, contract_id(&id)?, accept).await?;
                 Ok(wire::json(&rows::settled(&done)))
             }
-            Asked::Contracts(symbol, status) => self.contracts(symbol, status).await,
-            Asked::Check(check) => self.check(check).await,
-            Asked::Leave(who, intents) => {
+            WitRequest::Contracts(symbol, status) => self.contracts(symbol, status).await,
+            WitRequest::Check(check) => self.check(check).await,
+            WitRequest::Leave(who, intents) => {
                 let left = self.0.provost.leave(&self.speaks_as(who)?, intents).await?;
                 Ok(wire::json(&json!({ "locks": left.locks, "intents": left.intents })))
             }
-            Asked::Withdraw(who, id) => {
+            WitRequest::Withdraw(who, id) => {
                 let who = self.speaks_as(who)?;
                 let done = self.0.provost.withdraw_contract(&who, contract_id(&id)?).await?;
                 Ok(wire::json(&rows::settled(&done)))
@@ -55,10 +55,10 @@ impl Wit {
 
     /// The caller under the name that it gave itself. The name must be one that every process
     /// of this user may take.
-    fn speaks_as(&self, session: AgentId) -> Result<Principal, Fault> {
+    fn speaks_as(&self, session: AgentId) -> Result<Principal, WitError> {
         self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");
-            Fault::reserved()
+            WitError::reserved()
         })
     }
 
@@ -93,7 +93,12 @@ impl Wit {
     }
 
     /// A conflict, with what its asker may want to know for the next try.
-    async fn conflict(&self, refusal: &Refusal, rival: &Rival, file: &RepoPath) -> Result<Fault, Fault> {
+    async fn conflict(
+        &self,
+        refusal: &Refusal,
+        rival: &Rival,
+        file: &RepoPath,
+    ) -> Result<WitError, WitError> {
         let (locks, now) = self.0.provost.locks(Some(rival.by.clone()), Vec::new()).await?;
         let waiting = self.0.provost.lock_waiters().await?;
         let before = waiting.iter().filter(|it| it.at.file() == file && it.asked == rival.asked).count();
@@ -104,7 +109,7 @@ impl Wit {
     async fn release(&self, who: AgentId, release: Release) -> Answered {
         let who = self.speaks_as(who)?;
         // What is no symbol was never locked.
-        let at = SymbolPath::parse(&release.at).map_err(|_| Fault::from(Refusal::LockNotFound))?;
+        let at = SymbolPath::parse(&release.at).map_err(|_| WitError::from(Refusal::LockNotFound))?;
         self.0.provost.unlock(&who, self.0.base.as_ref(), &at, release.fence, false).await?;
         Ok(wire::json(&json!({ "released": true })))
     }
@@ -183,7 +188,7 @@ fn agent(name: &str) -> Option<AgentId> {
     AgentId::parse(name).ok()
 }
 
-fn contract_id(id: &str) -> Result<ContractId, Fault> {
+fn contract_id(id: &str) -> Result<ContractId, WitError> {
     ContractId::parse(id).map_err(|_| Refusal::ContractNotFound.into())
 }
 

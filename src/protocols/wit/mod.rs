@@ -6,11 +6,11 @@
 //! whose it is there, to the daemon.
 #![forbid(unsafe_code)]
 
-mod asked;
 mod http;
 mod map;
 mod methods;
 mod params;
+mod request;
 mod rows;
 mod wire;
 
@@ -29,7 +29,7 @@ use provost_service::{Base, Checkouts, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{Room, converse};
-use provost_transport::patient::Patient;
+use provost_transport::write_timeout::WriteTimeout;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
@@ -39,9 +39,9 @@ const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The door that serves wit's clients in one work tree. Clones share everything.
 #[derive(Clone)]
-pub struct Wit(Arc<Parts>, Arc<Line>);
+pub struct Wit(Arc<WitInner>, Arc<Line>);
 
-struct Parts {
+struct WitInner {
     provost: Provost,
     names: Arc<Names>,
     uid: u32,
@@ -53,16 +53,16 @@ struct Parts {
 impl Wit {
     /// A door for the processes of the user `uid`; `names` tells which are free.
     pub fn new(provost: Provost, names: Arc<Names>, uid: u32) -> Self {
-        let parts = Parts { provost, names, uid, room: Room::new(http::BODIES), base: None };
+        let parts = WitInner { provost, names, uid, room: Room::new(http::BODIES), base: None };
         Self(Arc::new(parts), Arc::default())
     }
 
     /// The same for a socket in another checkout, whose files its requests are about.
     #[must_use]
     pub fn at(&self, base: Base) -> Self {
-        let Parts { provost, names, uid, room, .. } = &*self.0;
+        let WitInner { provost, names, uid, room, .. } = &*self.0;
         let (provost, names) = (provost.clone(), names.clone());
-        let parts = Parts { provost, names, uid: *uid, room: room.clone(), base: Some(base) };
+        let parts = WitInner { provost, names, uid: *uid, room: room.clone(), base: Some(base) };
         Self(Arc::new(parts), Arc::default())
     }
 
@@ -92,7 +92,7 @@ impl Wit {
                 return;
             }
         };
-        let patient = Patient::new(stream, READ_TIME_MAX);
+        let patient = WriteTimeout::new(stream, READ_TIME_MAX);
         if let Some(cause) = turned_away {
             tracing::warn!(door = "wit", cause, "connection turned away");
             let service = hyper::service::service_fn(move |_| std::future::ready(http::turned_away(cause)));

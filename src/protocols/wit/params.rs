@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 
-use super::map::Fault;
+use super::map::WitError;
 use super::wire::{self, Faults, members, string};
 use provost_auth::peer::process_of_ours;
 use provost_base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
@@ -28,16 +28,16 @@ pub(super) struct Params<'a, const N: usize> {
 
 impl<'a, const N: usize> Params<'a, N> {
     /// Finds members by name. What is no object has none.
-    pub(super) fn of(given: Given<'a>, names: [&'static str; N]) -> Result<Self, Fault> {
+    pub(super) fn of(given: Given<'a>, names: [&'static str; N]) -> Result<Self, WitError> {
         let values = given.params.and_then(|it| members(it, names));
         let values = values.ok_or_else(|| {
-            Fault::params(Faults { form_errors: vec!["must be an object".into()], ..Faults::default() })
+            WitError::params(Faults { form_errors: vec!["must be an object".into()], ..Faults::default() })
         })?;
         Ok(Self { names, values, checkouts: given.checkouts, faults: Faults::default() })
     }
 
     /// The same for a question, which may come without parameters: all of its members are filters.
-    pub(super) fn of_question(given: Given<'a>, names: [&'static str; N]) -> Result<Self, Fault> {
+    pub(super) fn of_question(given: Given<'a>, names: [&'static str; N]) -> Result<Self, WitError> {
         match given.params {
             Some(it) if it.get() != "null" => Self::of(given, names),
             _ => Ok(Self { names, values: [None; N], checkouts: given.checkouts, faults: Faults::default() }),
@@ -45,10 +45,10 @@ impl<'a, const N: usize> Params<'a, N> {
     }
 
     /// The parts of a request, if nothing at all was wrong.
-    pub(super) fn all<T>(self, parts: Option<T>) -> Result<T, Fault> {
+    pub(super) fn all<T>(self, parts: Option<T>) -> Result<T, WitError> {
         match parts {
             Some(parts) if self.faults.field_errors.is_empty() => Ok(parts),
-            _ => Err(Fault::params(self.faults)),
+            _ => Err(WitError::params(self.faults)),
         }
     }
 

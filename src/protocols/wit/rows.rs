@@ -7,7 +7,7 @@ use serde::Serialize;
 use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
 use provost_domain::command::{Conflict, Declared, Warning};
 use provost_domain::view::Named;
-use provost_domain::{Contract, Intent, Lock, Meeting, Stake, StakeKind};
+use provost_domain::{Contract, Intent, Lock, Meeting, Reservation, ReservationKind};
 use provost_service as service;
 
 /// A lock that was granted.
@@ -18,7 +18,7 @@ pub(super) struct Granted {
     session_id: AgentId,
     acquired_at: String,
     expires_at: String,
-    warnings: Vec<Told>,
+    warnings: Vec<WarningRow>,
     fence: Fence,
     /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -32,7 +32,7 @@ fn is_zero(number: &usize) -> bool {
 /// A warning: wit's members, and what its command line prints of each.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct WarningRow {
     locked_symbol: Box<str>,
     held_by: Option<AgentId>,
     chain: Vec<String>,
@@ -61,17 +61,25 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
 }
 
 /// In wit's words, and in our own where it has none.
-fn told(asked: &str, warning: &Warning) -> Told {
+fn told(asked: &str, warning: &Warning) -> WarningRow {
     match warning {
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             let chain = vec![caller.to_string(), asked.into()];
-            Told { locked_symbol: caller.to_string().into(), chain, ..about(lock, "CALLER_LOCKED", message) }
+            WarningRow {
+                locked_symbol: caller.to_string().into(),
+                chain,
+                ..about(lock, "CALLER_LOCKED", message)
+            }
         }
         Warning::CalleeLocked { callee, lock } => {
             let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
             let chain = vec![asked.into(), callee.to_string()];
-            Told { locked_symbol: callee.to_string().into(), chain, ..about(lock, "CALLEE_LOCKED", message) }
+            WarningRow {
+                locked_symbol: callee.to_string().into(),
+                chain,
+                ..about(lock, "CALLEE_LOCKED", message)
+            }
         }
         Warning::Incomplete(why) => plain(
             asked,
@@ -86,21 +94,21 @@ fn told(asked: &str, warning: &Warning) -> Told {
             let message = format!("{}, a part of {asked}, is locked by {}", lock.asked, held(lock));
             about(lock, "MEMBER_LOCKED", message)
         }
-        Warning::Intended(intent) => Told {
+        Warning::Intended(intent) => WarningRow {
             locked_symbol: asked.into(),
             held_by: Some(intent.agent.clone()),
             r#type: "INTENDED",
             message: format!("{} intends to change this: {}", intent.agent, intent.description),
             intent_id: Some(intent.id.to_string()),
-            ..Told::default()
+            ..WarningRow::default()
         },
-        Warning::Elsewhere(stake) => Told {
+        Warning::Elsewhere(stake) => WarningRow {
             locked_symbol: asked.into(),
             held_by: Some(stake.agent.clone()),
             r#type: elsewhere(stake.kind),
             message: format!("{}, where {asked} is, {}", stake.at, had(stake)),
             expires_at: stake.until.map(|it| it.rfc3339()),
-            ..Told::default()
+            ..WarningRow::default()
         },
         Warning::NoFile => plain(
             asked,
@@ -128,33 +136,33 @@ fn told(asked: &str, warning: &Warning) -> Told {
 }
 
 /// A warning about the symbol alone.
-fn plain(asked: &str, r#type: &'static str, message: String) -> Told {
-    Told { locked_symbol: asked.into(), r#type, message, ..Told::default() }
+fn plain(asked: &str, r#type: &'static str, message: String) -> WarningRow {
+    WarningRow { locked_symbol: asked.into(), r#type, message, ..WarningRow::default() }
 }
 
-/// The type of a stake of another door.
-fn elsewhere(kind: StakeKind) -> &'static str {
+/// The type of a reservation of another door.
+fn elsewhere(kind: ReservationKind) -> &'static str {
     match kind {
-        StakeKind::Claim => "FILE_CLAIMED",
-        StakeKind::Lock => "LOCKED",
-        StakeKind::Intent | StakeKind::Plan => "ANNOUNCED",
+        ReservationKind::Claim => "FILE_CLAIMED",
+        ReservationKind::Lock => "LOCKED",
+        ReservationKind::Intent | ReservationKind::Plan => "ANNOUNCED",
     }
 }
 
-fn had(stake: &Stake) -> String {
+fn had(stake: &Reservation) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-fn about(lock: &Lock, r#type: &'static str, message: String) -> Told {
-    Told {
+fn about(lock: &Lock, r#type: &'static str, message: String) -> WarningRow {
+    WarningRow {
         locked_symbol: lock.asked.clone(),
         held_by: Some(lock.holder.clone()),
         r#type,
         message,
         expires_at: Some(lock.expires_at.rfc3339()),
         fence: Some(lock.fence),
-        ..Told::default()
+        ..WarningRow::default()
     }
 }
 
@@ -324,7 +332,7 @@ pub(super) struct Updated<'a> {
 }
 
 pub(super) fn updated(intent: &Intent) -> Updated<'_> {
-    Updated { intent_id: &intent.id, status: intent.status.word(), updated_at: intent.updated_at }
+    Updated { intent_id: &intent.id, status: intent.status.as_str(), updated_at: intent.updated_at }
 }
 
 /// A row of `intent.query`.
@@ -379,7 +387,7 @@ fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
         symbols: super::wire::json(&intent.symbols).get().to_owned(),
         start_byte: reach.map(|it| it.start),
         end_byte: reach.map(|it| it.end),
-        status: intent.status.word(),
+        status: intent.status.as_str(),
         declared_at: intent.declared_at,
         updated_at: intent.updated_at,
         agent_name,
@@ -410,7 +418,7 @@ pub(super) struct Settled<'a> {
 }
 
 pub(super) fn settled(contract: &Contract) -> Settled<'_> {
-    Settled { contract_id: &contract.id, status: contract.status.word() }
+    Settled { contract_id: &contract.id, status: contract.status.as_str() }
 }
 
 /// A row of `contract.query`.
@@ -433,7 +441,7 @@ pub(super) fn contracts(found: &[Arc<Contract>]) -> Vec<ContractRow> {
         proposer_session_id: contract.proposer.clone(),
         symbol_path: contract.asked.clone(),
         signature: contract.signature.clone(),
-        status: contract.status.word(),
+        status: contract.status.as_str(),
         responder_session_id: contract.responder.clone(),
         proposed_at: contract.proposed_at,
         responded_at: contract.responded_at,
@@ -465,11 +473,11 @@ struct Violated {
 pub(super) fn checked(checked: &service::Checked) -> Verdict {
     let row = |it: &service::Violation| {
         let (fault, actual) = match &it.fault {
-            service::Fault::Changed(signature) => ("changed", signature.to_string()),
+            service::ContractMismatch::Changed(signature) => ("changed", signature.to_string()),
             // wit's own words, by which its clients may go.
-            service::Fault::Missing => ("missing", "(symbol not found in staged content)".into()),
-            service::Fault::Deleted => ("deleted", "(file deleted)".into()),
-            service::Fault::Untold(why) => ("untold", format!("(not known: {why})")),
+            service::ContractMismatch::Missing => ("missing", "(symbol not found in staged content)".into()),
+            service::ContractMismatch::Deleted => ("deleted", "(file deleted)".into()),
+            service::ContractMismatch::Untold(why) => ("untold", format!("(not known: {why})")),
         };
         Violated {
             contract_id: it.contract.id.clone(),

@@ -14,7 +14,7 @@ use provost_domain::command::{ApplyBegun, EndApply, TellApplied};
 use provost_domain::view::InTheWay;
 use provost_domain::{AppliedFile, Refusal};
 use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
-use provost_workspace::change_plan::{Order, Plan, Want, plan};
+use provost_workspace::change_plan::{FileWrite, Plan, Want, plan};
 use provost_workspace::file::{self, Done, Found, New};
 
 /// How often a store that is busy is asked again before the end of an apply is left to the next start.
@@ -39,7 +39,7 @@ pub(super) async fn out(
     provost: Provost,
     by: AgentId,
     begun: ApplyBegun,
-    orders: Vec<Order>,
+    orders: Vec<FileWrite>,
     undoes: Option<ApplyId>,
     mut applied: Applied,
 ) -> Applied {
@@ -70,7 +70,7 @@ pub(super) async fn out(
 
 impl Carrying {
     /// Writes all files, one after the other. Of a change that is several files, all or none.
-    async fn all(&mut self, orders: Vec<Order>, applied: &mut Applied) {
+    async fn all(&mut self, orders: Vec<FileWrite>, applied: &mut Applied) {
         let groups = places::groups(&orders);
         let mut waiting = places::together(&orders, &groups);
         // By group: what was written of it, and what of it could not be.
@@ -111,7 +111,7 @@ impl Carrying {
 
     /// Looks at all files of a change again before the first of them is removed. Names a file that does not
     /// fit any more, with the reason.
-    async fn still_fits(&self, orders: Vec<Order>) -> Result<(), (RepoPath, String)> {
+    async fn still_fits(&self, orders: Vec<FileWrite>) -> Result<(), (RepoPath, String)> {
         let (provost, exactly) = (self.provost.clone(), self.exactly);
         let first = orders.first().map(|it| it.path.clone()).unwrap_or_default();
         let look = move || provost.look_again(&orders, exactly);
@@ -162,9 +162,9 @@ impl Carrying {
         }
     }
 
-    /// Writes one file when no other apply writes it and no agent's stake protects it;
+    /// Writes one file when no other apply writes it and no agent's reservation protects it;
     /// `None` if it needs nothing.
-    async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
+    async fn one(&mut self, order: FileWrite) -> Result<Option<AppliedFile>, String> {
         let provost = self.provost.clone();
         let turn = provost.0.applying.file(&order.path).await;
         let asked = InTheWay { who: self.by.clone(), files: vec![order.path.clone()] };
@@ -178,7 +178,7 @@ impl Carrying {
     /// The same in its turn, and its keeper.
     async fn write(
         &mut self,
-        order: Order,
+        order: FileWrite,
         exactly: bool,
         turn: OwnedMutexGuard<()>,
     ) -> Result<Option<AppliedFile>, String> {
@@ -224,7 +224,7 @@ impl Provost {
     /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
     pub(super) async fn submit_patiently<V: provost_domain::Verb + Clone>(&self, verb: V) -> bool {
         for _ in 0..TELL_TRIES {
-            match self.submit(self.host(), verb.clone()).await {
+            match self.submit(self.system(), verb.clone()).await {
                 Ok(_) => return true,
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(TELL_AGAIN_AFTER).await,
                 Err(refusal) => {
@@ -237,7 +237,7 @@ impl Provost {
     }
 
     /// Whether each of these files can be written once those of them are gone that go.
-    fn look_again(&self, orders: &[Order], exactly: bool) -> Result<(), (RepoPath, String)> {
+    fn look_again(&self, orders: &[FileWrite], exactly: bool) -> Result<(), (RepoPath, String)> {
         let root = self.root().handle();
         let leaving = orders.iter().filter(|it| it.is_removal()).map(|it| it.path.clone()).collect();
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
@@ -257,7 +257,7 @@ impl Provost {
         &self,
         pen: &mut Pen,
         apply: ApplyId,
-        order: &Order,
+        order: &FileWrite,
         exactly: bool,
     ) -> Result<Option<AppliedFile>, String> {
         let root = self.root().handle();
@@ -318,7 +318,7 @@ impl Provost {
     }
 
     /// What is to be written: what was there before an apply, where that is wanted.
-    pub(super) fn kept_or(&self, order: &Order, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
+    pub(super) fn kept_or(&self, order: &FileWrite, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
         let Want::Kept { apply, side, at, .. } = &order.want else { return Ok(bytes) };
         let kept = self.0.applying.records.old(*apply, side, *at);
         match kept {
@@ -330,7 +330,7 @@ impl Provost {
 }
 
 /// Whether a plan is what was allowed, where an allowance is needed.
-fn fits(exactly: bool, plan: &Plan, found: Option<&Found>, order: &Order) -> Result<(), String> {
+fn fits(exactly: bool, plan: &Plan, found: Option<&Found>, order: &FileWrite) -> Result<(), String> {
     match exactly && !plan.is_nothing() && plan.sides(found, &order.want) != order.sides {
         true => Err("changed on disk since its difference was allowed; ask again".into()),
         false => Ok(()),

@@ -7,14 +7,14 @@ use provost_base::limits::ARTIFACT_BYTES_MAX;
 use provost_base::{Digest, RepoPath};
 use provost_domain::artifact::place_of;
 use provost_store::Artifacts;
-use provost_workspace::change_plan::{Check, NOT_KEPT, Order, Want};
+use provost_workspace::change_plan::{Check, FileWrite, NOT_KEPT, Want};
 use provost_workspace::file::plain_mode;
 
 /// Why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
 
 /// An artifact that a run of this daemon has left, as its record says.
-struct Known {
+struct RecordedArtifact {
     kind: Box<str>,
     path: RepoPath,
     says: Digest,
@@ -23,9 +23,9 @@ struct Known {
     program: Option<bool>,
 }
 
-impl Known {
+impl RecordedArtifact {
     /// Whether an order is for exactly what was kept.
-    fn is_meant(&self, order: &Order) -> bool {
+    fn is_meant(&self, order: &FileWrite) -> bool {
         let says = match &order.want {
             Want::Says { bytes, .. } => Digest::of(bytes) == self.says,
             Want::Bytes | Want::Gone { .. } => true,
@@ -40,7 +40,7 @@ pub(super) struct ArtifactStore {
     artifacts: Artifacts,
     /// Whether what is not on them counts as well.
     unknown: bool,
-    read: BTreeMap<String, BTreeMap<Box<str>, Known>>,
+    read: BTreeMap<String, BTreeMap<Box<str>, RecordedArtifact>>,
 }
 
 impl Provost {
@@ -51,7 +51,7 @@ impl Provost {
 }
 
 impl ArtifactStore {
-    fn known(&mut self, id: &str) -> Option<&Known> {
+    fn known(&mut self, id: &str) -> Option<&RecordedArtifact> {
         let (shelf, _) = place_of(id)?;
         let artifacts = &self.artifacts;
         let read = || {
@@ -62,7 +62,10 @@ impl ArtifactStore {
             let one = |it: provost_domain::Artifact| {
                 let (path, says) = (RepoPath::parse(&it.path).ok()?, Digest::of(it.content.as_bytes()));
                 let (program, mode) = (it.made_program(), it.mode);
-                Some((it.id, Known { kind: it.kind, path, says, base: it.base_hash, mode, program }))
+                Some((
+                    it.id,
+                    RecordedArtifact { kind: it.kind, path, says, base: it.base_hash, mode, program },
+                ))
             };
             kept.into_iter().flat_map(|it| it.artifacts).filter_map(one).collect()
         };
@@ -74,7 +77,7 @@ impl ArtifactStore {
     ///
     /// # Errors
     /// Why nothing can be written.
-    pub(super) fn complete(&mut self, order: &mut Order) -> Result<(), String> {
+    pub(super) fn complete(&mut self, order: &mut FileWrite) -> Result<(), String> {
         let (path, unknown) = (order.path.clone(), self.unknown);
         let known = self.known(&order.id);
         if !unknown {

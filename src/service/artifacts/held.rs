@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::{Asked, Instead};
+use super::{ApplyItem, Instead};
 use crate::Provost;
 use provost_base::RepoPath;
 use provost_base::later::{self, Row, RunsOutside};
-use provost_jail::Parts;
+use provost_jail::RepositoryParts;
 use provost_workspace::artifact_path::{self, plain};
-use provost_workspace::change_plan::{Order, Want};
+use provost_workspace::change_plan::{FileWrite, Want};
 
 /// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
 /// they are not known.
@@ -19,7 +19,7 @@ pub type Held = Box<dyn Fn(&[(RepoPath, String)]) -> Result<RunsOutside, String>
 
 /// The judgement on a file of an apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Word {
+enum FileDecision {
     /// It is an ordinary file.
     Free,
     /// It runs later, and the approver sees it apart.
@@ -31,7 +31,7 @@ enum Word {
 impl Provost {
     /// Marks the files of an undo that run later; an undo restores them without a setting. If it cannot find
     /// out which do, it marks all files.
-    pub(super) fn mark_what_runs_later(&self, orders: &mut [Order]) {
+    pub(super) fn mark_what_runs_later(&self, orders: &mut [FileWrite]) {
         if orders.is_empty() {
             return;
         }
@@ -40,14 +40,14 @@ impl Provost {
         for order in orders {
             let is_named = match &outside {
                 Err(_) => true,
-                Ok(outside) => word_of(&root, outside, &order.path, true) != Word::Free,
+                Ok(outside) => word_of(&root, outside, &order.path, true) != FileDecision::Free,
             };
             order.runs_later = is_named || artifact_path::setting(&order.path).is_some();
         }
     }
 
     /// Refuses those artifacts of a call that are held.
-    pub(super) fn withhold(&self, asked: &mut [Asked]) {
+    pub(super) fn withhold(&self, asked: &mut [ApplyItem]) {
         let root = self.root().place().path().to_path_buf();
         let paths: BTreeSet<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
@@ -60,11 +60,11 @@ impl Provost {
         for asked in asked {
             let Ok(order) = &mut asked.way else { continue };
             let word = match &outside {
-                Err(why) => Word::No(why.clone()),
+                Err(why) => FileDecision::No(why.clone()),
                 Ok(outside) => word_of(&root, outside, &order.path, bounds.settings),
             };
-            order.runs_later = word != Word::Free || artifact_path::setting(&order.path).is_some();
-            let why = if let Word::No(why) = word { Some(why) } else { None };
+            order.runs_later = word != FileDecision::Free || artifact_path::setting(&order.path).is_some();
+            let why = if let FileDecision::No(why) = word { Some(why) } else { None };
             let within = || {
                 let folder = repositories
                     .iter()
@@ -79,10 +79,10 @@ impl Provost {
 }
 
 /// Settings among the files of a call, with their new contents.
-fn new_settings(asked: &[Asked]) -> Vec<(RepoPath, String)> {
+fn new_settings(asked: &[ApplyItem]) -> Vec<(RepoPath, String)> {
     let orders = asked.iter().filter_map(|it| it.way.as_ref().ok());
     let settings = orders.filter(|it| artifact_path::setting(&it.path).is_some_and(Row::is_read_only));
-    let says = |order: &Order| match &order.want {
+    let says = |order: &FileWrite| match &order.want {
         Want::Says { bytes, .. } => Some((order.path.clone(), String::from_utf8(bytes.to_vec()).ok()?)),
         Want::Bytes | Want::Kept { .. } | Want::Gone { .. } => None,
     };
@@ -90,7 +90,7 @@ fn new_settings(asked: &[Asked]) -> Vec<(RepoPath, String)> {
 }
 
 /// Sizes of letters make no difference on some systems, nor does what cannot be seen, or dots and spaces at the end.
-fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> Word {
+fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> FileDecision {
     let folded = |path: &Path| path.iter().map(|it| plain(&it.to_string_lossy())).collect::<PathBuf>();
     let (at, below) = (folded(&root.join(path.as_str())), folded(Path::new(path.as_str())));
     let is_it = |held: &&PathBuf| match held.is_absolute() {
@@ -99,7 +99,7 @@ fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) 
     };
     let shown = |name: &Path| name.strip_prefix(root).unwrap_or(name).display().to_string();
     if let Some(name) = outside.by_git_or_us.iter().find(is_it) {
-        return Word::No(format!(
+        return FileDecision::No(format!(
             "git or the configuration of Provost runs {} outside of every jail, or protects it",
             shown(name)
         ));
@@ -110,12 +110,12 @@ fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) 
         let is_held =
             is_there(if name.is_absolute() { name.clone() } else { root.join(path.as_str()) }.as_path());
         return match is_held && !settings {
-            true => Word::No(format!(
+            true => FileDecision::No(format!(
                 "a setting that runs later runs {}, or leads to it; an apply writes such a file only if \
                  a6s.apply_settings is true",
                 shown(name)
             )),
-            false => Word::RunsLater,
+            false => FileDecision::RunsLater,
         };
     }
     let is_beside = || {
@@ -124,7 +124,11 @@ fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) 
         later::is_module_in(path.as_str().as_bytes(), |folder| beside.contains(folder))
             && !is_there(&root.join(path.as_str()))
     };
-    if outside.told.iter().any(|it| is_it(&it)) || is_beside() { Word::RunsLater } else { Word::Free }
+    if outside.told.iter().any(|it| is_it(&it)) || is_beside() {
+        FileDecision::RunsLater
+    } else {
+        FileDecision::Free
+    }
 }
 
 fn bytes_of(path: &Path) -> Vec<u8> {
@@ -133,7 +137,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 /// Folders that git takes for repositories once all of these files are there.
 fn repositories(root: &Path, paths: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
-    let mut folders: BTreeMap<&str, Parts> = BTreeMap::new();
+    let mut folders: BTreeMap<&str, RepositoryParts> = BTreeMap::new();
     for path in paths {
         let path = path.as_str();
         for (end, _) in path.match_indices('/') {
@@ -141,7 +145,7 @@ fn repositories(root: &Path, paths: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
             folders.entry(&path[..end]).or_default().add(name.as_bytes());
         }
     }
-    let is_one = |(folder, mut parts): (&str, Parts)| {
+    let is_one = |(folder, mut parts): (&str, RepositoryParts)| {
         for name in ["HEAD", "objects", "refs", "commondir"] {
             if std::fs::symlink_metadata(root.join(folder).join(name)).is_ok() {
                 parts.add(name.as_bytes());

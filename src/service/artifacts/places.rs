@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 use super::Sorted;
 use provost_base::RepoPath;
 use provost_base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX};
-use provost_workspace::change_plan::Order;
+use provost_workspace::change_plan::FileWrite;
 use provost_workspace::file::{self, Found, Trouble};
 
 /// What a file says, as it will be once these are gone.
@@ -102,7 +102,7 @@ fn meets((path, gone): (&RepoPath, bool), (other, other_gone): (&RepoPath, bool)
 }
 
 /// Which orders belong to one change: those of one group have the same number.
-pub(super) fn groups(orders: &[Order]) -> Vec<usize> {
+pub(super) fn groups(orders: &[FileWrite]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..orders.len()).collect();
     for (at, order) in orders.iter().enumerate() {
         for (before, other) in orders.iter().enumerate().take(at) {
@@ -116,8 +116,8 @@ pub(super) fn groups(orders: &[Order]) -> Vec<usize> {
 }
 
 /// The orders of each group that has several, by its number.
-pub(super) fn together(orders: &[Order], groups: &[usize]) -> BTreeMap<usize, Vec<Order>> {
-    let mut all: BTreeMap<usize, Vec<Order>> = BTreeMap::new();
+pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize, Vec<FileWrite>> {
+    let mut all: BTreeMap<usize, Vec<FileWrite>> = BTreeMap::new();
     for (order, group) in orders.iter().zip(groups) {
         all.entry(*group).or_default().push(order.clone());
     }
@@ -132,10 +132,10 @@ impl Sorted {
         let mut at = 0;
         while let Some((one, is_removal)) = failed.get(at).cloned() {
             at += 1;
-            let belongs = |order: &Order| meets((&order.path, order.is_removal()), (&one, is_removal));
+            let belongs = |order: &FileWrite| meets((&order.path, order.is_removal()), (&one, is_removal));
             let (withheld, orders) = std::mem::take(&mut self.orders).into_iter().partition(belongs);
             self.orders = orders;
-            let withheld: Vec<Order> = withheld;
+            let withheld: Vec<FileWrite> = withheld;
             for order in withheld {
                 let why = format!("{one}, which belongs to this change, cannot be written");
                 self.applied.errors.push(format!("{}: {why}", order.path));
@@ -143,7 +143,7 @@ impl Sorted {
                 failed.push((order.path.clone(), order.is_removal()));
             }
         }
-        let swaps = |order: &Order| {
+        let swaps = |order: &FileWrite| {
             let mut others = self.orders.iter();
             others.any(|it| meets((&it.path, it.is_removal()), (&order.path, order.is_removal())))
         };

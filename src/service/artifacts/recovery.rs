@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{ApplyFault, Provost};
+use super::{ApplyError, Provost};
 use provost_base::ApplyId;
 use provost_domain::AppliedFile;
 use provost_domain::command::{EndApply, TellApplied};
@@ -26,7 +26,7 @@ impl Provost {
         }
     }
 
-    async fn settle_apply(&self, apply: ApplyId) -> Result<(), ApplyFault> {
+    async fn settle_apply(&self, apply: ApplyId) -> Result<(), ApplyError> {
         let provost = self.clone();
         let record = self.in_applying_turn(move || provost.0.applying.records.read(apply)).await??;
         let Some(record) = record.filter(|it| it.end.is_none()) else { return Ok(()) };

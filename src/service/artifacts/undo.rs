@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{Applied, ApplyFault, Provost, Sorted, places};
+use super::{Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
 use provost_domain::{Answer, Principal, Seen};
 use provost_workspace::apply_record::{Record, Side, Step};
-use provost_workspace::change_plan::{Check, Order, Want, plan};
+use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
 
 /// An apply that is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,8 +37,8 @@ impl Provost {
     /// Applies that can be undone, the newest first.
     ///
     /// # Errors
-    /// [`ApplyFault::Unreadable`].
-    pub async fn applies(&self) -> Result<Vec<PastApply>, ApplyFault> {
+    /// [`ApplyError::Unreadable`].
+    pub async fn applies(&self) -> Result<Vec<PastApply>, ApplyError> {
         let provost = self.clone();
         let read = move || {
             let records = &provost.0.applying.records;
@@ -67,18 +67,18 @@ impl Provost {
     /// its present content, which is kept as well, is not wanted.
     ///
     /// # Errors
-    /// [`ApplyFault`]; then nothing has changed.
+    /// [`ApplyError`]; then nothing has changed.
     pub async fn undo(
         &self,
         who: &Principal,
         apply: ApplyId,
         force: bool,
-    ) -> Result<Answer<Applied>, ApplyFault> {
+    ) -> Result<Answer<Applied>, ApplyError> {
         let provost = self.clone();
         let sorted = move || {
-            let record = provost.0.applying.records.read(apply)?.ok_or(ApplyFault::NoSuchApply(apply))?;
+            let record = provost.0.applying.records.read(apply)?.ok_or(ApplyError::NoSuchApply(apply))?;
             if record.end.is_none() {
-                return Err(ApplyFault::NotOver(apply));
+                return Err(ApplyError::NotOver(apply));
             }
             Ok(provost.sort_back(&record, force))
         };
@@ -120,7 +120,7 @@ impl Provost {
 }
 
 /// What brings back what was there before a step, unless it has changed since.
-pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
+pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> FileWrite {
     let want = match &step.before {
         Some(side) => {
             let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
@@ -132,7 +132,7 @@ pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
         None => Want::Gone { sweep: step.folders.clone() },
     };
     let check = Check::Exactly(step.after.as_ref().map(|it| it.digest));
-    Order {
+    FileWrite {
         id: Box::default(),
         kind: Box::default(),
         path: step.path.clone(),

@@ -27,10 +27,10 @@ pub(super) fn apply(db: &Connection, change: &CrewChange) -> Result<(), StoreErr
         CrewChange::DropAssignment(id) => {
             put(db, "DELETE FROM assignment WHERE id = ?1", params![id.as_str()])
         }
-        CrewChange::PutTransfer(it) => {
+        CrewChange::PutHandoff(it) => {
             put(db, "INSERT OR REPLACE INTO transfer VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])
         }
-        CrewChange::DropTransfer(id) => put(db, "DELETE FROM transfer WHERE id = ?1", params![id.as_str()]),
+        CrewChange::DropHandoff(id) => put(db, "DELETE FROM transfer WHERE id = ?1", params![id.as_str()]),
     }
 }
 

@@ -14,7 +14,7 @@ use super::{SqliteStore, connect, read, rows, skip};
 use crate::files::{self, Lease};
 use crate::intake::Intake;
 use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
-use crate::marks::{self, As, Known};
+use crate::marks::{self, As, FoundMarks};
 use crate::{Options, StoreError, codec, migrations};
 use provost_base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
 use provost_base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
@@ -177,7 +177,7 @@ impl SqliteStore {
     fn begin_epoch(
         &mut self,
         why: &str,
-        known: &Known,
+        known: &FoundMarks,
         now: Timestamp,
     ) -> Result<(Anchor, EventSeq), StoreError> {
         let checkpoints = read::checkpoints(&self.db, "ORDER BY seq")?;

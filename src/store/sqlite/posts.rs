@@ -9,9 +9,9 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::read::each;
 use super::rows::{meta, put, set_meta};
 use crate::codec::{int, nat, parse, text};
-use crate::{Letter, Letters, StoreError};
+use crate::{Letters, StoreError, StoredPost};
 use provost_base::{EventSeq, PostSeq, Slug};
-use provost_domain::post::{Correspondent, Standoff};
+use provost_domain::post::{Contention, Mailbox};
 use provost_domain::{Change, PostChange, State};
 
 /// The key of the number after which the audit log begins.
@@ -32,14 +32,14 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
             }
             Ok(())
         }
-        PostChange::PutCorrespondent(it) => {
+        PostChange::PutMailbox(it) => {
             let row = params![it.slug.as_str(), text(it)?];
             // In its place: most of what agents say changes this row, and one page is written less.
             let sql = "INSERT INTO correspondent VALUES (?1, ?2)
                        ON CONFLICT (slug) DO UPDATE SET body = excluded.body";
             put(db, sql, row)
         }
-        PostChange::DropCorrespondent(slug) => {
+        PostChange::DropMailbox(slug) => {
             for sql in [
                 "DELETE FROM correspondent WHERE slug = ?1",
                 "DELETE FROM footprint WHERE slug = ?1",
@@ -50,16 +50,16 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
             }
             Ok(())
         }
-        PostChange::PutFootprint(it) => {
+        PostChange::PutWorkingSet(it) => {
             let row = params![it.slug.as_str(), text(it)?];
             let sql =
                 "INSERT INTO footprint VALUES (?1, ?2) ON CONFLICT (slug) DO UPDATE SET body = excluded.body";
             put(db, sql, row)
         }
-        PostChange::PutStandoff(it) => {
+        PostChange::PutContention(it) => {
             put(db, "INSERT OR REPLACE INTO standoff VALUES (?1, ?2)", params![it.id(), text(it)?])
         }
-        PostChange::DropStandoff(it) => put(db, "DELETE FROM standoff WHERE id = ?1", params![it.id()]),
+        PostChange::DropContention(it) => put(db, "DELETE FROM standoff WHERE id = ?1", params![it.id()]),
         PostChange::PutQuestion(it) => {
             put(db, "INSERT OR REPLACE INTO question VALUES (?1, ?2)", params![int(it.n.0)?, text(it)?])
         }
@@ -83,8 +83,8 @@ pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
     for (at, change) in changes.iter().enumerate().rev() {
         let Change::Post(change) = change else { continue };
         match change {
-            PostChange::PutCorrespondent(it) => undone[at] = !rows.insert(&it.slug),
-            PostChange::PutFootprint(it) => undone[at] = !prints.insert(&it.slug),
+            PostChange::PutMailbox(it) => undone[at] = !rows.insert(&it.slug),
+            PostChange::PutWorkingSet(it) => undone[at] = !prints.insert(&it.slug),
             PostChange::Unpark(to, n) => drop(unparked.insert((to, n), at)),
             PostChange::Park(to, n, _) => {
                 if let Some(later) = unparked.remove(&(to, n)) {
@@ -101,15 +101,15 @@ pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
 pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError> {
     let mut slugs: Vec<Slug> = Vec::new();
     let mut apply = |change| state.apply(&Change::Post(change));
-    each(db, "correspondent", "", |it: Arc<Correspondent>| {
+    each(db, "correspondent", "", |it: Arc<Mailbox>| {
         slugs.push(it.slug.clone());
-        apply(PostChange::PutCorrespondent(it));
+        apply(PostChange::PutMailbox(it));
     })?;
-    each(db, "footprint", "", |it| apply(PostChange::PutFootprint(it)))?;
+    each(db, "footprint", "", |it| apply(PostChange::PutWorkingSet(it)))?;
     // Of those that were forgotten, cases of two have no use.
-    each(db, "standoff", "", |it: Arc<Standoff>| {
+    each(db, "standoff", "", |it: Arc<Contention>| {
         if slugs.contains(&it.a) && slugs.contains(&it.b) {
-            apply(PostChange::PutStandoff(it));
+            apply(PostChange::PutContention(it));
         }
     })?;
     each(db, "question", "ORDER BY n", |it| apply(PostChange::PutQuestion(it)))?;
@@ -180,7 +180,7 @@ pub(super) fn each_letter(
     db: &Connection,
     which: &Letters,
     bytes_max: usize,
-    each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     match which {
         Letters::In(slug, after) => {
@@ -207,7 +207,7 @@ fn page(
     sql: &str,
     from: impl rusqlite::Params,
     bytes_max: usize,
-    each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(from)?;
@@ -219,7 +219,7 @@ fn page(
         if bytes > bytes_max && any {
             break;
         }
-        let Some(letter) = Letter::of(PostSeq(nat(row.get(0)?)?), parse(body)?) else { continue };
+        let Some(letter) = StoredPost::of(PostSeq(nat(row.get(0)?)?), parse(body)?) else { continue };
         any = true;
         if each(letter).is_break() {
             break;

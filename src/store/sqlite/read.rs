@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use super::{connect, crew, no_key, posts, rows, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
-use crate::journal::{Checkpoint, Fault, Gap, Key, Walk};
-use crate::marks::{self, Known, Mark};
+use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
+use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
+    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
@@ -49,7 +49,7 @@ pub(super) fn live(
     each(db, "member", "", |it| state.apply(&CrewChange::PutMember(Arc::new(it)).into()))?;
     each(db, "claim", "", |it| state.apply(&CrewChange::PutClaim(Arc::new(it)).into()))?;
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
-    each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
+    each(db, "transfer", "", |it| state.apply(&CrewChange::PutHandoff(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
@@ -196,7 +196,7 @@ pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), Sto
     let mut rows = select.query([from])?;
     while let Some(row) = rows.next()? {
         let event =
-            event(row).map_err(|_| Fault::new(walk.next(), "the row is not in the journal's form"))?;
+            event(row).map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
         walk.step(&event)?;
     }
     Ok(())
@@ -298,7 +298,7 @@ pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), 
 }
 
 /// Refuses a store that ends before its mark, or has another past.
-pub(super) fn reached(db: &Connection, known: &Known, head: Anchor) -> Result<(), StoreError> {
+pub(super) fn reached(db: &Connection, known: &FoundMarks, head: Anchor) -> Result<(), StoreError> {
     let Some(least) = known.least() else { return Ok(()) };
     let numbers = counters(db)?;
     if least.head.seq > head.seq || least.counters.fence > numbers.fence || least.counters.mail > numbers.mail
@@ -345,7 +345,7 @@ impl Reader for SqliteReader {
             }
         };
         let mut select = tx.prepare_cached(sql)?;
-        let mut rows = select.query(params![before, filter.status.map(|it| it.word())])?;
+        let mut rows = select.query(params![before, filter.status.map(|it| it.as_str())])?;
         let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
         while let Some(row) = rows.next()? {
             let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;
@@ -380,7 +380,7 @@ impl Reader for SqliteReader {
         &mut self,
         which: &Letters,
         bytes_max: usize,
-        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         posts::each_letter(&self.db, which, bytes_max, each)
     }
@@ -407,7 +407,7 @@ impl Reader for SqliteReader {
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         match self.walk(anchor) {
-            Err(StoreError::Tampered { seq, what }) => Ok(Fault { seq, what }.into()),
+            Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
             Err(
                 err @ (StoreError::Sqlite(_)
                 | StoreError::Malformed(_)

@@ -150,7 +150,7 @@ fn put_task(db: &Connection, task: &Task, finished: Option<i64>) -> Result<(), S
                ON CONFLICT (id) DO UPDATE SET live = excluded.live, finished_seq = excluded.finished_seq,
                at = excluded.at, status = excluded.status, body = excluded.body";
     let (id, live, at) = (task.id().as_str(), finished.is_none(), ended_at(task).0);
-    put(db, sql, params![id, live, finished, at, task.state.status().word(), text(task)?])
+    put(db, sql, params![id, live, finished, at, task.state.status().as_str(), text(task)?])
 }
 
 fn put_uses(db: &Connection, uses: &Uses) -> Result<(), StoreError> {

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use provost_base::{AgentId, AssignmentId, RepoPath, TransferId};
-use provost_domain::{Assignment, BEAT, Change, Claim, CrewChange, Member, Transfer};
+use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath};
+use provost_domain::{Assignment, BEAT, Change, Claim, CrewChange, Handoff, Member};
 use provost_store::{StoreError, StoredEvent, TimelineOrder, TimelineQuery};
 
 #[derive(Clone, Default)]
@@ -13,7 +13,7 @@ pub(super) struct CrewRows {
     members: BTreeMap<AgentId, Arc<Member>>,
     claims: BTreeMap<RepoPath, Arc<Claim>>,
     assignments: BTreeMap<AssignmentId, Arc<Assignment>>,
-    transfers: BTreeMap<TransferId, Arc<Transfer>>,
+    transfers: BTreeMap<HandoffId, Arc<Handoff>>,
 }
 
 impl CrewRows {
@@ -25,8 +25,8 @@ impl CrewRows {
             CrewChange::DropClaim(file) => drop(self.claims.remove(file)),
             CrewChange::PutAssignment(it) => drop(self.assignments.insert(it.id.clone(), it.clone())),
             CrewChange::DropAssignment(id) => drop(self.assignments.remove(id)),
-            CrewChange::PutTransfer(it) => drop(self.transfers.insert(it.id.clone(), it.clone())),
-            CrewChange::DropTransfer(id) => drop(self.transfers.remove(id)),
+            CrewChange::PutHandoff(it) => drop(self.transfers.insert(it.id.clone(), it.clone())),
+            CrewChange::DropHandoff(id) => drop(self.transfers.remove(id)),
         }
     }
 
@@ -34,7 +34,7 @@ impl CrewRows {
         let members = self.members.values().cloned().map(CrewChange::PutMember);
         let claims = self.claims.values().cloned().map(CrewChange::PutClaim);
         let assignments = self.assignments.values().cloned().map(CrewChange::PutAssignment);
-        let transfers = self.transfers.values().cloned().map(CrewChange::PutTransfer);
+        let transfers = self.transfers.values().cloned().map(CrewChange::PutHandoff);
         members.chain(claims).chain(assignments).chain(transfers).map(Change::from)
     }
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_base::{EventSeq, PostSeq, Slug};
-use provost_domain::post::{Correspondent, Footprint, Question, Standoff};
+use provost_domain::post::{Contention, Mailbox, Question, WorkingSet};
 use provost_domain::{Change, PostChange};
-use provost_store::{Letter, Letters, StoreError, StoredEvent};
+use provost_store::{Letters, StoreError, StoredEvent, StoredPost};
 
 #[derive(Clone, Default)]
 pub(super) struct PostRows {
     posts: BTreeMap<PostSeq, EventSeq>,
     inboxes: BTreeMap<(Slug, PostSeq), EventSeq>,
     parked: BTreeMap<(PostSeq, Slug), EventSeq>,
-    correspondents: BTreeMap<Slug, Arc<Correspondent>>,
-    footprints: BTreeMap<Slug, Arc<Footprint>>,
-    standoffs: BTreeMap<String, Arc<Standoff>>,
+    correspondents: BTreeMap<Slug, Arc<Mailbox>>,
+    footprints: BTreeMap<Slug, Arc<WorkingSet>>,
+    standoffs: BTreeMap<String, Arc<Contention>>,
     questions: BTreeMap<PostSeq, Arc<Question>>,
     log_from: PostSeq,
 }
@@ -29,18 +29,18 @@ impl PostRows {
                 }
                 self.inboxes.extend(to.iter().map(|to| ((to.clone(), *n), *seq)));
             }
-            PostChange::PutCorrespondent(it) => {
+            PostChange::PutMailbox(it) => {
                 drop(self.correspondents.insert(it.slug.clone(), it.clone()));
             }
-            PostChange::DropCorrespondent(slug) => {
+            PostChange::DropMailbox(slug) => {
                 self.correspondents.remove(slug);
                 self.footprints.remove(slug);
                 self.standoffs.retain(|_, it| it.a != *slug && it.b != *slug);
                 self.inboxes.retain(|(it, _), _| it != slug);
             }
-            PostChange::PutFootprint(it) => drop(self.footprints.insert(it.slug.clone(), it.clone())),
-            PostChange::PutStandoff(it) => drop(self.standoffs.insert(it.id(), it.clone())),
-            PostChange::DropStandoff(it) => drop(self.standoffs.remove(&it.id())),
+            PostChange::PutWorkingSet(it) => drop(self.footprints.insert(it.slug.clone(), it.clone())),
+            PostChange::PutContention(it) => drop(self.standoffs.insert(it.id(), it.clone())),
+            PostChange::DropContention(it) => drop(self.standoffs.remove(&it.id())),
             PostChange::PutQuestion(it) => drop(self.questions.insert(it.n, it.clone())),
             PostChange::DropQuestion(n) => drop(self.questions.remove(n)),
             PostChange::Park(to, n, seq) => drop(self.parked.insert((*n, to.clone()), *seq)),
@@ -52,9 +52,9 @@ impl PostRows {
 
     /// The changes that bring an empty state to these rows.
     pub(super) fn changes(&self) -> Vec<Change> {
-        let people = self.correspondents.values().cloned().map(PostChange::PutCorrespondent);
-        let prints = self.footprints.values().cloned().map(PostChange::PutFootprint);
-        let cases = self.standoffs.values().cloned().map(PostChange::PutStandoff);
+        let people = self.correspondents.values().cloned().map(PostChange::PutMailbox);
+        let prints = self.footprints.values().cloned().map(PostChange::PutWorkingSet);
+        let cases = self.standoffs.values().cloned().map(PostChange::PutContention);
         let questions = self.questions.values().cloned().map(PostChange::PutQuestion);
         let newest = self.inboxes.keys().map(|(slug, n)| PostChange::Newest(slug.clone(), *n));
         let parked = self.parked.iter().map(|((n, to), seq)| PostChange::Park(to.clone(), *n, *seq));
@@ -75,7 +75,7 @@ impl PostRows {
         events: &[StoredEvent],
         which: &Letters,
         bytes_max: usize,
-    ) -> Result<Vec<Letter>, StoreError> {
+    ) -> Result<Vec<StoredPost>, StoreError> {
         let all: Vec<(PostSeq, EventSeq)> = match which {
             Letters::In(slug, after) => {
                 let mine = self.inboxes.iter().filter(|((it, n), _)| it == slug && n > after);
@@ -96,7 +96,7 @@ impl PostRows {
             if bytes > bytes_max && !found.is_empty() && *which != Letters::Newest {
                 break;
             }
-            found.extend(Letter::of(n, event));
+            found.extend(StoredPost::of(n, event));
             sizes.push(size);
         }
         if *which == Letters::Newest {

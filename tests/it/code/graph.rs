@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::graphs::{assert_edges, callees, callers, graph_of, path, put, settled, symbol, texts};
-use provost::graph::{Asked, Graph, is_settings};
+use provost::graph::{Graph, LookupResult, is_settings};
 use provost::syntax::language_of;
 
 #[test]
@@ -198,10 +198,10 @@ fn callers_of_a_class_or_file_are_those_of_everything_in_it_from_outside() {
 #[test]
 fn a_name_that_is_not_there_brings_up_others_that_may_be_meant() {
     let graph = graph_of(TYPESCRIPT);
-    assert_eq!(graph.asked(&symbol("src/none.ts:f")), Asked::NoSuchFile);
+    assert_eq!(graph.asked(&symbol("src/none.ts:f")), LookupResult::NoSuchFile);
     assert_eq!(
         graph.asked(&symbol("src/auth/session.ts:renews")),
-        Asked::NoSuchSymbol(vec![symbol("src/auth/session.ts:Session.renew")])
+        LookupResult::NoSuchSymbol(vec![symbol("src/auth/session.ts:Session.renew")])
     );
     assert_eq!(texts(&graph.named("renew")), ["src/auth/session.ts:Session.renew"]);
     assert_eq!(texts(&graph.named("Card")), ["src/ui/card.tsx:Card"]);

@@ -243,7 +243,7 @@ fn a_question_sees_the_file_as_it_is_now() {
 fn a_reading_that_somebody_hands_in_counts_at_once() {
     let read = Read::of(&[AUTH, ROUTES]);
     let text = "import { check } from './auth';\nexport function other() { check('x'); }\n";
-    let patience = provost::syntax::Patience::endless();
+    let patience = provost::syntax::ParseDeadline::endless();
     let reading = read.index.cache().read(provost::syntax::Language::TypeScript, text.as_bytes(), &patience);
     read.index.fresh(&path("src/routes.ts"), &reading);
     assert_eq!(read.callers("src/auth.ts:check"), ["src/routes.ts:other"]);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use provost::base::RepoPath;
 use provost::graph::{Graph, Outline};
-use provost::syntax::{Kind, Patience, language_of, read};
+use provost::syntax::{Kind, ParseDeadline, language_of, read};
 
 /// What was answered to all questions of one folder.
 #[derive(Default, Debug)]
@@ -39,7 +39,7 @@ fn ask(folder: &str) -> Score {
     let mut graph = Graph::default();
     let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, text) in &files {
-        let reading = read(language_of(name).unwrap(), text.as_bytes(), &Patience::endless());
+        let reading = read(language_of(name).unwrap(), text.as_bytes(), &ParseDeadline::endless());
         assert!(reading.is_whole(), "{name}: {:?}", reading.trouble);
         graph.put(&RepoPath::parse(name).unwrap(), Outline::of(&reading).into()).unwrap();
         for (marker, at) in markers(text) {

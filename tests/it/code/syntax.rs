@@ -10,7 +10,7 @@ mod vectors;
 
 use std::fs;
 
-use provost::syntax::{Language, Patience, Reading, language_of, read};
+use provost::syntax::{Language, ParseDeadline, Reading, language_of, read};
 
 use crate::support::source::project_root;
 
@@ -21,12 +21,12 @@ fn fixture(path: &str) -> Vec<u8> {
 
 /// What there is in a file of the fixture.
 fn reading(path: &str) -> Reading {
-    read(language_of(path).unwrap(), &fixture(path), &Patience::endless())
+    read(language_of(path).unwrap(), &fixture(path), &ParseDeadline::endless())
 }
 
 /// What there is in some text.
 fn reading_of(language: Language, text: &str) -> Reading {
-    read(language, text.as_bytes(), &Patience::endless())
+    read(language, text.as_bytes(), &ParseDeadline::endless())
 }
 
 /// Paths of what a name leads to.

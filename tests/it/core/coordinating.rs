@@ -6,7 +6,8 @@ mod intents;
 use provost::base::limits::{LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
 use provost::base::{AgentId, Fence, Span, SymbolPath, TaskId, Ticket, Ttl, encloses};
 use provost::domain::command::{
-    AcquireLock, AnswerContract, Known, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock, Warning,
+    AcquireLock, AnswerContract, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock,
+    SymbolPresence, Warning,
 };
 use provost::domain::{Answer, Change, EventKind, Refusal, Reply};
 
@@ -155,10 +156,10 @@ fn callers_that_others_have_locked_are_told_one_hop_and_never_ones_own() {
 fn what_a_file_says_of_a_symbol_is_told_and_never_refused() {
     let mut s = Script::new();
     let mut verb = acquire("a.ts:typo");
-    verb.seen.known = Known::Missing;
+    verb.seen.known = SymbolPresence::Missing;
     assert!(matches!(&held(s.say(&client("ada"), verb)).1[..], [Warning::Unknown]));
     let mut verb = acquire("a.ts:g");
-    verb.seen.known = Known::Unreadable("it is larger than 4 MiB".into());
+    verb.seen.known = SymbolPresence::Unreadable("it is larger than 4 MiB".into());
     assert!(matches!(&held(s.say(&client("ada"), verb)).1[..], [Warning::Unreadable(_)]));
 }
 

@@ -15,8 +15,8 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
-    ApplyRules, Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault,
-    Provost, Staged, Violation,
+    ApplyRules, Applying, Configured, Content, ContractMismatch, Edit, Granted, IntentOrder, LockOrder,
+    ProposeError, Provost, Staged, Violation,
 };
 use provost::store::{Artifacts, Retention};
 use provost::workspace::Versions;
@@ -107,7 +107,7 @@ impl World {
         self.provost.answer_contract(&client("bob"), id, true).await.unwrap()
     }
 
-    async fn faults(&self, staged: Vec<Staged>, deleted: &[&str]) -> Vec<Fault> {
+    async fn faults(&self, staged: Vec<Staged>, deleted: &[&str]) -> Vec<ContractMismatch> {
         let deleted = deleted.iter().map(|it| path(it)).collect();
         let checked = self.provost.check_contracts(None, staged, deleted).await.unwrap();
         checked.violations.into_iter().map(|Violation { fault, .. }| fault).collect()
@@ -368,14 +368,20 @@ async fn a_contract_survives_a_formatter_and_nothing_that_callers_would_notice()
         ("export const nothing = 1", None),
     ] {
         match (&world.faults(vec![staged("src/auth.ts", other)], &[]).await[..], actual) {
-            ([Fault::Changed(said)], Some(part)) => assert!(said.contains(part), "{said}"),
-            ([Fault::Missing], None) => {}
+            ([ContractMismatch::Changed(said)], Some(part)) => assert!(said.contains(part), "{said}"),
+            ([ContractMismatch::Missing], None) => {}
             other => panic!("{other:?}"),
         }
     }
     let broken =
         world.faults(vec![staged("src/auth.ts", "export function check(token: string {")], &[]).await;
-    assert!(matches!(&broken[..], [Fault::Untold(_) | Fault::Missing | Fault::Changed(_)]), "{broken:?}");
+    assert!(
+        matches!(
+            &broken[..],
+            [ContractMismatch::Untold(_) | ContractMismatch::Missing | ContractMismatch::Changed(_)]
+        ),
+        "{broken:?}"
+    );
     assert_eq!(world.faults(vec![staged("src/other.ts", "")], &[]).await, [], "another file");
 }
 
@@ -384,15 +390,15 @@ async fn neither_deleting_nor_renaming_a_file_loses_its_contracts() {
     let world = World::new();
     world.put("src/a.ts", "export function f(a: number): void {}\n");
     world.agree(1, "src/a.ts:f").await;
-    assert_eq!(world.faults(Vec::new(), &["src/a.ts"]).await, [Fault::Deleted]);
+    assert_eq!(world.faults(Vec::new(), &["src/a.ts"]).await, [ContractMismatch::Deleted]);
     let renamed = |content| Staged { renamed_from: Some(path("src/a.ts")), ..staged("src/b.ts", content) };
     let changed = world.faults(vec![renamed("export function f(): void {}\n")], &[]).await;
-    assert!(matches!(&changed[..], [Fault::Changed(_)]), "{changed:?}");
+    assert!(matches!(&changed[..], [ContractMismatch::Changed(_)]), "{changed:?}");
     assert_eq!(world.faults(vec![renamed("export function f(a: number): void {}\n")], &[]).await, []);
     fs::rename(world.at("src/a.ts"), world.at("src/b.ts")).unwrap();
     let later = world.faults(vec![staged("src/b.ts", "export function f(): void {}\n")], &[]).await;
-    assert!(matches!(&later[..], [Fault::Changed(_)]), "it binds where it went: {later:?}");
-    assert_eq!(world.faults(Vec::new(), &["src/b.ts"]).await, [Fault::Deleted]);
+    assert!(matches!(&later[..], [ContractMismatch::Changed(_)]), "it binds where it went: {later:?}");
+    assert_eq!(world.faults(Vec::new(), &["src/b.ts"]).await, [ContractMismatch::Deleted]);
     let all = world.provost.contracts(SomeContracts::default()).await.unwrap();
     assert_eq!((all.len(), all[0].status), (1, ContractStatus::Accepted));
 }
@@ -410,7 +416,7 @@ async fn what_has_no_signature_of_its_own_cannot_be_agreed_on() {
     ] {
         let id = ContractId::parse("c").unwrap();
         match world.provost.propose(&client("ada"), None, id, &at(symbol), symbol).await {
-            Err(ProposeFault::NoSymbol { why, candidates }) => {
+            Err(ProposeError::NoSymbol { why, candidates }) => {
                 assert!(why.contains(part), "{symbol}: {why}");
                 assert_eq!(candidates.len(), if symbol.ends_with(":end") { 2 } else { 0 });
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use provost::base::{AssignmentId, EventSeq, Json, RepoPath, TransferId, Ttl};
+use provost::base::{AssignmentId, EventSeq, HandoffId, Json, RepoPath, Ttl};
 use provost::domain::command::{
     AnswerTransfer, AppointLead, BeatCrew, ChangedFile, ClaimFile, FileClaimed, JoinCrew, LeaveCrew,
     LockFile, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer, ReleaseFile, SeeFiles, SeenFile,
@@ -303,7 +303,7 @@ fn dependencies_and_scope_are_honoured_where_that_is_wanted() {
 #[test]
 fn a_transfer_is_answered_once() {
     let mut s = Script::new();
-    let id = TransferId::parse("h1").unwrap();
+    let id = HandoffId::parse("h1").unwrap();
     let offer = OfferTransfer {
         id: id.clone(),
         to: None,
@@ -521,7 +521,7 @@ fn a_crew_survives_a_stop_and_a_crash() {
         assert_eq!(state.crew, known.crew);
         assert_eq!(state.claims, known.claims);
         assert_eq!(state.assignments, known.assignments);
-        assert_eq!(state.transfers, known.transfers);
+        assert_eq!(state.handoffs, known.handoffs);
         assert_eq!(state.counters.timeline, 9);
     });
 }

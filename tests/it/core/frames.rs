@@ -6,7 +6,7 @@ use base64::Engine as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
 use provost::auth::Rejected;
-use provost::auth::frame::{Fault, Form, Frame, Outgoing};
+use provost::auth::frame::{Form, Frame, FrameError, Outgoing};
 use provost::base::json::canon_variants;
 use provost::base::{Json, Secret, limits};
 use serde_json::{Value, json};
@@ -103,13 +103,13 @@ fn fields_that_could_be_split_elsewhere_are_refused_before_their_mac_is_asked() 
         let frame = Frame::parse(frame.as_bytes()).unwrap();
         assert_eq!(frame.check_separators().is_err(), ambiguous);
         if ambiguous {
-            assert_eq!(frame.check_separators(), Err(Fault::Separator("msg_id")));
+            assert_eq!(frame.check_separators(), Err(FrameError::Separator("msg_id")));
             let compact = Frame::parse(field(vector, "wire_compact").as_bytes()).unwrap();
-            assert_eq!(compact.check_separators(), Err(Fault::Separator("i")));
+            assert_eq!(compact.check_separators(), Err(FrameError::Separator("i")));
         }
     }
     let nonce = r#"{"t":"A","i":"b","f":"c","o":"d","s":1,"n":"e|f","h":"","p":0}"#;
-    assert_eq!(Frame::parse(nonce.as_bytes()).unwrap().check_separators(), Err(Fault::Separator("n")));
+    assert_eq!(Frame::parse(nonce.as_bytes()).unwrap().check_separators(), Err(FrameError::Separator("n")));
 }
 
 #[test]
@@ -137,20 +137,20 @@ fn a_frame_names_what_is_wrong_with_it() {
     for key in ["msg_type", "msg_id", "from", "to", "ts", "nonce", "hmac", "payload"] {
         let mut frame = whole.clone();
         frame.as_object_mut().unwrap().remove(key);
-        assert_eq!(Frame::parse(frame.to_string().as_bytes()).unwrap_err(), Fault::Missing(key));
+        assert_eq!(Frame::parse(frame.to_string().as_bytes()).unwrap_err(), FrameError::Missing(key));
         if key == "payload" {
             continue;
         }
         for wrong in [json!(1.5), json!(-1), json!([1]), json!({"a": 1}), json!(null), json!(true)] {
             frame[key] = wrong;
             let fault = Frame::parse(frame.to_string().as_bytes()).unwrap_err();
-            assert!(matches!(fault, Fault::WrongType { field, .. } if field == key), "{fault}");
+            assert!(matches!(fault, FrameError::WrongType { field, .. } if field == key), "{fault}");
         }
     }
     let compact = r#"{"t":"POLL","i":"i","f":"f","o":"o","s":"1","n":"n","h":"h","p":{}}"#;
-    assert!(matches!(Frame::parse(compact.as_bytes()), Err(Fault::WrongType { field: "s", .. })));
+    assert!(matches!(Frame::parse(compact.as_bytes()), Err(FrameError::WrongType { field: "s", .. })));
     let twice = r#"{"msg_type":"POLL","msg_type":"ACK","msg_id":"","from":"","to":"","ts":1,"nonce":"","hmac":"","payload":1}"#;
-    assert_eq!(Frame::parse(twice.as_bytes()).unwrap_err(), Fault::Twice("msg_type"));
+    assert_eq!(Frame::parse(twice.as_bytes()).unwrap_err(), FrameError::Twice("msg_type"));
 }
 
 #[test]

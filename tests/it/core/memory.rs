@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use provost::base::RepoPath;
 use provost::jail::Root;
 use provost::service::{Base, Code};
-use provost::syntax::{Cache, Language, Patience, Reading, read};
+use provost::syntax::{Cache, Language, ParseDeadline, Reading, read};
 use provost::system::{give_memory_back, own_memory};
 
 use crate::support::waits::eventually_so;
@@ -31,7 +31,8 @@ fn module(number: usize, functions: usize) -> String {
 #[test]
 fn readings_weigh_what_they_take() {
     let read_all = |numbers: std::ops::Range<usize>| -> Vec<Reading> {
-        let one = |number| read(Language::TypeScript, module(number, 40).as_bytes(), &Patience::endless());
+        let one =
+            |number| read(Language::TypeScript, module(number, 40).as_bytes(), &ParseDeadline::endless());
         numbers.map(one).collect()
     };
     // What the first parse makes for all that follow does not count.

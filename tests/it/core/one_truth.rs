@@ -6,7 +6,8 @@ use provost::domain::command::{
 };
 use provost::domain::post::{self, Post, Region, Source};
 use provost::domain::{
-    Answer, Content, Event, EventKind, MailKind, Part, Refusal, Reply, Role, Settings, Stake, StakeKind,
+    Answer, Content, Event, EventKind, MailKind, Part, Refusal, Reply, Reservation, ReservationKind, Role,
+    Settings,
 };
 
 use crate::support::coordinating::{acquire, path};
@@ -14,7 +15,7 @@ use crate::support::script::{Said, Script, client, register};
 use crate::support::storm::{agent, settings};
 
 /// A place as one line: a path or pattern, then `#name` and `@first-last` for parts of it.
-fn stake(text: &str) -> Stake {
+fn stake(text: &str) -> Reservation {
     let mut words = text.split(' ');
     let path = words.next().unwrap();
     let mut part = Part::default();
@@ -27,9 +28,9 @@ fn stake(text: &str) -> Stake {
         }
     }
     let begins = path.find(['*', '?', '[', '{']).map(|at| path[..at].rsplit_once('/').map_or("", |it| it.0));
-    Stake {
+    Reservation {
         agent: agent("ada"),
-        kind: StakeKind::Plan,
+        kind: ReservationKind::Plan,
         at: RepoPath::parse(begins.unwrap_or(path)).unwrap(),
         pattern: begins.map(|_| path.into()),
         part,
@@ -260,6 +261,6 @@ fn whoever_collects_mail_is_told_by_mail() {
     };
     let mail = collected.mail.unwrap();
     let MailKind::Met { file, mine, other } = &mail.kind else { panic!("{mail:?}") };
-    assert_eq!((file.as_str(), *mine), ("a.ts", StakeKind::Lock));
-    assert_eq!((other.agent.as_str(), other.kind), ("bob", StakeKind::Plan));
+    assert_eq!((file.as_str(), *mine), ("a.ts", ReservationKind::Lock));
+    assert_eq!((other.agent.as_str(), other.kind), ("bob", ReservationKind::Plan));
 }

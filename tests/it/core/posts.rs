@@ -144,7 +144,7 @@ fn told(s: &Crew, name: &str) -> Vec<String> {
 }
 
 fn label(s: &Crew, name: &str) -> String {
-    s.script.core.state().desk.get(&slug(name)).unwrap().row.as_ref().unwrap().label.to_string()
+    s.script.core.state().broker.get(&slug(name)).unwrap().row.as_ref().unwrap().label.to_string()
 }
 
 /// Three agents that have said where they are.
@@ -227,9 +227,9 @@ fn a_question_is_asked_once_until_it_is_answered() {
     assert_eq!(count(&s), 1);
     publish(&mut s, question("feat-bb", "RS256?"));
     assert_eq!(count(&s), 2, "somebody else's question");
-    assert_eq!(s.script.core.state().desk.questions().count(), 2);
+    assert_eq!(s.script.core.state().broker.questions().count(), 2);
     publish(&mut s, answer("feat-aa", "yes"));
-    assert_eq!(s.script.core.state().desk.questions().count(), 1);
+    assert_eq!(s.script.core.state().broker.questions().count(), 1);
     publish(&mut s, question("feat-aa", "RS256?"));
     assert_eq!(count(&s), 3, "asked again after an answer");
 }
@@ -266,7 +266,8 @@ fn a_commit_does_not_evaporate_when_the_tree_becomes_clean() {
 #[test]
 fn what_somebody_tells_about_an_agent_is_no_sign_of_its_life() {
     let mut s = crew();
-    let seen = |s: &Crew| s.script.core.state().desk.get(&slug("feat-aa")).unwrap().row.clone().unwrap().seen;
+    let seen =
+        |s: &Crew| s.script.core.state().broker.get(&slug("feat-aa")).unwrap().row.clone().unwrap().seen;
     let before = seen(&s);
     watched(&mut s, "feat-aa", &["src/a.rs"]);
     s.wait(Ttl::minutes(1));
@@ -411,13 +412,13 @@ fn invented_names_do_not_fill_the_memory() {
     s.wait(Ttl::minutes(61));
     publish(&mut s, status("feat-1", "working", &[]));
     s.say(&who("feat-more"), one_more).unwrap();
-    let desk = &s.script.core.state().desk;
-    assert_eq!(desk.iter().count(), bound);
-    assert!(desk.get(&Slug::parse("feat-0").unwrap()).is_none(), "the longest silent one has gone");
+    let broker = &s.script.core.state().broker;
+    assert_eq!(broker.iter().count(), bound);
+    assert!(broker.get(&Slug::parse("feat-0").unwrap()).is_none(), "the longest silent one has gone");
     for n in 0..3_000 {
         publish(&mut s, feedback(&format!("nobody-{n}"), "e"));
     }
-    let parked = s.script.core.state().desk.waiting();
+    let parked = s.script.core.state().broker.waiting();
     assert!(parked <= PARKED_AGENTS_MAX, "{parked}");
 }
 
@@ -433,7 +434,7 @@ fn what_is_said_without_end_is_delivered_and_compared_in_part() {
     let listed: Vec<(&str, &[Region])> =
         files.iter().map(|(path, it)| (path.as_str(), it.as_slice())).collect();
     publish(&mut s, intent("feat-aa", &listed));
-    let print = s.script.core.state().desk.print(&slug("feat-aa")).unwrap().clone();
+    let print = s.script.core.state().broker.print(&slug("feat-aa")).unwrap().clone();
     let kept = &print.intent.as_ref().unwrap().files;
     assert_eq!(kept.len(), 2 + POST_WIDE_MAX, "two files, and so many patterns");
     assert_eq!((kept[0].regions.len(), kept[1].regions.len()), (0, POST_REGIONS_MAX));
@@ -452,7 +453,7 @@ fn what_is_said_without_end_is_delivered_and_compared_in_part() {
     for _ in 0..3 {
         publish(&mut s, artifact("feat-aa", "committed", &names));
     }
-    let print = s.script.core.state().desk.print(&slug("feat-aa")).unwrap().clone();
+    let print = s.script.core.state().broker.print(&slug("feat-aa")).unwrap().clone();
     assert_eq!(print.left.len(), POST_FILES_MAX);
     let status = Post::Status {
         agent: agent("feat-aa"),
@@ -466,7 +467,7 @@ fn what_is_said_without_end_is_delivered_and_compared_in_part() {
     publish(&mut s, artifact("feat-aa", "idle", &[]));
     s.wait(Ttl::minutes(5));
     publish(&mut s, status);
-    let it = s.script.core.state().desk.get(&slug("feat-aa")).unwrap().clone();
+    let it = s.script.core.state().broker.get(&slug("feat-aa")).unwrap().clone();
     let row = it.row.as_ref().unwrap();
     for text in [&row.label, row.phase.as_ref().unwrap(), it.cli.as_ref().unwrap()] {
         assert!(text.len() <= ROSTER_TEXT_MAX);
@@ -478,7 +479,7 @@ fn an_addressed_agent_has_an_inbox_and_no_row() {
     let mut s = crew();
     let add = AddressAgent { agent: agent("feat/w"), cli: "claude".into() };
     s.say(&who("feat/w"), add).unwrap();
-    let it = s.script.core.state().desk.get(&slug("feat-w")).unwrap().clone();
+    let it = s.script.core.state().broker.get(&slug("feat-w")).unwrap().clone();
     assert!(it.row.is_none() && it.cli.as_deref() == Some("claude"));
     publish(&mut s, artifact("feat-aa", "done", &[]));
     assert_eq!(inbox(&s, "feat-w").len(), 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use provost::agents::{Agent, AgentOutput, Agents, Role};
+use provost::agents::{AgentOutput, Agents, ConfiguredAgent, Role};
 use provost::base::{AgentId, Ttl};
 use provost::domain::Switch;
 use provost::jail::Reader;
@@ -11,8 +11,8 @@ fn id(text: &str) -> AgentId {
     AgentId::parse(text).unwrap()
 }
 
-fn agent(text: &str, name: &str, methods: &[&str]) -> Agent {
-    Agent {
+fn agent(text: &str, name: &str, methods: &[&str]) -> ConfiguredAgent {
+    ConfiguredAgent {
         id: id(text),
         name: name.into(),
         description: "".into(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use provost::agents::{
-    Kept, Look, NoPlace, code_in, code_of_json, further_tests_of, keep_tests, lost_tests, named_after, place,
-    tests_of,
+    MergedTests, NoPlace, WorkspaceProbe, code_in, code_of_json, further_tests_of, keep_tests, lost_tests,
+    named_after, place, tests_of,
 };
 
 const FILE: &str =
@@ -117,7 +117,7 @@ fn code_is_found_in_an_answer_or_said_not_to_be() {
 /// Files of a workspace; folders are those that they are in.
 struct Files(BTreeSet<&'static str>);
 
-impl Look for Files {
+impl WorkspaceProbe for Files {
     fn is_file(&self, path: &str) -> bool {
         self.0.contains(path)
     }
@@ -192,16 +192,16 @@ fn a_buffer_without_a_file_is_called_what_its_language_calls_files() {
 fn no_test_that_is_there_is_lost() {
     let old = "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n";
     let whole = "import calc\n\n\ndef test_add():\n    assert calc.add(2, 2) == 4\n\n\ndef test_zero():\n    assert calc.zero() == 0";
-    assert_eq!(keep_tests(old, whole), Kept::Whole(format!("{whole}\n")), "the agent has kept it");
+    assert_eq!(keep_tests(old, whole), MergedTests::Whole(format!("{whole}\n")), "the agent has kept it");
     let alone = "import calc\n\n\ndef test_zero():\n    assert calc.zero() == 0\n";
     let both = format!("{old}\n\ndef test_zero():\n    assert calc.zero() == 0\n");
-    assert_eq!(keep_tests(old, alone).clone(), Kept::Whole(both));
+    assert_eq!(keep_tests(old, alone).clone(), MergedTests::Whole(both));
     let brings_more = alone.replace("import calc\n", "import calc\nimport os\n");
-    assert_eq!(keep_tests(old, &brings_more), Kept::Lost(vec!["test_add".into()]));
+    assert_eq!(keep_tests(old, &brings_more), MergedTests::Lost(vec!["test_add".into()]));
     let same_name = "class T:\n    def test_a(self): pass\n    def test_b(self): pass\n";
     assert_eq!(
         keep_tests(same_name, "class T:\n    def test_c(self): pass\n"),
-        Kept::Lost(vec!["test_a".into(), "test_b".into()])
+        MergedTests::Lost(vec!["test_a".into(), "test_b".into()])
     );
     let js = "import { add } from './x';\n\ndescribe('add', () => {\n  it.only('adds', () => {});\n});\n";
     assert_eq!(lost_tests(js, "describe('add', () => {});"), ["adds"]);
@@ -211,15 +211,18 @@ fn no_test_that_is_there_is_lost() {
     let new = "package x\n\nimport \"testing\"\n\nfunc TestC(t *testing.T) {}\n";
     assert_eq!(
         keep_tests(go, new),
-        Kept::Whole(
+        MergedTests::Whole(
             format!("{go}\n\nfunc TestC(t *testing.T) {{}}\n")
                 .replace("{}\n\n\nfunc TestC", "{}\n\nfunc TestC")
         )
     );
     // What has no names counts line by line.
     let plain = "one\ntwo\n";
-    assert_eq!(keep_tests(plain, "zero\none\nmore\ntwo"), Kept::Whole("zero\none\nmore\ntwo\n".into()));
-    assert!(matches!(keep_tests(plain, "two\none"), Kept::Lost(_)));
+    assert_eq!(
+        keep_tests(plain, "zero\none\nmore\ntwo"),
+        MergedTests::Whole("zero\none\nmore\ntwo\n".into())
+    );
+    assert!(matches!(keep_tests(plain, "two\none"), MergedTests::Lost(_)));
     for hostile in ["def ".repeat(50_000), "it('".repeat(50_000), "func ((((".repeat(50_000)] {
         keep_tests(&hostile, &hostile[1..]);
         keep_tests(old, &hostile);

@@ -12,9 +12,9 @@ use provost::domain::command::{
     EndCapture, EndRun, NoteFiles, Record, SettleEffect, SettleMail, Shot, Status, TakeScreenshot,
 };
 use provost::domain::{
-    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Handoff, Mail,
-    MailKind, Network, Outbox, Picture, Principal, Rate, Refusal, Reply, Scope, Settings, Share, State, Task,
-    TaskState, Tier, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
+    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Mail, MailKind,
+    Network, Outbox, Picture, Principal, Rate, Refusal, Reply, ScanReport, Scope, Settings, Share, State,
+    Task, TaskState, Tier, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
 use crate::support::script::{
@@ -363,7 +363,7 @@ impl Sim {
 
     /// What was found out about a task's files, which may come after its end.
     fn note_files(&mut self, task: &TaskId) {
-        let handoff = self.pick(&[None, Some(Handoff::default()), Some(Handoff::unknown("shut"))]);
+        let handoff = self.pick(&[None, Some(ScanReport::default()), Some(ScanReport::unknown("shut"))]);
         let file = WatchedFile { path: "a".into(), change: FileChange::New, from: None };
         let watched = Watched { files: vec![file], ..Watched::default() };
         let watched = self.pick(&[None, Some(watched)]);

@@ -89,7 +89,7 @@ fn a_forgotten_inbox_goes_bit_by_bit_and_is_never_seen_again() {
     let now = storm.now;
     drop(store);
     let (mut store, mut storm) = started(dir.path(), now);
-    assert!(storm.core.state().desk.get(&slug("feat-gone")).is_none());
+    assert!(storm.core.state().broker.get(&slug("feat-gone")).is_none());
     here(&mut storm, "feat-gone");
     tell(&mut storm, "feat-gone");
     write(&mut *store, &mut storm);
@@ -103,7 +103,7 @@ fn a_forgotten_inbox_goes_bit_by_bit_and_is_never_seen_again() {
 
     // Forgotten a second time, and everything is as after the first.
     let newest = |storm: &Storm| {
-        let mut all = storm.core.state().desk.newest();
+        let mut all = storm.core.state().broker.newest();
         all.find(|(it, _)| **it == Slug::parse("feat-gone").expect("a name")).map(|(_, n)| n)
     };
     let before = newest(&storm);

@@ -11,7 +11,7 @@ use std::{fs, io};
 use provost::transport::Stream;
 use provost::transport::accept::{Guard, accept_loop};
 use provost::transport::lines::{Line, LineReader, write_line};
-use provost::transport::listen::{BindError, Place, bind, connect};
+use provost::transport::listen::{BindError, SocketFolder, bind, connect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 async fn a_socket_is_ours_alone_and_goes_when_we_go() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run/deep/devitd.sock");
-    let bound = bind(&path, Place::Ours).unwrap();
+    let bound = bind(&path, SocketFolder::Ours).unwrap();
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     let (served, asked) = tokio::join!(bound.accept(), connect(&path));
@@ -51,15 +51,15 @@ async fn a_folder_of_ours_that_others_can_enter_is_refused_and_a_given_one_is_no
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let path = dir.path().join("s");
-    assert!(matches!(bind(&path, Place::Ours), Err(BindError::OpenFolder(_))));
-    let bound = bind(&path, Place::Given).unwrap();
+    assert!(matches!(bind(&path, SocketFolder::Ours), Err(BindError::OpenFolder(_))));
+    let bound = bind(&path, SocketFolder::Given).unwrap();
     assert_eq!(mode(bound.path()), 0o600);
-    assert!(bind(&dir.path().join("missing/s"), Place::Given).is_err());
-    assert!(matches!(bind(Path::new("/"), Place::Given), Err(BindError::NotAName(_))));
+    assert!(bind(&dir.path().join("missing/s"), SocketFolder::Given).is_err());
+    assert!(matches!(bind(Path::new("/"), SocketFolder::Given), Err(BindError::NotAName(_))));
     let (target, link) = (dir.path().join("target"), dir.path().join("link"));
     fs::create_dir(&target).unwrap();
     symlink(&target, &link).unwrap();
-    assert!(bind(&link.join("s"), Place::Ours).is_err());
+    assert!(bind(&link.join("s"), SocketFolder::Ours).is_err());
 }
 
 #[tokio::test]
@@ -67,20 +67,20 @@ async fn nothing_but_a_dead_socket_is_ever_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     fs::write(&path, "precious").unwrap();
-    assert!(matches!(bind(&path, Place::Given), Err(BindError::NotASocket(_))));
+    assert!(matches!(bind(&path, SocketFolder::Given), Err(BindError::NotASocket(_))));
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     fs::rename(&path, dir.path().join("file")).unwrap();
     symlink(dir.path().join("file"), &path).unwrap();
-    assert!(matches!(bind(&path, Place::Given), Err(BindError::NotASocket(_))));
+    assert!(matches!(bind(&path, SocketFolder::Given), Err(BindError::NotASocket(_))));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(matches!(bind(&path, Place::Given), Err(BindError::NotASocket(_))));
+    assert!(matches!(bind(&path, SocketFolder::Given), Err(BindError::NotASocket(_))));
     fs::remove_dir(&path).unwrap();
 
     drop(StdListener::bind(&path).unwrap());
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
-    let bound = bind(&path, Place::Given).unwrap();
-    assert!(matches!(bind(&path, Place::Given), Err(BindError::InUse(_))));
+    let bound = bind(&path, SocketFolder::Given).unwrap();
+    assert!(matches!(bind(&path, SocketFolder::Given), Err(BindError::InUse(_))));
     connect(&path).await.unwrap();
     drop(bound);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -102,14 +102,14 @@ async fn a_daemon_with_a_full_queue_is_not_taken_for_dead() {
             Err(_) => break,
         }
     }
-    assert!(matches!(bind(&path, Place::Given), Err(BindError::InUse(_))));
+    assert!(matches!(bind(&path, SocketFolder::Given), Err(BindError::InUse(_))));
 }
 
 #[tokio::test]
 async fn a_file_that_took_our_name_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let bound = bind(&path, Place::Given).unwrap();
+    let bound = bind(&path, SocketFolder::Given).unwrap();
     fs::remove_file(&path).unwrap();
     let other = StdListener::bind(&path).unwrap();
     drop(bound);
@@ -128,7 +128,7 @@ async fn of_daemons_that_start_at_once_one_gets_the_address() {
         let tasks: Vec<_> = (0..4)
             .map(|_| {
                 let path = path.clone();
-                tokio::task::spawn_blocking(move || bind(&path, Place::Given).ok())
+                tokio::task::spawn_blocking(move || bind(&path, SocketFolder::Given).ok())
             })
             .collect();
         let mut bound = Vec::new();
@@ -149,10 +149,10 @@ async fn paths_longer_than_an_address_work() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("d".repeat(100)).join("e".repeat(100));
     let path = folder.join("n".repeat(200));
-    let bound = bind(&path, Place::Ours).unwrap();
+    let bound = bind(&path, SocketFolder::Ours).unwrap();
     let (served, asked) = tokio::join!(bound.accept(), connect(&path));
     drop((served.unwrap(), asked.unwrap()));
-    assert!(matches!(bind(&path, Place::Ours), Err(BindError::InUse(_))));
+    assert!(matches!(bind(&path, SocketFolder::Ours), Err(BindError::InUse(_))));
     drop(bound);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(connect(&path).await.unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -192,7 +192,7 @@ struct Door {
 fn door(connections_max: usize) -> Door {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let bound = bind(&path, Place::Given).unwrap();
+    let bound = bind(&path, SocketFolder::Given).unwrap();
     let stop = CancellationToken::new();
     let task = tokio::spawn(accept_loop(bound, connections_max, stop.clone(), SOON, echo));
     Door { _dir: dir, path, stop, task }
@@ -268,7 +268,7 @@ async fn a_stop_closes_the_address_at_once_and_then_waits_for_those_at_work() {
 async fn who_does_not_stop_in_time_is_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let bound = bind(&path, Place::Given).unwrap();
+    let bound = bind(&path, SocketFolder::Given).unwrap();
     let stop = CancellationToken::new();
     let begun = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&begun);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use provost::base::{Digest, TaskId};
-use provost::domain::{Artifact, Kept};
+use provost::domain::{Artifact, StoredChangeset};
 use provost::store::Artifacts;
 use serde_json::{Value, json};
 
@@ -34,11 +34,11 @@ fn git(world: &World, args: &[&str]) {
     assert!(done.status.success(), "{done:?}");
 }
 
-fn kept(world: &World, task: &str) -> Kept {
+fn kept(world: &World, task: &str) -> StoredChangeset {
     Artifacts::at(&world.state_dir()).of(&TaskId::parse(task).unwrap()).unwrap().expect("something is kept")
 }
 
-fn artifact<'a>(kept: &'a Kept, path: &str) -> &'a Artifact {
+fn artifact<'a>(kept: &'a StoredChangeset, path: &str) -> &'a Artifact {
     kept.artifacts.iter().find(|it| &*it.path == path).unwrap_or_else(|| panic!("{path}: {kept:#?}"))
 }
 

@@ -4,20 +4,20 @@ use std::fs;
 use std::sync::Arc;
 
 use provost::base::{JobId, Json, TaskId};
-use provost::domain::{Answer, Delegate, Errand, Status};
+use provost::domain::{Answer, Delegate, JobContext, Status};
 use provost::jail::{AsAgent, Copies, Reader};
 use provost::store::Artifacts;
 use serde_json::json;
 
 use crate::support::runs::{World, asker, details, status, summary};
 
-fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<Errand>> {
+fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<JobContext>> {
     let schema = schema.map(|text| Json::parse(text).unwrap());
     let (job, method, phase) = ("exec_0123456789abcdef".into(), "code.review".into(), "generate".into());
-    Some(Box::new(Errand { job, method, phase, schema, harvest, copy: None, command: None }))
+    Some(Box::new(JobContext { job, method, phase, schema, harvest, copy: None, command: None }))
 }
 
-async fn run(world: &World, task: &str, goal: &str, errand: Option<Box<Errand>>) -> TaskId {
+async fn run(world: &World, task: &str, goal: &str, errand: Option<Box<JobContext>>) -> TaskId {
     let (order, facts) = world.delegation("", task, goal, provost::base::Ttl::minutes(2));
     let answer = world.engine().submit_judged(&asker(), Delegate { errand, ..order }, facts).await;
     assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
@@ -97,7 +97,7 @@ async fn what_an_approver_approves_includes_the_errand() {
     let digest = |errand| Delegate { errand, ..order.clone() }.digest();
     assert_ne!(digest(None), digest(errand(true, None)));
     assert_ne!(digest(errand(false, None)), digest(errand(true, None)));
-    let with = |change: fn(&mut Errand)| {
+    let with = |change: fn(&mut JobContext)| {
         let mut errand = errand(true, None);
         change(errand.as_mut().unwrap());
         Delegate { errand, ..order.clone() }

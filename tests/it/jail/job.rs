@@ -107,8 +107,8 @@ fn a_plan_of_tier_job_says_what_stays_open() {
 
     let mut networked = world.sh("true").tier(Tier::Job);
     (networked.network, networked.outlets) = (Network::Ports(vec![80]), vec![80]);
-    let grounds = Grounds { home: world.path("home"), forbidden: vec![] };
-    assert_eq!(networked.check(&grounds).unwrap_err(), PlanRefused::NetworkInJob);
+    let forbidden_paths = ForbiddenPaths { home: world.path("home"), forbidden: vec![] };
+    assert_eq!(networked.check(&forbidden_paths).unwrap_err(), PlanRefused::NetworkInJob);
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
 //! What a plan refuses before anything is started, and how it reads.
 
 use proptest::prelude::*;
-use provost::jail::{EnvironmentRefused, Place, PlanRefused, Topic};
+use provost::jail::{EnvironmentRefused, PlanRefused, ResolvedPath, Topic};
 
 use crate::support::jails::*;
 
 /// A place as it would be found, at any path.
-fn place(path: &str) -> Place {
+fn place(path: &str) -> ResolvedPath {
     serde_json::from_value(serde_json::json!({ "path": path, "dev": 1, "ino": 2 })).unwrap()
 }
 
@@ -14,13 +14,13 @@ fn with_workspace(path: &str) -> Draft {
     Draft::new(resolve_program(Path::new("/bin/sh")).unwrap(), Environment::new([]), place(path))
 }
 
-fn grounds() -> Grounds {
-    Grounds { home: "/home/user".into(), forbidden: vec!["/home/user/.local/state/provost".into()] }
+fn forbidden_paths() -> ForbiddenPaths {
+    ForbiddenPaths { home: "/home/user".into(), forbidden: vec!["/home/user/.local/state/provost".into()] }
 }
 
 #[test]
 fn a_workspace_is_neither_the_system_nor_a_home_nor_our_own() {
-    let refusal = |path| with_workspace(path).check(&grounds()).unwrap_err();
+    let refusal = |path| with_workspace(path).check(&forbidden_paths()).unwrap_err();
     for path in ["/", "/home", "/home/user", "/home/other", "/root"] {
         assert!(matches!(refusal(path), PlanRefused::TooWide(_)), "{path}: {}", refusal(path));
     }
@@ -32,7 +32,7 @@ fn a_workspace_is_neither_the_system_nor_a_home_nor_our_own() {
         assert!(matches!(refusal(path), PlanRefused::OurOwn { .. }), "{path}: {}", refusal(path));
     }
     for path in ["/home/user/project", "/tmp/project", "/srv/project", "/var/tmp/x"] {
-        assert!(with_workspace(path).check(&grounds()).is_ok(), "{path}");
+        assert!(with_workspace(path).check(&forbidden_paths()).is_ok(), "{path}");
     }
 }
 
@@ -41,7 +41,7 @@ fn what_a_worker_reads_is_neither_our_own_nor_a_whole_home() {
     for path in ["/home/user", "/home", "/", "/home/user/.local/state", "/proc/1"] {
         let mut draft = with_workspace("/home/user/project");
         draft.read_only.push(place(path));
-        draft.check(&grounds()).unwrap_err();
+        draft.check(&forbidden_paths()).unwrap_err();
     }
 }
 
@@ -49,15 +49,15 @@ fn what_a_worker_reads_is_neither_our_own_nor_a_whole_home() {
 fn a_worker_starts_where_it_may_write_and_cannot_replace_its_program() {
     let mut draft = with_workspace("/home/user/project");
     draft.cwd = place("/home/user/other");
-    assert!(matches!(draft.check(&grounds()), Err(PlanRefused::Directory(_))));
+    assert!(matches!(draft.check(&forbidden_paths()), Err(PlanRefused::Directory(_))));
     let mut draft = with_workspace("/home/user/project");
     draft.writable.clear();
-    assert!(matches!(draft.check(&grounds()), Err(PlanRefused::Directory(_))));
+    assert!(matches!(draft.check(&forbidden_paths()), Err(PlanRefused::Directory(_))));
     let world = World::new();
     let tool = world.path("workspace/tool");
     fs::copy("/bin/true", &tool).unwrap();
     let draft = world.draft(tool.to_str().unwrap(), &[]);
-    assert!(matches!(draft.check(&world.grounds()), Err(PlanRefused::ProgramInWorkspace(_))));
+    assert!(matches!(draft.check(&world.forbidden_paths()), Err(PlanRefused::ProgramInWorkspace(_))));
 }
 
 #[test]
@@ -77,13 +77,13 @@ fn a_limit_of_zero_is_a_mistake_and_not_no_limit() {
     for set in breaks {
         let mut draft = with_workspace("/home/user/project");
         set(&mut draft.limits);
-        assert_eq!(draft.check(&grounds()), Err(PlanRefused::Limits));
+        assert_eq!(draft.check(&forbidden_paths()), Err(PlanRefused::Limits));
     }
 }
 
 #[test]
 fn a_plan_survives_the_journey_to_the_supervisor() {
-    let plan = with_workspace("/home/user/project").check(&grounds()).unwrap();
+    let plan = with_workspace("/home/user/project").check(&forbidden_paths()).unwrap();
     let there: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
     assert_eq!(there, plan);
 }
@@ -93,7 +93,7 @@ fn a_plan_describes_itself_without_values_of_variables() {
     let mut draft = with_workspace("/home/user/project");
     draft.environment.set("API_TOKEN", "TOPSECRET").unwrap();
     draft.toolchain(place("/home/user/.cargo"));
-    let lines = draft.check(&grounds()).unwrap().describe();
+    let lines = draft.check(&forbidden_paths()).unwrap().describe();
     let about = |topic| {
         let lines = lines.iter().filter(|(t, _)| *t == topic).map(|(_, text)| text.as_str());
         lines.collect::<Vec<_>>()

@@ -65,7 +65,7 @@ fn a_network_needs_outlets_and_tier_ns() {
     let refused = |network, outlets: Vec<u16>, tier| {
         let mut draft = world.sh("true").tier(tier);
         (draft.network, draft.outlets) = (network, outlets);
-        draft.check(&world.grounds()).err()
+        draft.check(&world.forbidden_paths()).err()
     };
     assert_eq!(refused(hosts(), vec![3128], Tier::Ns), None);
     assert_eq!(refused(Network::Ports(vec![80]), vec![80], Tier::Ns), None);

@@ -120,7 +120,7 @@ async fn a_working_directory_that_is_swapped_at_the_start_never_leads_out() {
         };
         let mut draft = world.sh("echo x > PWNED; true").tier(tier);
         draft.cwd = found.place().clone();
-        match draft.check(&world.grounds()) {
+        match draft.check(&world.forbidden_paths()) {
             Err(_) => refused += 1,
             Ok(plan) => match launch(&supervisor(), &plan, None, LiveOutput::new(4096)).await {
                 Err(_) => refused += 1,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use provost::base::IntentId;
 use provost::base::{ContractId, RepoPath, Span, SymbolPath, Ttl};
 use provost::domain::command::ProposeContract;
-use provost::domain::command::{AcquireLock, Known, Locked, ReleaseLock, SymbolFacts, Warning};
+use provost::domain::command::{AcquireLock, Locked, ReleaseLock, SymbolFacts, SymbolPresence, Warning};
 use provost::domain::command::{DeclareIntent, IntendedFile};
 use provost::domain::{Answer, Lock, Refusal, Reply};
 
@@ -27,7 +27,7 @@ pub(crate) fn acquire(symbol: &str) -> AcquireLock {
         ticket: None,
         reason: None,
         process: None,
-        seen: SymbolFacts { known: Known::Found, ..SymbolFacts::default() },
+        seen: SymbolFacts { known: SymbolPresence::Found, ..SymbolFacts::default() },
         in_session: false,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost::base::{RepoPath, SymbolPath};
 use provost::graph::{Graph, Outline, is_settings};
-use provost::syntax::{Patience, language_of, read};
+use provost::syntax::{ParseDeadline, language_of, read};
 
 pub(crate) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
@@ -17,7 +17,7 @@ pub(crate) fn symbol(text: &str) -> SymbolPath {
 
 pub(crate) fn outline(name: &str, text: &str) -> Arc<Outline> {
     let language = language_of(name).unwrap();
-    Arc::new(Outline::of(&read(language, text.as_bytes(), &Patience::endless())))
+    Arc::new(Outline::of(&read(language, text.as_bytes(), &ParseDeadline::endless())))
 }
 
 pub(crate) fn put(graph: &mut Graph, name: &str, text: &str) {

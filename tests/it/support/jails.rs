@@ -8,8 +8,8 @@ pub(crate) use std::time::{Duration, Instant};
 
 pub(crate) use provost::base::Ttl;
 pub(crate) use provost::jail::{
-    Draft, Environment, Exit, ExitReason, Grounds, Limits, LiveOutput, Plan, Running, SetupError, Stream,
-    Supervisor, Tier, find_place, launch, resolve_program,
+    Draft, Environment, Exit, ExitReason, ForbiddenPaths, Limits, LiveOutput, Plan, Running, SetupError,
+    Stream, Supervisor, Tier, find_place, launch, resolve_program,
 };
 
 /// Both tiers, for promises that both keep.
@@ -57,8 +57,8 @@ impl World {
         self.path("workspace")
     }
 
-    pub(crate) fn grounds(&self) -> Grounds {
-        Grounds { home: self.path("home"), forbidden: vec![self.path("state")] }
+    pub(crate) fn forbidden_paths(&self) -> ForbiddenPaths {
+        ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] }
     }
 
     /// A worker that runs a program with some arguments in the workspace.
@@ -83,7 +83,7 @@ impl World {
     }
 
     pub(crate) fn plan(&self, draft: Draft) -> Plan {
-        draft.check(&self.grounds()).unwrap()
+        draft.check(&self.forbidden_paths()).unwrap()
     }
 
     /// As a daemon's: it keeps placeholders for the next run.

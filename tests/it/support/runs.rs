@@ -15,11 +15,11 @@ use provost::domain::{
     Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
 };
 use provost::effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookParts, Keep, Parts, TaskNotices, Told, WorkerParts,
-    shell_profile,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage, HookParts, Keep,
+    TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
-use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
+use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{Artifacts, Retention};
 use provost_test_equipment::callers::caller;
 use provost_test_equipment::{MemoryControl, MemoryStore};
@@ -103,12 +103,12 @@ impl World {
     }
 
     /// Hands for what is owed and for what comes.
-    pub(crate) fn hands(&mut self) -> Hands {
+    pub(crate) fn hands(&mut self) -> EffectRunner {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
-            grounds: Grounds { home: self.path("home"), forbidden: vec![self.path("state")] },
+            forbidden_paths: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },
             copies: self.path("copies"),
             doors: None,
             program: None,
@@ -120,35 +120,35 @@ impl World {
         };
         let hooks = HookParts {
             command: tokio::sync::watch::channel(None).1,
-            words: Box::new(|_| Told::default()),
+            words: Box::new(|_| HookMessage::default()),
             folder: self.path("hooks"),
             root: self.path("repo"),
             executable: provost(),
             concurrent: 1,
         };
-        let camera = self.no_camera();
-        let parts = Parts {
+        let capture_config = self.no_camera();
+        let parts = EffectParts {
             engine: self.engine.clone(),
-            host: host(),
+            system: host(),
             workers,
             hooks,
-            camera,
+            capture_config,
             desktop: no_desktop(),
         };
-        Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
+        EffectRunner::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }
 
     /// These runs take no pictures.
-    pub(crate) fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<Camera>> {
-        let camera = Camera {
+    pub(crate) fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<CaptureConfig>> {
+        let capture_config = CaptureConfig {
             backend: None,
             format: "png",
-            gallery: Err("there is no place for pictures".into()),
+            folder: Err("there is no place for pictures".into()),
             staging: self.path("screen"),
             workspace: self.path("repo"),
             environment: Vec::new(),
         };
-        tokio::sync::watch::channel(Arc::new(camera)).1
+        tokio::sync::watch::channel(Arc::new(capture_config)).1
     }
 
     pub(crate) async fn delegate(&self, task: &str, goal: &str) -> TaskId {

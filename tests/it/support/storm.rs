@@ -8,12 +8,12 @@ use provost::domain::command::{
     AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, Record, Register,
     ReportTask, SettleEffect, SettleMail, Status,
 };
-use provost::domain::{Agent, Approvals, Mail, Network};
 use provost::domain::{
     Answer, Approver, Call, Change, Command, Core, Counters, Decision, Door, Effect, Facts, Hooks, Judge,
     Outbox, Owed, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task, Tasks, Terms,
     Tier, Tool, Verdict, WorkerKind, WorkerSetting,
 };
+use provost::domain::{Approvals, Mail, Network, RegisteredAgent};
 use provost::store::Store;
 use provost_test_equipment::callers::caller;
 
@@ -88,7 +88,7 @@ fn everybody(name: &str, door: Door, proof: Proof) -> Principal {
 /// The part of a state that is stored.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Rest {
-    pub(crate) agents: Vec<Arc<Agent>>,
+    pub(crate) agents: Vec<Arc<RegisteredAgent>>,
     pub(crate) tasks: Tasks,
     pub(crate) approvals: Approvals,
     pub(crate) mail: Vec<Arc<Mail>>,

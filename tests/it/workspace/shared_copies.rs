@@ -5,7 +5,7 @@ use std::fs;
 
 use provost::base::{AgentId, JobId, Json, TaskId, Ttl};
 use provost::domain::command::{EndJob, OpenJob};
-use provost::domain::{Answer, Delegate, Errand, Failure, JobKind, JobState, Network, Refusal, Status};
+use provost::domain::{Answer, Delegate, Failure, JobContext, JobKind, JobState, Network, Refusal, Status};
 use provost::store::Artifacts;
 
 use crate::support::runs::{World, asker, details, host, status, summary};
@@ -34,8 +34,8 @@ async fn end(world: &World, name: &str) {
     world.engine().submit(&host(), verb).await.unwrap();
 }
 
-fn errand(copy: Option<&str>, command: Option<&[&str]>) -> Errand {
-    Errand {
+fn errand(copy: Option<&str>, command: Option<&[&str]>) -> JobContext {
+    JobContext {
         job: "exec_0123456789abcdef".into(),
         method: "agents.invoke".into(),
         phase: "optimize".into(),
@@ -47,7 +47,7 @@ fn errand(copy: Option<&str>, command: Option<&[&str]>) -> Errand {
 }
 
 /// A run in a folder of the workspace, under an errand.
-async fn begin(world: &World, folder: &str, task: &str, goal: &str, errand: Errand) -> TaskId {
+async fn begin(world: &World, folder: &str, task: &str, goal: &str, errand: JobContext) -> TaskId {
     let (order, mut facts) = world.delegation(folder, task, goal, Ttl::minutes(2));
     if let Some([program, ..]) = errand.command.as_deref() {
         facts.program = world.program_instead(program);
@@ -164,7 +164,7 @@ async fn nothing_begins_for_a_job_that_was_taken_back_meanwhile() {
     let world = World::new();
     open(&world, "one").await;
     let errand =
-        |job: &str| Some(Box::new(Errand { job: format!("job_{job}").into(), ..errand(None, None) }));
+        |job: &str| Some(Box::new(JobContext { job: format!("job_{job}").into(), ..errand(None, None) }));
     let (order, facts) = world.delegation("", "t-1", "true", Ttl::minutes(2));
     let order = Delegate { errand: errand("one"), ..order };
     let answer = world.engine().submit_judged(&asker(), order.clone(), facts.clone()).await;

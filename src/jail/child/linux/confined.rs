@@ -24,7 +24,7 @@ use crate::layer::Layer;
 use crate::plan::{ENTRANCE_FD, Plan};
 
 /// Where a worker finds its home and its temporary files.
-pub(super) struct Inside<'a> {
+pub(super) struct JailPaths<'a> {
     home: PathBuf,
     tmp: PathBuf,
     /// What it may write besides the plan's directories.
@@ -35,7 +35,7 @@ pub(super) struct Inside<'a> {
     shares: &'a Shares,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> JailPaths<'a> {
     /// In a root directory of its own.
     pub(super) fn own_root(plan: &Plan, processes: u64, shares: &'a Shares) -> Self {
         let writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
@@ -74,14 +74,14 @@ struct Confined {
 }
 
 /// Confines this process and becomes the worker. Comes back only with the reason why not.
-pub(super) fn become_the_worker(plan: &Plan, inside: &Inside<'_>, inherited: Inherited) -> SetupError {
+pub(super) fn become_the_worker(plan: &Plan, inside: &JailPaths<'_>, inherited: Inherited) -> SetupError {
     match confine(plan, inside, inherited) {
         Ok(confined) => execute(plan, &confined),
         Err(error) => error,
     }
 }
 
-fn confine(plan: &Plan, inside: &Inside<'_>, inherited: Inherited) -> Result<Confined, SetupError> {
+fn confine(plan: &Plan, inside: &JailPaths<'_>, inherited: Inherited) -> Result<Confined, SetupError> {
     let Inherited { input, stdio, door } = inherited;
     step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
     step(plan, Step::WorkingDirectory, || working_directory(plan))?;
@@ -153,7 +153,7 @@ fn program(plan: &Plan) -> io::Result<File> {
 
 type Words = Vec<CString>;
 
-fn words(plan: &Plan, inside: &Inside<'_>, door: Option<&OwnedFd>) -> io::Result<(Words, Words)> {
+fn words(plan: &Plan, inside: &JailPaths<'_>, door: Option<&OwnedFd>) -> io::Result<(Words, Words)> {
     let own_name = sys::c_string(plan.program().asked().as_os_str().as_bytes());
     let args = plan.args.iter().map(sys::c_string);
     let args = std::iter::once(own_name).chain(args).collect::<io::Result<_>>()?;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal};
 
-use super::{family, sys};
-use crate::host::{Facts, GroupFacts};
+use super::{process_tree, sys};
+use crate::machine::{Facts, GroupFacts};
 use provost_base::limits::JAIL_END_MS_MAX;
 
 use super::groups;
@@ -49,14 +49,14 @@ pub fn sweep_orphans() -> u32 {
     let limit = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
     let mut swept = 0;
     while Instant::now() < limit {
-        let all = family::processes();
+        let all = process_tree::processes();
         let orphans: Vec<_> = all.iter().filter(|p| p.parent == us && is_jailed(p.pid, ours)).collect();
         if orphans.is_empty() {
             break;
         }
         for orphan in orphans {
             // First those below, which would otherwise come up as new orphans.
-            for process in family::descendants(orphan.pid, &all) {
+            for process in process_tree::descendants(orphan.pid, &all) {
                 let _gone = sys::signal(process.pid, libc::SIGKILL);
             }
             if !orphan.is_zombie {

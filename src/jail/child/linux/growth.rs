@@ -30,7 +30,7 @@ use super::about;
 use super::newcomers::{Newcomers, below};
 use super::pipes::Pipes;
 use crate::bounds::Space;
-use crate::repositories::{Parts, Repositories, Sighting, is_repository_name};
+use crate::repositories::{Repositories, RepositoryParts, Sighting, is_repository_name};
 use provost_base::limits::{
     GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX, REPOSITORIES_GONE_MAX,
 };
@@ -69,7 +69,7 @@ struct Reading {
     path: PathBuf,
     entries: Dir,
     /// Of a repository that were seen in it.
-    parts: Parts,
+    parts: RepositoryParts,
 }
 
 /// What was found under names of repositories.
@@ -271,7 +271,7 @@ impl Growth {
         let Ok(dir) = open(&self.roots[root].fd, path, OFlags::PATH, beneath) else { return };
         let at = self.roots[root].at(path);
         let is_there = |name: &CStr| rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        let mut parts = Parts::default();
+        let mut parts = RepositoryParts::default();
         for name in [c"HEAD", c"objects", c"refs", c"commondir"] {
             if is_there(name) {
                 parts.add(name.to_bytes());
@@ -296,7 +296,7 @@ impl Growth {
                 newcomers.listen(found.as_fd(), root, &path);
             }
             self.reading = match found.and_then(Dir::new) {
-                Ok(entries) => Some(Reading { root, path, entries, parts: Parts::default() }),
+                Ok(entries) => Some(Reading { root, path, entries, parts: RepositoryParts::default() }),
                 Err(Errno::ACCESS) => {
                     self.look_into_closed(root, &path);
                     None

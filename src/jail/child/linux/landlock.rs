@@ -15,7 +15,7 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::confined::Inside;
+use super::confined::JailPaths;
 use super::{about, sys};
 use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
@@ -68,7 +68,7 @@ pub(super) fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
 }
 
 /// Restricts this process to the plan, for good.
-pub(super) fn fence(plan: &Plan, inside: &Inside<'_>) -> io::Result<Fenced> {
+pub(super) fn fence(plan: &Plan, inside: &JailPaths<'_>) -> io::Result<Fenced> {
     if plan.lacks(Layer::Landlock) {
         return Ok(Fenced(()));
     }
@@ -100,7 +100,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn add(&mut self, plan: &Plan, inside: &Inside<'_>) -> io::Result<()> {
+    fn add(&mut self, plan: &Plan, inside: &JailPaths<'_>) -> io::Result<()> {
         let all = AccessFs::from_all(self.abi);
         let read = AccessFs::from_read(self.abi);
         // Where the kernel can keep a worker from local sockets that others have made, it reaches its own alone, which no

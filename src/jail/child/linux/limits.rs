@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::counts::Shares;
-use super::family;
+use super::process_tree;
 use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
 
@@ -35,7 +35,7 @@ pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
         // Counted in the user namespace, where only the first process is besides the worker's own.
         Tier::Ns => most + 1,
         // Counted over everything that the user runs, so that has to be added.
-        Tier::Ll | Tier::Job => most + family::tasks_of_this_user()?,
+        Tier::Ll | Tier::Job => most + process_tree::tasks_of_this_user()?,
     })
 }
 

@@ -11,13 +11,13 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::placeholders::{Bind, Look};
+use super::mount_stubs::{Bind, MountView};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
 use crate::control::{SetupError, Step};
 use crate::layer::Layer;
-use crate::plan::{ENTRANCE, Entrance, Plan};
-use crate::root::Place;
+use crate::plan::{DOOR_SOCKET, DoorSocket, Plan};
+use crate::root::ResolvedPath;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
 const SYSTEM: [&str; 8] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -109,14 +109,14 @@ fn system() -> io::Result<(Vec<Source>, Links)> {
 
 /// The plan's directories, then its protected paths, each after what it lies in.
 fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
-    let identity = |place: &Place| Some((place.dev(), place.ino()));
+    let identity = |place: &ResolvedPath| Some((place.dev(), place.ino()));
     let mut sources = Vec::new();
     let mut add = |path: &Path, identity, attributes| -> io::Result<()> {
         sources.push(restricted(path, identity, attributes | NOSUID | NODEV).map_err(about(path))?);
         Ok(())
     };
     let program = plan.program().place();
-    let covered = plan.read_only.iter().map(Place::path).chain([Path::new("/usr")]);
+    let covered = plan.read_only.iter().map(ResolvedPath::path).chain([Path::new("/usr")]);
     if !covered.into_iter().any(|root| program.path().starts_with(root)) {
         add(program.path(), identity(program), RDONLY)?;
     }
@@ -126,8 +126,8 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     for place in &plan.writable {
         add(place.path(), identity(place), 0)?;
     }
-    for bind in binds.iter().filter(|bind| !matches!(bind.look, Look::Empty | Look::Covered)) {
-        let attributes = if bind.look == Look::Pinned { 0 } else { RDONLY };
+    for bind in binds.iter().filter(|bind| !matches!(bind.look, MountView::Empty | MountView::Covered)) {
+        let attributes = if bind.look == MountView::Pinned { 0 } else { RDONLY };
         add(&bind.path, Some(bind.identity), attributes)?;
     }
     // A stable order by depth: of two for the same path, the later and stricter one covers the earlier.
@@ -138,9 +138,9 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
 /// The socket of the worker's own door, at its place inside. Every process that can see it can connect, also
 /// where it is mounted read-only.
 fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
-    let Some(Entrance::Mounted(path)) = &plan.entrance else { return Ok(None) };
+    let Some(DoorSocket::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
-    Ok(Some(Source { path: ENTRANCE.into(), ..source }))
+    Ok(Some(Source { path: DOOR_SOCKET.into(), ..source }))
 }
 
 fn devices() -> io::Result<Vec<Source>> {
@@ -229,10 +229,10 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 
 fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
     sources.iter().try_for_each(attach)?;
-    for bind in binds.iter().filter(|bind| matches!(bind.look, Look::Empty | Look::Covered)) {
+    for bind in binds.iter().filter(|bind| matches!(bind.look, MountView::Empty | MountView::Covered)) {
         // A socket may have gone meanwhile. Nothing is made in its place.
         let is_gone = || matches!(open(&below(&bind.path)), Err(e) if e.kind() == io::ErrorKind::NotFound);
-        if bind.look == Look::Covered && is_gone() {
+        if bind.look == MountView::Covered && is_gone() {
             continue;
         }
         let nothing = Path::new(SCRATCH).join(if bind.is_dir { "empty" } else { "blank" });

@@ -12,10 +12,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Signal};
 
-use super::confined::{Inherited, Inside, become_the_worker};
+use super::confined::{Inherited, JailPaths, become_the_worker};
 use super::counts::Shares;
-use super::fault::FaultWriter;
-use super::placeholders::Bind;
+use super::failure_pipe::FaultWriter;
+use super::mount_stubs::Bind;
 use super::supervisor::Control;
 use super::sys::{self, Forked};
 use super::{home, landlock, limits, mounts, step};
@@ -78,7 +78,7 @@ pub(super) fn main(
     }
     let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
         Ok(Forked::Child) => {
-            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes, shares), inherited))
+            fault.unless(|| become_the_worker(plan, &JailPaths::own_root(plan, processes, shares), inherited))
         }
         Ok(Forked::Parent(worker)) => worker,
         Err(error) => fault.give_up(&error),

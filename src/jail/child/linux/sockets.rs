@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::placeholders::find;
+use super::mount_stubs::find;
 use crate::plan::Plan;
-use crate::root::Place;
+use crate::root::ResolvedPath;
 use provost_base::limits::SOCKETS_COVERED_MAX;
 
 /// The kernel's list of sockets, where it has one.
@@ -32,7 +32,7 @@ pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
         list => list?,
     };
-    let seen: Vec<&Path> = plan.writable.iter().chain(&plan.read_only).map(Place::path).collect();
+    let seen: Vec<&Path> = plan.writable.iter().chain(&plan.read_only).map(ResolvedPath::path).collect();
     let listed = list.split(|byte| *byte == b'\n').filter_map(path_of);
     let listed = listed.filter(|path| seen.iter().any(|place| path.starts_with(place)));
     let paths: BTreeSet<&Path> = listed.chain(plan.sockets.iter().map(PathBuf::as_path)).collect();

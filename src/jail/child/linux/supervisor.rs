@@ -18,14 +18,14 @@ use rustix::net::{
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
-use super::confined::{Inherited, Inside, become_the_worker};
+use super::confined::{Inherited, JailPaths, become_the_worker};
 use super::counts::Shares;
-use super::family;
-use super::fault::Fault;
+use super::failure_pipe::FailurePipe;
 use super::groups::Group;
+use super::mount_stubs::MountStubs;
 use super::namespaces::Ends;
-use super::placeholders::Placeholders;
-use super::spares::Spares;
+use super::process_tree;
+use super::spare_stubs::SpareStubs;
 use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{home, landlock, limits, namespaces, step};
@@ -84,7 +84,7 @@ impl Control {
                 Some(input)
             }
         };
-        let spares = request.spares.map(Spares::at);
+        let spares = request.spares.map(SpareStubs::at);
         let handed = Handed { spares, workers: request.workers, ..self.handed(&request.handed)? };
         Ok((request.plan, input, handed))
     }
@@ -180,7 +180,7 @@ fn session(plan: &Plan) -> io::Result<()> {
 /// What came from the daemon beside the plan.
 #[derive(Default)]
 struct Handed {
-    spares: Option<Spares>,
+    spares: Option<SpareStubs>,
     workers: u32,
     door: Option<OwnedFd>,
     input: Option<OwnedFd>,
@@ -270,7 +270,7 @@ fn wait(
 
 /// Waits until the worker runs, and answers what to watch for its end. After an error something may still be
 /// running, which the caller has to end.
-fn started(fault: Fault, pid: i32) -> Result<OwnedFd, SetupError> {
+fn started(fault: FailurePipe, pid: i32) -> Result<OwnedFd, SetupError> {
     let watched = || -> io::Result<OwnedFd> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
@@ -306,13 +306,13 @@ fn tier_ns(
     // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
-    let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan, handed.spares.take()))?;
+    let placeholders = step(plan, Step::Placeholders, || MountStubs::put(plan, handed.spares.take()))?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::UserCounts, e))?;
     let fixed = if plan.lacks(Layer::Root) { BTreeSet::new() } else { placeholders.unchanging() };
     let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, fixed, None))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
-    let fault = Fault::new().map_err(namespaces)?;
+    let fault = FailurePipe::new().map_err(namespaces)?;
     let (status_read, status_write) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| namespaces(e.into()))?;
     let group = step(plan, Step::Limits, || Group::of(plan))?;
@@ -369,13 +369,13 @@ fn tier_ll(
     let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
     step(plan, Step::HomeFiles, || home::furnish(&scratch.path().join("home"), &plan.home_files))?;
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
-    let fault = Fault::new().map_err(fork)?;
+    let fault = FailurePipe::new().map_err(fork)?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::Limits, e))?;
     let mut watch =
         step(plan, Step::Watch, || Watch::new(plan, processes, BTreeSet::new(), Some(scratch.path())))?;
     let group = Group::of(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
-    let inside = Inside::in_scratch(scratch.path(), processes, &shares);
+    let inside = JailPaths::in_scratch(scratch.path(), processes, &shares);
     let worker = match step(plan, Step::Fork, || fork_into(0, group.as_ref()))? {
         Forked::Child => {
             let fault = fault.for_writing();
@@ -386,7 +386,7 @@ fn tier_ll(
         Forked::Parent(worker) => worker,
     };
     drop((input.reader.take(), handed));
-    let mut family = family::Family::new(worker);
+    let mut family = process_tree::ProcessTree::new(worker);
     let watched = match started(fault, worker) {
         Ok(watched) => watched,
         Err(error) => {

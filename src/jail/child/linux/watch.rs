@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::family;
 use super::growth::Growth;
 use super::pipes::Pipes;
+use super::process_tree;
 use crate::bounds::Space;
 use crate::control::Breach;
 use crate::plan::{Plan, Tier};
@@ -94,10 +94,10 @@ impl<'a> Watch<'a> {
         if !self.ticks.is_multiple_of(TICKS_PER_LOOK) {
             return None;
         }
-        let usage = family::usage();
+        let usage = process_tree::usage();
         self.processes_reached |= self.has_all_processes(usage.tasks);
         let most = self.plan.limits.resident_bytes;
-        (usage.resident_bytes > most && family::proportional_bytes() > most).then_some(Breach::Memory)
+        (usage.resident_bytes > most && process_tree::proportional_bytes() > most).then_some(Breach::Memory)
     }
 
     /// What there is to say of how the worker is watched.
@@ -125,7 +125,7 @@ impl<'a> Watch<'a> {
             // Others of this user count as well. They are counted only when the worker's own are many.
             Tier::Ll | Tier::Job => {
                 tasks.saturating_mul(2) >= u64::from(self.plan.limits.processes)
-                    && family::tasks_of_this_user().is_ok_and(|all| all >= self.ceiling)
+                    && process_tree::tasks_of_this_user().is_ok_and(|all| all >= self.ceiling)
             }
         }
     }

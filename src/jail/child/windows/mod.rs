@@ -23,12 +23,12 @@ use self::sys::{Job, Process, Started, WriteRestricted, inheritable, make_folder
 use self::watch::Ground;
 use crate::bounds::Limits;
 use crate::control::{SetupError, Step};
-use crate::host::{Facts, JobFacts};
 use crate::job::{
     command_line, environment_block, folder_descriptor, folder_identity, job_environment, job_limits,
 };
 use crate::launch::{Handle, Running, Supervisor};
 use crate::layer::Layer;
+use crate::machine::{Facts, JobFacts};
 use crate::output::LiveOutput;
 use crate::plan::{Network, Plan, Tier};
 use crate::root::{find_place, resolve_program};

@@ -5,19 +5,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Fault, agent, text};
+use super::{OwnError, agent, text};
 use provost_api::wire;
 use provost_base::limits::STAGED_FILES_MAX;
 use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
 use provost_domain::command::{Conflict, Declared, Rival, Warning};
 use provost_domain::view::{Named, SomeContracts, SomeIntents};
 use provost_domain::{
-    Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
+    Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Reservation,
+    ReservationKind, Waiter,
 };
-use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
+use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeError, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
-pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
+pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnError {
     match refusal {
         Refusal::LockConflict(rival) => {
             let wait = "wait for it with --wait, work on something else, or ask the holder; `provost lock list` lists all";
@@ -32,7 +33,7 @@ pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
             let ask = "work on something else, or ask the holder; `[coordination] across_doors` decides whether this is refused";
             let data = json!({
                 "holder": stake.agent.as_str(),
-                "hold": stake.kind.word(),
+                "hold": stake.kind.as_str(),
                 "file": stake.at.as_str(),
                 "since": stake.since.rfc3339(),
                 "until": stake.until.map(|it| it.rfc3339()),
@@ -46,9 +47,9 @@ pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
         }
         Refusal::IntentNotFound => fault.hint("`provost intent list` lists those that live"),
         Refusal::IntentNotOwned { by } => fault.data(json!({ "owner": by.as_str() })),
-        Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.word(), "to": to.word() })),
+        Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.as_str(), "to": to.as_str() })),
         Refusal::ContractNotFound => fault.hint("`provost contract list` lists what there is"),
-        Refusal::ContractSettled { status } => fault.data(json!({ "status": status.word() })),
+        Refusal::ContractSettled { status } => fault.data(json!({ "status": status.as_str() })),
         Refusal::ContractNotYours { by } => fault.data(json!({ "proposer": by.as_str() })),
         _ => fault,
     }
@@ -65,11 +66,11 @@ fn in_the_way(rival: &Rival) -> Value {
     })
 }
 
-pub(in super::super) fn proposed(fault: ProposeFault) -> Fault {
+pub(in super::super) fn proposed(fault: ProposeError) -> OwnError {
     match fault {
-        ProposeFault::Refused(refusal) => super::fault(refusal),
-        ProposeFault::NoSymbol { why, candidates } => {
-            let fault = Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
+        ProposeError::Refused(refusal) => super::fault(refusal),
+        ProposeError::NoSymbol { why, candidates } => {
+            let fault = OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
             match candidates.is_empty() {
                 true => fault,
                 false => fault
@@ -81,26 +82,26 @@ pub(in super::super) fn proposed(fault: ProposeFault) -> Fault {
 }
 
 /// `file:symbol`; a file alone stands for all that is in it.
-pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, Fault> {
+pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, OwnError> {
     let whole = if text.contains(':') { String::new() } else { format!("{text}:") };
     let text = if whole.is_empty() { text } else { &whole };
-    SymbolPath::parse(text).map_err(|err| Fault::invalid(format!("symbol {err}")))
+    SymbolPath::parse(text).map_err(|err| OwnError::invalid(format!("symbol {err}")))
 }
 
-pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, Fault> {
-    let path = RepoPath::parse(text).map_err(|err| Fault::invalid(format!("{member} {err}")))?;
+pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, OwnError> {
+    let path = RepoPath::parse(text).map_err(|err| OwnError::invalid(format!("{member} {err}")))?;
     if path.is_root() {
-        return Err(Fault::invalid(format!("{member} names no file")));
+        return Err(OwnError::invalid(format!("{member} names no file")));
     }
     Ok(path)
 }
 
-pub(in super::super) fn ttl(ms: Option<u64>, member: &str) -> Result<Option<Ttl>, Fault> {
-    let wrong = || Fault::invalid(format!("{member} is between one millisecond and a week"));
+pub(in super::super) fn ttl(ms: Option<u64>, member: &str) -> Result<Option<Ttl>, OwnError> {
+    let wrong = || OwnError::invalid(format!("{member} is between one millisecond and a week"));
     ms.map(|ms| Ttl::from_millis(ms).ok_or_else(wrong)).transpose()
 }
 
-pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<Option<AgentId>, Fault> {
+pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<Option<AgentId>, OwnError> {
     match &query.agent {
         _ if query.mine => Ok(Some(caller.clone())),
         Some(name) => agent(name, "agent").map(Some),
@@ -108,25 +109,28 @@ pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<O
     }
 }
 
-pub(in super::super) fn intents_wanted(query: &wire::Whose, caller: &AgentId) -> Result<SomeIntents, Fault> {
+pub(in super::super) fn intents_wanted(
+    query: &wire::Whose,
+    caller: &AgentId,
+) -> Result<SomeIntents, OwnError> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
     let status =
-        one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::word)?;
+        one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::as_str)?;
     let file = query.file.as_deref().map(|it| path(it, "file")).transpose()?;
     let file = file.map(|it| it.as_str().into());
     Ok(SomeIntents { agent: whose(query, caller)?, file, status })
 }
 
-pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, Fault> {
+pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, OwnError> {
     use IntentStatus::{Abandoned, Active, Resolved};
-    let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::word)?;
-    found.ok_or_else(|| Fault::invalid("status is missing"))
+    let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::as_str)?;
+    found.ok_or_else(|| OwnError::invalid("status is missing"))
 }
 
-pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, Fault> {
+pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, OwnError> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
     let all = [Proposed, Accepted, Rejected, Superseded, Withdrawn];
-    let status = one_of(query.status.as_deref(), all, ContractStatus::word)?;
+    let status = one_of(query.status.as_deref(), all, ContractStatus::as_str)?;
     let symbol = query.symbol.as_deref().map(symbol).transpose()?;
     Ok(SomeContracts { symbol: symbol.map(|it| it.to_string().into()), status })
 }
@@ -135,32 +139,31 @@ fn one_of<const N: usize, T: Copy>(
     word: Option<&str>,
     all: [T; N],
     name: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, Fault> {
+) -> Result<Option<T>, OwnError> {
     let Some(word) = word else { return Ok(None) };
-    all.into_iter()
-        .find(|it| name(*it) == word)
-        .map(Some)
-        .ok_or_else(|| Fault::invalid(format!("status '{word}' is not one of {}", all.map(&name).join(", "))))
+    all.into_iter().find(|it| name(*it) == word).map(Some).ok_or_else(|| {
+        OwnError::invalid(format!("status '{word}' is not one of {}", all.map(&name).join(", ")))
+    })
 }
 
-pub(in super::super) fn intent_id(id: &str) -> Result<IntentId, Fault> {
-    IntentId::parse(id).map_err(|err| Fault::invalid(format!("intent {err}")))
+pub(in super::super) fn intent_id(id: &str) -> Result<IntentId, OwnError> {
+    IntentId::parse(id).map_err(|err| OwnError::invalid(format!("intent {err}")))
 }
 
-pub(in super::super) fn contract_id(id: &str) -> Result<ContractId, Fault> {
-    ContractId::parse(id).map_err(|err| Fault::invalid(format!("contract {err}")))
+pub(in super::super) fn contract_id(id: &str) -> Result<ContractId, OwnError> {
+    ContractId::parse(id).map_err(|err| OwnError::invalid(format!("contract {err}")))
 }
 
-pub(in super::super) fn words(it: &str, member: &str) -> Result<Box<str>, Fault> {
-    text(Some(it.to_owned())).ok_or_else(|| Fault::invalid(format!("{member} is empty")))
+pub(in super::super) fn words(it: &str, member: &str) -> Result<Box<str>, OwnError> {
+    text(Some(it.to_owned())).ok_or_else(|| OwnError::invalid(format!("{member} is empty")))
 }
 
-fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, Fault> {
-    let wrong = |err| Fault::invalid(format!("{member} is not Base64: {err}"));
+fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, OwnError> {
+    let wrong = |err| OwnError::invalid(format!("{member} is not Base64: {err}"));
     STANDARD.decode(base64).map(Into::into).map_err(wrong)
 }
 
-pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, Fault> {
+pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, OwnError> {
     Ok(Staged {
         path: path(&file.path, "path")?,
         content: Some(bytes(&file.content, "content")?),
@@ -173,18 +176,18 @@ pub(in super::super) fn on_disk(path: RepoPath) -> Staged {
     Staged { path, content: None, renamed_from: None }
 }
 
-pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, Fault> {
+pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, OwnError> {
     if paths.len() > STAGED_FILES_MAX {
-        return Err(Fault::invalid(format!("{member} has more than {STAGED_FILES_MAX} entries")));
+        return Err(OwnError::invalid(format!("{member} has more than {STAGED_FILES_MAX} entries")));
     }
     paths.iter().map(|it| path(it, member)).collect()
 }
 
-pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, Fault> {
+pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, OwnError> {
     let change = match (&it.before, &it.after) {
         (Some(before), Some(after)) => Some((bytes(before, "before")?, bytes(after, "after")?)),
         (None, None) => None,
-        _ => return Err(Fault::invalid("before and after come together")),
+        _ => return Err(OwnError::invalid("before and after come together")),
     };
     let symbol = it.symbol.as_deref().map(|it| words(it, "symbol")).transpose()?;
     Ok(Edit { path: path(&it.path, "path")?, change, symbol })
@@ -244,17 +247,17 @@ fn plain(kind: &str, message: String) -> wire::Told {
     wire::Told { kind: kind.into(), message, ..wire::Told::default() }
 }
 
-fn had(stake: &Stake) -> String {
+fn had(stake: &Reservation) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
 /// A warning about what another agent has through another door.
-fn of_stake(stake: &Stake, message: String) -> wire::Told {
+fn of_stake(stake: &Reservation, message: String) -> wire::Told {
     let kind = match stake.kind {
-        StakeKind::Claim => "file_claimed",
-        StakeKind::Lock => "locked",
-        StakeKind::Intent | StakeKind::Plan => "announced",
+        ReservationKind::Claim => "file_claimed",
+        ReservationKind::Lock => "locked",
+        ReservationKind::Intent | ReservationKind::Plan => "announced",
     };
     let until = stake.until.map(|it| it.rfc3339());
     wire::Told { holder: Some(stake.agent.to_string()), until, ..plain(kind, message) }
@@ -371,7 +374,7 @@ pub(in super::super) fn intent(it: &Intent, name: Option<&str>) -> wire::Intent 
         description: it.description.to_string(),
         files: it.files.iter().map(file).collect(),
         symbols: it.symbols.iter().map(ToString::to_string).collect(),
-        status: it.status.word().into(),
+        status: it.status.as_str().into(),
         declared_at: it.declared_at.rfc3339(),
         updated_at: it.updated_at.rfc3339(),
         expires_at: it.expires_at.rfc3339(),
@@ -387,14 +390,14 @@ pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
         signature: it.signature.to_string(),
         proposer: it.proposer.to_string(),
         responder: it.responder.as_ref().map(ToString::to_string),
-        status: it.status.word().into(),
+        status: it.status.as_str().into(),
         proposed_at: it.proposed_at.rfc3339(),
         responded_at: it.responded_at.map(|it| it.rfc3339()),
     }
 }
 
 pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
-    use provost_service::Fault::{Changed, Deleted, Missing, Untold};
+    use provost_service::ContractMismatch::{Changed, Deleted, Missing, Untold};
     let (fault, actual) = match &it.fault {
         Changed(signature) => ("changed", signature.to_string()),
         Missing => ("missing", "(the symbol is gone)".into()),

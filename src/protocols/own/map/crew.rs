@@ -1,27 +1,27 @@
 //! The crew: the own API's words and ours.
 
-use super::{Fault, agent};
+use super::{OwnError, agent};
 use axum::http::StatusCode;
 use provost_api::wire;
-use provost_base::{AgentId, TransferId};
+use provost_base::{AgentId, HandoffId};
 use provost_domain::command::{FileClaimed, JoinCrew, OfferTransfer};
 use provost_domain::view::{AtWorkOut, FirstOf};
 use provost_domain::{
-    Assignment, AssignmentState, Claim, Hold, Member, Role, Stake, StakeKind, Standing, Transfer,
-    TransferState,
+    Assignment, AssignmentState, Claim, Handoff, HandoffState, Hold, Member, Reservation, ReservationKind,
+    Role, Standing,
 };
 
-pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, Fault> {
+pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, OwnError> {
     let role = match it.role.as_deref() {
         None | Some("worker") => Role::Worker,
         Some("specialist") => Role::Specialist,
         Some("lead") => Role::Lead,
         Some(other) => {
-            return Err(Fault::invalid(format!("role '{other}' is not one of lead, specialist, worker")));
+            return Err(OwnError::invalid(format!("role '{other}' is not one of lead, specialist, worker")));
         }
     };
     if it.tool.trim().is_empty() {
-        return Err(Fault::invalid("tool is empty: it is the program that the agent is"));
+        return Err(OwnError::invalid("tool is empty: it is the program that the agent is"));
     }
     let capabilities = it.capabilities.into_iter().map(Into::into).collect();
     Ok(JoinCrew { tool: it.tool.into(), role, capabilities })
@@ -45,8 +45,9 @@ pub(in super::super) fn member(it: &Member) -> wire::Member {
 }
 
 pub(in super::super) fn claimed(it: &FileClaimed) -> wire::Claimed {
-    let warning =
-        |(with, at): (&Stake, &str)| format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked);
+    let warning = |(with, at): (&Reservation, &str)| {
+        format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked)
+    };
     let warnings = it.met.iter().map(|it| warning((&it.with, it.mine.at.as_str()))).collect();
     wire::Claimed { file: it.claim.file.as_str().into(), warnings }
 }
@@ -61,7 +62,7 @@ pub(in super::super) fn at_work(it: &AtWorkOut) -> wire::AtWork {
         claims: rows(&it.claims, |it| file_held(it)),
         stakes: rows(&it.stakes, |it| Some(stake(it))),
         tasks: rows(&it.assignments, |it| Some(task(it))),
-        handoffs: rows(&it.transfers, |it| Some(handoff(it))),
+        handoffs: rows(&it.handoffs, |it| Some(handoff(it))),
         patience_ms: it.patience.as_millis().into(),
     }
 }
@@ -85,15 +86,20 @@ fn file_held(it: &Claim) -> Option<wire::FileHeld> {
     Some(wire::FileHeld { file: it.file.as_str().into(), how: how.into(), agent })
 }
 
-fn stake(it: &Stake) -> wire::Stake {
+fn stake(it: &Reservation) -> wire::Reservation {
     let kind = match it.kind {
-        StakeKind::Claim => "claim",
-        StakeKind::Lock => "lock",
-        StakeKind::Intent | StakeKind::Plan => "intent",
+        ReservationKind::Claim => "claim",
+        ReservationKind::Lock => "lock",
+        ReservationKind::Intent | ReservationKind::Plan => "intent",
     };
     // A pattern says more than the folder in which it begins.
     let at = it.pattern.as_deref().unwrap_or(it.at.as_str());
-    wire::Stake { at: at.into(), kind: kind.into(), agent: it.agent.to_string(), asked: it.asked.to_string() }
+    wire::Reservation {
+        at: at.into(),
+        kind: kind.into(),
+        agent: it.agent.to_string(),
+        asked: it.asked.to_string(),
+    }
 }
 
 fn task(it: &Assignment) -> wire::TaskForMe {
@@ -114,7 +120,7 @@ fn task(it: &Assignment) -> wire::TaskForMe {
     }
 }
 
-fn handoff(it: &Transfer) -> wire::HandoffForMe {
+fn handoff(it: &Handoff) -> wire::HandoffForMe {
     wire::HandoffForMe {
         id: it.id.to_string(),
         from: it.from.to_string(),
@@ -134,11 +140,11 @@ pub(in super::super) fn held(it: &Claim) -> Option<wire::HeldFile> {
     })
 }
 
-pub(in super::super) fn transfer_word(state: TransferState) -> &'static str {
+pub(in super::super) fn transfer_word(state: HandoffState) -> &'static str {
     match state {
-        TransferState::Pending => "pending",
-        TransferState::Accepted => "accepted",
-        TransferState::Rejected => "rejected",
+        HandoffState::Pending => "pending",
+        HandoffState::Accepted => "accepted",
+        HandoffState::Rejected => "rejected",
     }
 }
 
@@ -146,7 +152,7 @@ fn texts(all: &[Box<str>]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-pub(in super::super) fn handed_over(it: &Transfer) -> wire::HandedOver {
+pub(in super::super) fn handed_over(it: &Handoff) -> wire::HandedOver {
     wire::HandedOver {
         id: it.id.to_string(),
         place: it.place.0,
@@ -164,16 +170,16 @@ pub(in super::super) fn handed_over(it: &Transfer) -> wire::HandedOver {
 }
 
 /// A hand-off with a name of its own, as the door of Agent Protocol names them.
-pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, Fault> {
+pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, OwnError> {
     let filled = |text: &str, member: &str| match text.trim() {
-        "" => Err(Fault::invalid(format!("{member} is empty"))),
+        "" => Err(OwnError::invalid(format!("{member} is empty"))),
         text => Ok(text.into()),
     };
     let id = format!("hoff_{}", uuid::Uuid::new_v4().simple());
     let boxed = |all: Vec<String>| all.into_iter().map(Into::into).collect();
     let to = it.to.filter(|it| !it.trim().is_empty()).map(|it| agent(it.trim(), "to")).transpose()?;
     Ok(OfferTransfer {
-        id: TransferId::parse(&id).expect("a prefix and a UUID are an id"),
+        id: HandoffId::parse(&id).expect("a prefix and a UUID are an id"),
         to: to.map(|it| it.as_str().into()),
         assignment: filled(&it.task, "task")?,
         summary: filled(&it.summary, "summary")?,
@@ -185,13 +191,13 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, F
 }
 
 /// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
-pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), Fault> {
+pub(in super::super) fn may_answer(it: &Handoff, who: &AgentId) -> Result<(), OwnError> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {
         _ if it.from == *who => format!("hand-off {} is your own", it.id),
         Some(to) => format!("hand-off {} is for {to}", it.id),
         None => return Ok(()),
     };
-    Err(Fault::new(StatusCode::FORBIDDEN, "handoff_not_yours", why)
+    Err(OwnError::new(StatusCode::FORBIDDEN, "handoff_not_yours", why)
         .hint("handoff_list shows those that wait for you"))
 }

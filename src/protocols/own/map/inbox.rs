@@ -1,29 +1,29 @@
 //! What is in an inbox: the own API's words and ours.
 
-use super::{Fault, agent};
+use super::{OwnError, agent};
 use provost_api::wire;
 use std::path::Path;
 
 use provost_base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
 use provost_base::{AgentId, Json};
 use provost_domain::post::Post;
-use provost_domain::{Mail, MailKind, Stake, Task};
-use provost_service::{Letter, News};
+use provost_domain::{Mail, MailKind, Reservation, Task};
+use provost_service::{InboxItem, StoredPost};
 
 /// A message of the caller's, in our words.
-pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, Fault> {
+pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, OwnError> {
     let text = it.text.trim();
     if text.is_empty() {
-        return Err(Fault::invalid("text is empty"));
+        return Err(OwnError::invalid("text is empty"));
     }
     if text.len() > MESSAGE_LEN_MAX {
-        return Err(Fault::invalid(format!("text has more than {MESSAGE_LEN_MAX} bytes"))
+        return Err(OwnError::invalid(format!("text has more than {MESSAGE_LEN_MAX} bytes"))
             .hint("put the rest into a file, and name the file"));
     }
     let to = it.to.as_deref().map(str::trim).filter(|it| !it.is_empty());
     let to = to.map(|it| agent(it, "to")).transpose()?;
     let text: Box<str> = text.into();
-    let named = || to.clone().ok_or_else(|| Fault::invalid("to is missing: the agent's name"));
+    let named = || to.clone().ok_or_else(|| OwnError::invalid("to is missing: the agent's name"));
     Ok(match it.kind.as_str() {
         "message" => Post::Feedback { agent: named()?, from: me, errors: vec![text] },
         "answer" => {
@@ -35,12 +35,12 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
             Post::Question { agent: me, question: text }
         }
         "question" => {
-            return Err(Fault::invalid("questions go to the agent that looks after the others")
+            return Err(OwnError::invalid("questions go to the agent that looks after the others")
                 .hint("leave `to` out, or ask the agent with kind message"));
         }
         other => {
             let known = "message, question, answer, blocked";
-            return Err(Fault::invalid(format!("kind '{other}' is not one of {known}")));
+            return Err(OwnError::invalid(format!("kind '{other}' is not one of {known}")));
         }
     })
 }
@@ -54,10 +54,10 @@ pub(in super::super) fn recipient(post: &Post) -> String {
     }
 }
 
-pub(in super::super) fn entry(it: &News) -> wire::InboxEntry {
+pub(in super::super) fn entry(it: &InboxItem) -> wire::InboxEntry {
     match it {
-        News::Letter(letter) => of_letter(letter),
-        News::Mail(mail) => of_mail(mail),
+        InboxItem::Letter(letter) => of_letter(letter),
+        InboxItem::Mail(mail) => of_mail(mail),
     }
 }
 
@@ -69,7 +69,7 @@ fn begin(mut text: String) -> (String, bool) {
     (text, cut)
 }
 
-fn of_letter(it: &Letter) -> wire::InboxEntry {
+fn of_letter(it: &StoredPost) -> wire::InboxEntry {
     let (text, cut) = begin(said(&it.post));
     wire::InboxEntry {
         post: Some(it.n.0),
@@ -148,7 +148,7 @@ fn word(kind: &MailKind) -> (String, &'static str, String) {
             (daemon(), "approval", format!("approval {} waits until {expires_at}: {reason}", approval.0))
         }
         MailKind::Met { file, mine, other } => {
-            let Stake { agent, kind, asked, .. } = &**other;
+            let Reservation { agent, kind, asked, .. } = &**other;
             let text = format!("{file}, where you have {}, {} {agent}: {asked}", mine.one(), kind.verb());
             (daemon(), "meeting", text)
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use provost::base::Digest;
-use provost::syntax::{Cache, Language, Patience, Trouble};
+use provost::syntax::{Cache, Language, ParseDeadline, Trouble};
 
 /// A file with so many functions.
 fn file(functions: usize) -> String {
@@ -28,14 +28,14 @@ fn noise() -> Vec<u8> {
 fn who_asks_again_gets_the_same_reading() {
     let cache = Cache::default();
     let text = file(3);
-    let first = cache.read(Language::TypeScript, text.as_bytes(), &Patience::endless());
-    let second = cache.read(Language::TypeScript, text.as_bytes(), &Patience::endless());
+    let first = cache.read(Language::TypeScript, text.as_bytes(), &ParseDeadline::endless());
+    let second = cache.read(Language::TypeScript, text.as_bytes(), &ParseDeadline::endless());
     assert!(Arc::ptr_eq(&first, &second));
     assert_eq!(cache.reads(), 1);
     let known = cache.known(Language::TypeScript, Digest::of(text.as_bytes())).unwrap();
     assert!(Arc::ptr_eq(&first, &known));
     assert!(cache.known(Language::TypeScript, Digest::of(b"other")).is_none());
-    let as_python = cache.read(Language::Python, text.as_bytes(), &Patience::endless());
+    let as_python = cache.read(Language::Python, text.as_bytes(), &ParseDeadline::endless());
     assert!(!Arc::ptr_eq(&first, &as_python), "as another language it is another reading");
     assert_eq!(cache.reads(), 2);
 }
@@ -48,7 +48,7 @@ fn many_who_ask_at_once_have_it_read_once() {
     let readings: Vec<_> = thread::scope(|scope| {
         let ask = || {
             begin.wait();
-            cache.read(Language::TypeScript, text.as_bytes(), &Patience::endless())
+            cache.read(Language::TypeScript, text.as_bytes(), &ParseDeadline::endless())
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -66,18 +66,18 @@ fn nobody_waits_for_the_content_of_another() {
     let noise = noise();
     thread::scope(|scope| {
         let slow = scope.spawn(|| {
-            let patience = Patience { until: None, cancelled: Some(&gone) };
+            let patience = ParseDeadline { until: None, cancelled: Some(&gone) };
             cache.read(Language::TypeScript, &noise, &patience)
         });
         // It is being read from here on.
         while cache.reads() == 0 {
             thread::yield_now();
         }
-        let quick = cache.read(Language::TypeScript, file(3).as_bytes(), &Patience::endless());
+        let quick = cache.read(Language::TypeScript, file(3).as_bytes(), &ParseDeadline::endless());
         assert_eq!(quick.symbols.len(), 3);
         // One who waits for the same leaves when nobody waits for them.
         let leave = AtomicBool::new(true);
-        let patience = Patience { until: None, cancelled: Some(&leave) };
+        let patience = ParseDeadline { until: None, cancelled: Some(&leave) };
         assert_eq!(cache.read(Language::TypeScript, &noise, &patience).trouble, [Trouble::TooSlow]);
         gone.store(true, Ordering::Relaxed);
         assert_eq!(slow.join().unwrap().trouble, [Trouble::TooSlow], "it was still being read all the time");
@@ -89,10 +89,10 @@ fn what_somebody_had_no_patience_for_is_read_again() {
     let cache = Cache::default();
     let text = file(2_000);
     let gone = AtomicBool::new(true);
-    let patience = Patience { until: None, cancelled: Some(&gone) };
+    let patience = ParseDeadline { until: None, cancelled: Some(&gone) };
     assert_eq!(cache.read(Language::TypeScript, text.as_bytes(), &patience).trouble, [Trouble::TooSlow]);
     assert!(cache.known(Language::TypeScript, Digest::of(text.as_bytes())).is_none());
-    let whole = cache.read(Language::TypeScript, text.as_bytes(), &Patience::endless());
+    let whole = cache.read(Language::TypeScript, text.as_bytes(), &ParseDeadline::endless());
     assert!(whole.is_whole() && cache.reads() == 2);
 }
 
@@ -100,12 +100,12 @@ fn what_somebody_had_no_patience_for_is_read_again() {
 fn what_is_kept_stays_within_its_bytes_and_the_least_used_goes_first() {
     let text = |number: usize| format!("{}// {number}", file(100));
     let one = Cache::default();
-    one.read(Language::TypeScript, text(0).as_bytes(), &Patience::endless());
+    one.read(Language::TypeScript, text(0).as_bytes(), &ParseDeadline::endless());
     let room = one.bytes() * 5 + one.bytes() / 2;
     let cache = Cache::new(room);
     let ask = |number: usize| {
         let before = cache.reads();
-        cache.read(Language::TypeScript, text(number).as_bytes(), &Patience::endless());
+        cache.read(Language::TypeScript, text(number).as_bytes(), &ParseDeadline::endless());
         assert!(cache.bytes() <= room && cache.bytes() > 0);
         cache.reads() == before
     };
@@ -124,12 +124,12 @@ fn what_is_kept_stays_within_its_bytes_and_the_least_used_goes_first() {
 #[test]
 fn what_is_larger_than_its_share_is_not_kept() {
     let cache = Cache::new(10_000);
-    let small = cache.read(Language::TypeScript, file(3).as_bytes(), &Patience::endless());
+    let small = cache.read(Language::TypeScript, file(3).as_bytes(), &ParseDeadline::endless());
     let bytes = cache.bytes();
     let large = file(1_000);
-    let read = cache.read(Language::TypeScript, large.as_bytes(), &Patience::endless());
+    let read = cache.read(Language::TypeScript, large.as_bytes(), &ParseDeadline::endless());
     assert_eq!(read.symbols.len(), 1_000);
     assert_eq!(cache.bytes(), bytes);
-    let again = cache.read(Language::TypeScript, file(3).as_bytes(), &Patience::endless());
+    let again = cache.read(Language::TypeScript, file(3).as_bytes(), &ParseDeadline::endless());
     assert!(Arc::ptr_eq(&small, &again), "and drives nothing out");
 }

@@ -9,7 +9,7 @@ use provost::base::limits::{
     SOURCE_BYTES_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN, SOURCE_TEXT_PER_BYTE,
     SYMBOL_LEN_MAX,
 };
-use provost::syntax::{Language, NoSignature, Patience, Reading, Trouble, read};
+use provost::syntax::{Language, NoSignature, ParseDeadline, Reading, Trouble, read};
 
 use super::reading_of;
 
@@ -97,7 +97,7 @@ fn nesting_is_followed_to_its_limit() {
 #[test]
 fn a_file_of_a_hundred_megabytes_is_refused_before_it_is_read() {
     let large = vec![b'('; 100 << 20];
-    let reading = read(Language::TypeScript, &large, &Patience::endless());
+    let reading = read(Language::TypeScript, &large, &ParseDeadline::endless());
     assert_eq!(reading.trouble, [Trouble::TooLarge { bytes: 100 << 20 }]);
     assert!(reading.symbols.is_empty());
     assert_eq!(reading.contract("f"), Err(NoSignature::Missing));
@@ -154,22 +154,23 @@ fn thousands_of_namesakes_are_told_apart_in_no_time() {
 #[test]
 fn bytes_that_are_not_utf8_move_no_offset() {
     let text = b"function a() {}\nconst s = \"\xff\xfe\xc3\"; // \xf0\x9f\nfunction b() { a(); }\n";
-    let reading = read(Language::JavaScript, text, &Patience::endless());
+    let reading = read(Language::JavaScript, text, &ParseDeadline::endless());
     let range = &reading.find("b")[0].range;
     assert_eq!(&text[range.start as usize..range.end as usize], b"function b() { a(); }");
     assert_eq!(reading.trouble, [Trouble::NotUtf8 { first: 27 }]);
-    let noise = read(Language::Python, &[0xff; 10_000], &Patience::endless());
+    let noise = read(Language::Python, &[0xff; 10_000], &ParseDeadline::endless());
     assert!(is_broken(&noise) && noise.trouble.contains(&Trouble::NotUtf8 { first: 0 }));
 }
 
 #[test]
 fn a_zero_byte_is_an_error_and_no_end() {
-    let reading = read(Language::TypeScript, b"function a() {}\n\0\nfunction b() {}\n", &Patience::endless());
+    let reading =
+        read(Language::TypeScript, b"function a() {}\n\0\nfunction b() {}\n", &ParseDeadline::endless());
     assert!(is_broken(&reading));
     assert_eq!(reading.find("b")[0].range, 18..33);
-    let python = read(Language::Python, b"def a(): pass\n\0\ndef b(): pass\n", &Patience::endless());
+    let python = read(Language::Python, b"def a(): pass\n\0\ndef b(): pass\n", &ParseDeadline::endless());
     assert!(is_broken(&python) && python.find("a").len() == 1);
-    assert!(is_broken(&read(Language::Tsx, &[0; 10_000], &Patience::endless())));
+    assert!(is_broken(&read(Language::Tsx, &[0; 10_000], &ParseDeadline::endless())));
 }
 
 #[test]
@@ -188,15 +189,15 @@ fn nothing_is_read_for_somebody_who_does_not_wait() {
     let text = "function f() { return g(1, 2, 3); }\n".repeat(2_000);
     let gone = AtomicBool::new(true);
     for patience in [
-        Patience { until: Some(Instant::now()), cancelled: None },
-        Patience { until: None, cancelled: Some(&gone) },
+        ParseDeadline { until: Some(Instant::now()), cancelled: None },
+        ParseDeadline { until: None, cancelled: Some(&gone) },
     ] {
         let reading = read(Language::TypeScript, text.as_bytes(), &patience);
         assert_eq!(reading.trouble, [Trouble::TooSlow]);
         assert!(reading.symbols.is_empty());
     }
     let waits = AtomicBool::new(false);
-    let patience = Patience { until: None, cancelled: Some(&waits) };
+    let patience = ParseDeadline { until: None, cancelled: Some(&waits) };
     let again = read(Language::TypeScript, text.as_bytes(), &patience);
     assert_eq!(again.symbols.len(), 2_000, "one that was stopped leaves nothing behind for the next");
     assert!(again.is_whole());
@@ -225,7 +226,7 @@ proptest! {
         let at = at.min(bytes.len());
         bytes.splice(at..at, noise);
         let language = Language::all().nth(which).unwrap();
-        let reading = read(language, &bytes, &Patience::endless());
+        let reading = read(language, &bytes, &ParseDeadline::endless());
         let len = u32::try_from(bytes.len()).unwrap();
         for (number, symbol) in (0..).zip(&reading.symbols) {
             prop_assert!(symbol.range.start <= symbol.range.end && symbol.range.end <= len);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use provost::base::limits::{SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_MESSAGES_MAX};
-use provost::protocols::a6s::events::{Hub, Later, Listener, Told};
+use provost::protocols::a6s::events::{A6sEvent, Hub, Later, Listener};
 use provost::transport::http::{BodyLimits, Room};
 use provost::transport::websocket::{Code, Outbox, Unsent, Waiting, serve};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ impl Timed {
         Self { hub: Hub::default(), now: Instant::now(), waits: Vec::new() }
     }
 
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: A6sEvent) {
         self.waits.extend(self.hub.tell(told, self.now));
     }
 
@@ -108,17 +108,20 @@ impl Client {
     }
 }
 
-fn phase(execution: &str, phase: &'static str, status: &'static str, progress: u8) -> Told {
-    Told::Phase { execution: execution.into(), phase, status, progress }
+fn phase(execution: &str, phase: &'static str, status: &'static str, progress: u8) -> A6sEvent {
+    A6sEvent::Phase { execution: execution.into(), phase, status, progress }
 }
 
-fn task(task: &str, status: &'static str, progress: u8) -> Told {
-    Told::Task { task: task.into(), status, progress }
+fn task(task: &str, status: &'static str, progress: u8) -> A6sEvent {
+    A6sEvent::Task { task: task.into(), status, progress }
 }
 
-fn complete(execution: &str) -> Told {
+fn complete(execution: &str) -> A6sEvent {
     let result = json!({ "executionId": execution, "status": "success" });
-    Told::Complete { execution: execution.into(), result: serde_json::value::to_raw_value(&result).unwrap() }
+    A6sEvent::Complete {
+        execution: execution.into(),
+        result: serde_json::value::to_raw_value(&result).unwrap(),
+    }
 }
 
 /// Events in short: what they are about, and how that stands.

@@ -9,7 +9,7 @@ use provost::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 use provost::domain::{
     Delegate, Door, Failure, Network, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
 };
-use provost::effects::{End, Outcome, Output, Run, outcome};
+use provost::effects::{End, Outcome, Output, TaskRun, outcome};
 use provost::jail::{Bounds, Copies, Limits, ParseMode, Profile, Space};
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ impl Case {
     }
 
     fn ends_within(&self, end: End, limits: &Limits, processes_reached: bool) -> Outcome {
-        let run = Run {
+        let run = TaskRun {
             task: &self.task,
             profile: &self.profile,
             tier: Some(Tier::Ns),

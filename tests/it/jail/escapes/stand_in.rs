@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 
 use provost::base::{RepoPath, Ttl};
 use provost::jail::{
-    Draft, Environment, ExitReason, Grounds, Guard, Layer, Limits, LiveOutput, Missing, Stream, Supervisor,
-    Tier, find_place, launch, resolve_program,
+    Draft, Environment, ExitReason, ForbiddenPaths, Guard, Layer, Limits, LiveOutput, Missing, Stream,
+    Supervisor, Tier, find_place, launch, resolve_program,
 };
 use serde::{Deserialize, Serialize};
 
@@ -289,9 +289,9 @@ pub(super) fn draft(world: &Path, tier: Tier, facts: &Facts) -> Draft {
 }
 
 fn in_jail(world: &Path, jail: &Jail, facts: &Facts) -> Report {
-    let grounds = Grounds { home: world.join("home"), forbidden: vec![world.join("state")] };
+    let forbidden_paths = ForbiddenPaths { home: world.join("home"), forbidden: vec![world.join("state")] };
     let supervisor = Supervisor::at(&jail.supervisor).sharing_among(resources::WORKERS);
-    let plan = draft(world, jail.tier, facts).check(&grounds).unwrap();
+    let plan = draft(world, jail.tier, facts).check(&forbidden_paths).unwrap();
     #[cfg(debug_assertions)]
     let plan = plan.without(&jail.without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use provost::base::{Digest, TaskId};
 use provost::domain::artifact::{artifact_id, is_test, language_by_name, place_of, shelf};
-use provost::domain::{Artifact, Gathered, Harvest};
+use provost::domain::{Artifact, Changeset, CollectedArtifact};
 use provost::store::Artifacts;
 
 fn task(name: &str) -> TaskId {
     TaskId::parse(name).unwrap()
 }
 
-fn harvest(task: &TaskId) -> Harvest {
+fn harvest(task: &TaskId) -> Changeset {
     let artifact = |number: usize, kind: &str, path: &str, content: &str| Artifact {
         id: artifact_id(task, number),
         kind: kind.into(),
@@ -25,10 +25,10 @@ fn harvest(task: &TaskId) -> Harvest {
     };
     let text = artifact(1, "file", "a.rs", "new\r\n\u{1f980}");
     let image = artifact(2, "binary", "b.png", "");
-    Harvest {
+    Changeset {
         gathered: vec![
-            Gathered { artifact: text, bytes: None, base: Some(b"old".to_vec()) },
-            Gathered { artifact: image, bytes: Some(vec![0, 255, 10]), base: None },
+            CollectedArtifact { artifact: text, bytes: None, base: Some(b"old".to_vec()) },
+            CollectedArtifact { artifact: image, bytes: Some(vec![0, 255, 10]), base: None },
         ],
         left_out: vec!["c: is a symbolic link".into()],
         incomplete: false,
@@ -54,7 +54,7 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     }
     let names: Vec<_> = fs::read_dir(state.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, ["artifacts"], "a task's id is no path");
-    store.keep(&one, &Harvest::default(), "again").unwrap();
+    store.keep(&one, &Changeset::default(), "again").unwrap();
     assert_eq!(store.of(&one).unwrap().unwrap().artifacts, [], "the last one counts");
     assert_eq!(store.base_of(&kept.artifacts[0].id).unwrap(), None);
 }

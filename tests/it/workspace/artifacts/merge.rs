@@ -7,7 +7,7 @@ use std::time::Duration;
 use provost::base::later::RunsOutside;
 use provost::base::{Digest, TaskId};
 use provost::domain::artifact::artifact_id;
-use provost::domain::{Answer, Artifact, Gathered, Harvest};
+use provost::domain::{Answer, Artifact, Changeset, CollectedArtifact};
 use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
@@ -25,7 +25,7 @@ fn task() -> TaskId {
 }
 
 /// What a run has left that found this.
-fn harvest(base: Option<&str>) -> Harvest {
+fn harvest(base: Option<&str>) -> Changeset {
     let artifact = Artifact {
         id: artifact_id(&task(), 1),
         kind: "file".into(),
@@ -44,10 +44,10 @@ fn harvest(base: Option<&str>) -> Harvest {
     };
     let binary = Artifact { base_hash: None, content: Box::default(), ..binary };
     let gathered = vec![
-        Gathered { artifact, bytes: None, base: base.map(|it| it.as_bytes().to_vec()) },
-        Gathered { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None },
+        CollectedArtifact { artifact, bytes: None, base: base.map(|it| it.as_bytes().to_vec()) },
+        CollectedArtifact { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None },
     ];
-    Harvest { gathered, ..Harvest::default() }
+    Changeset { gathered, ..Changeset::default() }
 }
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";

@@ -1,0 +1,216 @@
+//! Looks at one work tree: finds the files that are changed there, as git says it, and the folders in
+//! which more could change.
+//!
+//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it
+//! finds. The call names the folder of the repository, so that no pointer in the work tree leads git to
+//! another one, and switches off the filters that are configured there.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::daemon::file_watcher::{Covered, FileWatcher};
+use provost_base::limits::{
+    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
+    WATCH_FOLDERS_MAX,
+};
+use provost_config::WorkTree;
+use provost_system as system;
+
+/// How often in a row a work tree is looked at in which folders come and go.
+const LOOKS_IN_A_ROW: u32 = 3;
+
+/// The state of a work tree at one look.
+pub(super) struct Looked {
+    /// Files that are changed, untracked ones one by one; by their names and sorted.
+    pub(super) files: Vec<String>,
+    /// Whether the system tells of what changes from now on.
+    pub(super) covered: Covered,
+}
+
+/// Looks at a work tree, at its folders too if these may have changed. Blocking.
+pub(super) fn look(tree: &WorkTree, watcher: &FileWatcher, folders_too: bool) -> Result<Looked, String> {
+    let mut looked = Looked { files: Vec::new(), covered: Covered::Before };
+    for _ in 0..LOOKS_IN_A_ROW {
+        let (files, ignored) = status(tree)?;
+        looked.files = files;
+        if folders_too {
+            // Listened to before the last look, so that nothing falls between the two.
+            looked.covered = match folders(tree, &ignored) {
+                Some(folders) => watcher.cover(&tree.top, &folders),
+                None => {
+                    watcher.cover(&tree.top, &BTreeSet::new());
+                    Covered::Not
+                }
+            };
+        }
+        watcher.ignore(&tree.top, ignored);
+        if looked.covered != Covered::Since {
+            break;
+        }
+    }
+    Ok(looked)
+}
+
+/// Changed files, and what git ignores.
+fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
+    let (mut answer, whole) = ask_status(tree, &["--untracked-files=all", "--ignored=matching"])?;
+    if !whole {
+        // What git had said until the bound counts, but for half a name.
+        let end = answer.iter().rposition(|byte| *byte == 0).map_or(0, |at| at + 1);
+        answer.truncate(end);
+    }
+    let (mut files, mut ignored) = (Vec::new(), BTreeSet::new());
+    for entry in answer.split(|byte| *byte == 0) {
+        // Two letters, a blank, and a name.
+        let Some((letters, name)) = entry.split_at_checked(3) else { continue };
+        if letters == b"!! " {
+            let name = name.strip_suffix(b"/").unwrap_or(name);
+            ignored.insert(tree.top.join(OsStr::from_bytes(name)));
+        } else {
+            files.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    files.sort();
+    files.dedup();
+    files.truncate(POST_FILES_MAX);
+    Ok((files, ignored))
+}
+
+/// What git says of a work tree for people, in lines: the branch, and what is changed or new, a folder of new files as
+/// one; no more than so many lines. Blocking.
+///
+/// # Errors
+/// Why it is not known.
+pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<String, String> {
+    let (answer, whole) = ask_status(tree, &["--untracked-files=normal", "--branch"])?;
+    let mut entries: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    // What ends it, or half a name.
+    entries.pop();
+    let more = entries.len().saturating_sub(lines);
+    // Names may hold what would be another line.
+    let line = |entry: &&[u8]| String::from_utf8_lossy(entry).replace(char::is_control, "?") + "\n";
+    let mut text: String = entries.iter().take(lines).map(line).collect();
+    if more > 0 || !whole {
+        text += &format!("and {}{more} more\n", if whole { "" } else { "at least " });
+    }
+    Ok(text)
+}
+
+/// Asks git how a work tree stands; what it says, and whether that is all of it.
+fn ask_status(tree: &WorkTree, args: &[&str]) -> Result<(Vec<u8>, bool), String> {
+    let mut git = git(tree);
+    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+        .args(["-c", "protocol.allow=never", "status", "--porcelain=v1", "-z"])
+        .args(["--no-renames", "--ignore-submodules=all"])
+        .args(args);
+    for (n, key) in filters(tree)?.iter().enumerate() {
+        let off: &[u8] = if key.ends_with(b".required") { b"false" } else { b"" };
+        git.env(format!("GIT_CONFIG_KEY_{n}"), OsStr::from_bytes(key));
+        git.env(format!("GIT_CONFIG_VALUE_{n}"), OsStr::from_bytes(off));
+        git.env("GIT_CONFIG_COUNT", (n + 1).to_string());
+    }
+    answer_of(git)
+}
+
+/// The settings of filters, each of which would be a program to start.
+fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
+    let mut git = git(tree);
+    git.args(["--no-pager", "config", "--list", "--name-only", "-z"]);
+    let (answer, whole) = answer_of(git)?;
+    let ends: [&[u8]; 4] = [b".clean", b".smudge", b".process", b".required"];
+    let is_filter = |key: &&[u8]| key.starts_with(b"filter.") && ends.iter().any(|end| key.ends_with(end));
+    let found: BTreeSet<&[u8]> = answer.split(|byte| *byte == 0).filter(is_filter).collect();
+    if !whole || found.len() > GIT_FILTERS_MAX {
+        return Err("git's configuration is too large to be sure of what it would start".into());
+    }
+    Ok(found.into_iter().map(<[u8]>::to_owned).collect())
+}
+
+/// git, for one work tree.
+fn git(tree: &WorkTree) -> Command {
+    // Not one that a worker may have put into a folder of `PATH` that lies in the repository.
+    let inside = [tree.top.as_path(), tree.git_dir.as_path()];
+    let mut git = Command::new(
+        system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
+    );
+    git.current_dir(&tree.top).env_clear();
+    for name in ["HOME", "XDG_CONFIG_HOME"] {
+        git.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    git.envs(std::env::join_paths(system::path_outside(&inside)).map(|path| ("PATH", path)));
+    git.env("GIT_DIR", &tree.git_dir).env("GIT_WORK_TREE", &tree.top);
+    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
+    git.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1");
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    git
+}
+
+/// What git says, and whether that is all of it.
+fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
+    let mut child = git.spawn().map_err(|err| err.to_string())?;
+    let (tell, heard) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        // Ends when git does, at the latest when it is killed.
+        let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
+            let mut answer = Vec::new();
+            let read = stdout.take(GIT_ANSWER_BYTES_MAX).read_to_end(&mut answer);
+            // Who does not listen any more has given up.
+            let _unheard = tell.send(read.map(|_| answer));
+        });
+        if let Err(err) = reads {
+            // It has ended by itself if this fails.
+            let _ended = child.kill();
+            child.wait().map_err(|err| err.to_string())?;
+            return Err(format!("git could not be listened to: {err}"));
+        }
+    }
+    let answer = heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX));
+    if answer.is_err() {
+        // It has ended by itself if this fails.
+        let _ended = child.kill();
+    }
+    let status = child.wait().map_err(|err| err.to_string())?;
+    let answer = answer.map_err(|err| err.to_string())?.map_err(|err| err.to_string())?;
+    let whole = (answer.len() as u64) < GIT_ANSWER_BYTES_MAX;
+    // When the answer is cut off at the bound, git fails because its pipe has no reader; that is no error.
+    if whole && !status.success() {
+        return Err(format!("git ended with {status}"));
+    }
+    Ok((answer, whole))
+}
+
+/// The folders in which something that git would tell of can change; `None` where there are too many.
+fn folders(tree: &WorkTree, ignored: &BTreeSet<PathBuf>) -> Option<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::from([tree.git_dir.clone()]);
+    let mut waiting = vec![tree.top.clone()];
+    let mut entries_left = INDEX_ENTRIES_MAX;
+    while let Some(folder) = waiting.pop() {
+        if found.len() > WATCH_FOLDERS_MAX {
+            return None;
+        }
+        // Gone by now, or not for us.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            entries_left = entries_left.checked_sub(1)?;
+            let path = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+            if is_folder && entry.file_name() != ".git" && !ignored.contains(&path) && !is_repository(&path) {
+                waiting.push(path);
+            }
+        }
+        found.insert(folder);
+    }
+    Some(found)
+}
+
+/// Whether a folder is another repository, or another work tree of this one.
+fn is_repository(folder: &Path) -> bool {
+    fs::symlink_metadata(folder.join(".git")).is_ok()
+}

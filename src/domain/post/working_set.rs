@@ -1,0 +1,238 @@
+//! The files that an agent works on: those that it announces, reports, commits, and was seen to change.
+//!
+//! A heartbeat does not affect files that the daemon has seen changed: only the daemon's next check can find that
+//! they are clean.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::paths::PathScope;
+use super::{IntendedFile, Post, Region, Source, slug};
+use provost_base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
+use provost_base::{PostSeq, Slug, Timestamp};
+
+/// Everything that is known of an agent's files.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WorkingSet {
+    /// The agent that works on the files.
+    pub slug: Slug,
+    /// The announcement that is in force, if there is one.
+    pub intent: Option<Announced>,
+    /// Files that the agent says it has changed.
+    pub said: Vec<Box<str>>,
+    /// Files that the daemon has seen to be changed.
+    pub seen: Vec<Box<str>>,
+    /// Files that it has committed, and that no agent has verified or merged.
+    pub left: Vec<Box<str>>,
+    /// Owners of files that it has changed, with the files about which it was told.
+    pub told: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// With whose intents, by their numbers, its own was found to overlap.
+    pub overlaps: BTreeMap<Slug, PostSeq>,
+}
+
+/// An intent that is in force.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Announced {
+    /// The post with which its files became these.
+    pub n: PostSeq,
+    /// The announced files, with the parts of them.
+    pub files: Vec<IntendedFile>,
+    /// The purpose of the change, for people.
+    #[serde(default)]
+    pub summary: Box<str>,
+    /// When the announcement was made.
+    #[serde(default)]
+    pub since: Timestamp,
+    /// When the announcement ends.
+    pub until: Timestamp,
+}
+
+impl Announced {
+    /// The entry for one file, if the announcement covers it.
+    pub(super) fn on(&self, file: &PathScope) -> Option<&IntendedFile> {
+        self.files.iter().find(|it| PathScope::of(&it.path).meets(file))
+    }
+}
+
+impl WorkingSet {
+    pub(super) fn new(slug: Slug) -> Self {
+        Self {
+            slug,
+            intent: None,
+            said: Vec::new(),
+            seen: Vec::new(),
+            left: Vec::new(),
+            told: BTreeMap::new(),
+            overlaps: BTreeMap::new(),
+        }
+    }
+
+    /// The announcement, if it is in force now.
+    pub fn live(&self, now: Timestamp) -> Option<&Announced> {
+        self.intent.as_ref().filter(|it| now < it.until)
+    }
+
+    /// Files that it has changed, in their one spelling, with one of those in which they were written.
+    pub(super) fn files(&self) -> BTreeMap<PathScope, &str> {
+        let all = self.left.iter().chain(&self.seen).chain(&self.said);
+        all.map(|it| (PathScope::of(it), it.trim())).collect()
+    }
+
+    /// The working set after one of the agent's own posts.
+    pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
+        let mut next = self.clone();
+        match post {
+            // A report by another program about it does not concern its files.
+            Post::Status { files, .. } if post.hearsay() && files.is_empty() => {}
+            Post::Status { files, .. } if source == Source::Watcher => next.seen = kept(files),
+            Post::Status { files, status, .. } => {
+                next.said = kept(files);
+                if files.is_empty() && &**status != "working" {
+                    next.left.clear();
+                }
+            }
+            Post::Artifact { files, status, .. } => {
+                next.said.clear();
+                if &**status == "committed" {
+                    next.commit(files);
+                } else {
+                    next.left = kept(files);
+                }
+            }
+            Post::Intent { files, valid_s, summary, .. } => next.announce(now, n, files, summary, *valid_s),
+            _ => {}
+        }
+        next
+    }
+
+    /// Committed files are no longer being changed, and no longer intended.
+    fn commit(&mut self, files: &[Box<str>]) {
+        let places: BTreeSet<PathScope> = files.iter().map(|it| PathScope::of(it)).collect();
+        self.seen.retain(|it| !places.contains(&PathScope::of(it)));
+        if let Some(intent) = &mut self.intent {
+            intent.files.retain(|it| !places.contains(&PathScope::of(&it.path)));
+        }
+        self.intent.take_if(|it| it.files.is_empty());
+        let known: BTreeSet<PathScope> = self.left.iter().map(|it| PathScope::of(it)).collect();
+        let new = kept(files).into_iter().filter(|it| !known.contains(&PathScope::of(it)));
+        self.left.extend(new);
+        let excess = self.left.len().saturating_sub(POST_FILES_MAX);
+        self.left.drain(..excess);
+    }
+
+    fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], summary: &str, valid_s: u64) {
+        let ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let until = Timestamp(now.0.saturating_add(ms));
+        let mut bounds = Bounds::default();
+        let compared = files.iter().filter(|it| bounds.has_room_for(&it.path));
+        let files: Vec<IntendedFile> = compared.take(POST_FILES_MAX).map(bounded).collect();
+        match self.intent.as_mut().filter(|it| now < it.until && it.files == files) {
+            Some(same) => (same.until, same.summary) = (until, summary.into()),
+            None => {
+                self.intent = Some(Announced { n, files, summary: summary.into(), since: now, until });
+                self.overlaps.clear();
+            }
+        }
+    }
+
+    /// The working set after the committed files were checked or merged.
+    pub(super) fn settled(&self) -> Self {
+        Self { left: Vec::new(), ..self.clone() }
+    }
+}
+
+fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
+    let mut bounds = Bounds::default();
+    files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
+}
+
+/// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few
+/// that mean many files.
+#[derive(Default)]
+struct Bounds {
+    wide: usize,
+}
+
+impl Bounds {
+    fn has_room_for(&mut self, path: &str) -> bool {
+        if path.len() > PATH_LEN_MAX {
+            return false;
+        }
+        self.wide += usize::from(PathScope::of(path).file().is_none());
+        PathScope::of(path).file().is_some() || self.wide <= POST_WIDE_MAX
+    }
+}
+
+/// A file of an intent as it is compared.
+fn bounded(file: &IntendedFile) -> IntendedFile {
+    let regions = if file.regions.len() > POST_REGIONS_MAX { Vec::new() } else { file.regions.clone() };
+    IntendedFile { path: file.path.clone(), regions, plain: file.plain }
+}
+
+/// Where both mean the same part, and whether only because one gave a name and the other lines.
+pub(super) struct Shared {
+    pub(super) regions: Vec<Region>,
+    pub(super) across_kinds: bool,
+}
+
+/// The regions of one file that two sets share, as the first set writes them.
+pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
+    let (mut regions, mut across_kinds) = (Vec::new(), false);
+    let named = |of: &[Region]| -> Vec<String> { of.iter().map(plain_name).collect() };
+    let (my_names, their_names) = (named(mine), named(theirs));
+    for (a, my_name) in mine.iter().zip(&my_names) {
+        for (b, their_name) in theirs.iter().zip(&their_names) {
+            match (a, b) {
+                (Region::Lines(a0, a1), Region::Lines(b0, b1)) if a0 <= b1 && b0 <= a1 => {
+                    regions.push(Region::Lines(*a0.max(b0), *a1.min(b1)));
+                }
+                (Region::Lines(..), Region::Lines(..)) => {}
+                (Region::Lines(..), _) | (_, Region::Lines(..)) => {
+                    regions.extend([a.clone(), b.clone()]);
+                    across_kinds = true;
+                }
+                (a, b) if my_name == their_name => {
+                    regions.push(a.clone());
+                    if std::mem::discriminant(a) != std::mem::discriminant(b) {
+                        regions.push(b.clone());
+                        across_kinds = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    regions.sort_by_key(shown);
+    regions.dedup();
+    (!regions.is_empty()).then_some(Shared { regions, across_kinds })
+}
+
+/// A region as it is told.
+pub(super) fn shown(region: &Region) -> String {
+    match region {
+        Region::Function(name) => format!("function {name}"),
+        Region::Class(name) => format!("class {name}"),
+        Region::Block(anchor) => format!("block {anchor}"),
+        Region::Lines(from, to) => format!("range {from}-{to}"),
+    }
+}
+
+/// A name without what people write around it: case, blanks, `()`, and the word for what it is.
+fn plain_name(region: &Region) -> String {
+    let (Region::Function(name) | Region::Class(name) | Region::Block(name)) = region else {
+        return String::new();
+    };
+    let between = |c: char| matches!(c, ' ' | '\t' | '_' | '-');
+    let name = name.trim().to_lowercase();
+    let name = name.strip_suffix("()").unwrap_or(&name);
+    let words = ["function", "class", "def", "fn"];
+    let bare = words.iter().find_map(|word| name.strip_prefix(word).filter(|rest| rest.starts_with(between)));
+    let parts = bare.unwrap_or(name).split(between).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("_")
+}
+
+/// The one who wrote a name.
+pub(super) fn of(name: &provost_base::AgentId) -> Slug {
+    slug(name.as_str())
+}

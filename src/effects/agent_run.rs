@@ -1,0 +1,234 @@
+//! The differences between an agent's run and a worker's: its private copy, its environment beside the prompt, and
+//! its kept changes.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::heavy::no_copy;
+use super::prepare::{RunEnvironment, jail_refused, worker_failed};
+use super::result::Output;
+use super::shared_checkout::{CheckoutLease, SharedCheckout};
+use provost_base::limits::SCHEMA_BYTES_MAX;
+use provost_base::{RepoPath, TaskId};
+use provost_domain::{Changeset, Failure, JobContext, Task};
+use provost_jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use provost_system::find_program;
+use provost_workspace::collect::gather;
+use provost_workspace::copy::{Copied, NoCopy};
+use provost_workspace::orphaned_copies::Mark;
+use provost_workspace::size_quota::Size;
+use provost_workspace::snapshot::{self, Snapshot};
+
+/// Keeps what a run has left, on the disk.
+pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
+
+/// The folders that a run has for itself. Those of its own are removed when this is dropped.
+#[derive(Default)]
+pub(super) struct RunFolders {
+    folder: Folder,
+    /// Files that it is given to read.
+    given: Option<Copied>,
+    /// Whose run works there, for a daemon that has to find out.
+    _mark: Option<Mark>,
+}
+
+/// The folder in which a run works.
+#[derive(Default)]
+enum Folder {
+    /// In the workspace itself, as for workers without a copy.
+    #[default]
+    There,
+    /// In a copy of which nothing is kept.
+    Copy(Copied),
+    /// In a copy of its own.
+    Own(Snapshot),
+    /// In its job's.
+    Jobs(CheckoutLease),
+}
+
+/// Whether a run works apart, so that its changes can be told and kept.
+pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
+    let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
+    profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
+}
+
+impl RunFolders {
+    /// Makes the copy that a task works in, if it does; that of its job is there from the job's second run on.
+    pub(super) fn of(
+        place: &RunEnvironment,
+        task: &Task,
+        profile: &Profile,
+        directory: &Resolved,
+        lent: Option<CheckoutLease>,
+    ) -> Result<Self, Failure> {
+        let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
+        let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
+        let apart = || {
+            let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
+            copy.map_err(refused)
+        };
+        let folder = match lent {
+            Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
+            None if is_apart(task, profile) => Folder::Own(apart()?),
+            None if profile.copies == Copies::Thrown => {
+                Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(refused)?)
+            }
+            None => Folder::There,
+        };
+        let mut private = Self { folder, given: None, _mark: None };
+        if let Some(apart) = private.apart() {
+            private._mark = Some(Mark::beside(apart.copied.path(), task.id()).map_err(jail_refused)?);
+        }
+        Ok(private)
+    }
+
+    /// The copy; `None` for a run that works in the workspace.
+    pub(super) fn copy(&self) -> Option<&Path> {
+        match &self.folder {
+            Folder::There => None,
+            Folder::Copy(copied) => Some(copied.path()),
+            Folder::Own(_) | Folder::Jobs(_) => self.apart().map(|it| it.copied.path()),
+        }
+    }
+
+    fn apart(&self) -> Option<&Snapshot> {
+        match &self.folder {
+            Folder::There | Folder::Copy(_) => None,
+            Folder::Own(apart) => Some(apart),
+            Folder::Jobs(lent) => lent.as_ref().map(|it| &it.apart),
+        }
+    }
+
+    /// What earlier runs have added to their job's copy is room that this one has no more.
+    pub(super) fn narrow(&self, limits: &mut Limits) -> Result<(), Failure> {
+        let Folder::Jobs(lent) = &self.folder else { return Ok(()) };
+        let Some(shared) = &**lent else { return Ok(()) };
+        let unseen =
+            |error| jail_refused(format!("how large its job's copy is cannot be found out: {error}"));
+        let grown = Size::of(shared.apart.copied.path()).map_err(unseen)?.beyond(shared.began);
+        limits.growth_bytes = limits.growth_bytes.saturating_sub(grown.bytes);
+        limits.growth_entries = limits.growth_entries.saturating_sub(grown.entries);
+        if limits.growth_bytes == 0 || limits.growth_entries == 0 {
+            return Err(jail_refused(format!(
+                "the runs of its job have left {} bytes and {} files more in their copy than there were, which is as \
+                 much as `growth` and `growth_files` of its worker let them",
+                grown.bytes, grown.entries
+            )));
+        }
+        Ok(())
+    }
+
+    /// Tells the worker what its run is a part of.
+    pub(super) fn tell(
+        &mut self,
+        draft: &mut Draft,
+        task: &Task,
+        place: &RunEnvironment,
+    ) -> Result<(), Failure> {
+        let Some(errand) = &task.order.errand else { return Ok(()) };
+        let words = [
+            ("PROVOST_METHOD", &errand.method),
+            ("PROVOST_JOB_ID", &errand.job),
+            ("PROVOST_PHASE", &errand.phase),
+        ];
+        for (name, value) in words {
+            draft.environment.set(name, value).map_err(jail_refused)?;
+        }
+        let Some(schema) = &errand.schema else { return Ok(()) };
+        if schema.as_str().len() > SCHEMA_BYTES_MAX {
+            return Err(jail_refused(format!("its schema has more than {SCHEMA_BYTES_MAX} bytes")));
+        }
+        let given = Copied::empty(&place.copies).map_err(jail_refused)?;
+        let file = given.path().join("schema.json");
+        fs::write(&file, schema.as_str()).map_err(jail_refused)?;
+        draft.read_only.push(find_place(given.path()).map_err(jail_refused)?);
+        let file =
+            file.to_str().ok_or_else(|| jail_refused("the copies' folder has a name that is no text"))?;
+        draft.environment.set("PROVOST_SCHEMA", file).map_err(jail_refused)?;
+        self.given = Some(given);
+        Ok(())
+    }
+}
+
+/// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.
+fn fill(
+    mut lent: CheckoutLease,
+    below: &RepoPath,
+    make: impl FnOnce() -> Result<Snapshot, Failure>,
+) -> Result<CheckoutLease, Failure> {
+    match &*lent {
+        Some(shared) if shared.apart.base.below != *below => {
+            let is = &shared.apart.base.below;
+            return Err(jail_refused(format!(
+                "its job's copy is of the folder '{is}', and not of '{below}'"
+            )));
+        }
+        Some(_) => {}
+        None => {
+            let apart = make()?;
+            let began = Size::of(apart.copied.path()).map_err(jail_refused)?;
+            *lent = Some(SharedCheckout { apart, began });
+        }
+    }
+    Ok(lent)
+}
+
+/// The worker as a task runs it: with another command in its place, where the job context names one.
+pub(super) fn in_its_place(task: &Task, profile: Arc<Profile>) -> Result<Arc<Profile>, Failure> {
+    let Some(command) = task.order.command() else { return Ok(profile) };
+    let name = command.first().ok_or_else(|| worker_failed("the command to run is empty"))?;
+    let program =
+        find_program(name).ok_or_else(|| worker_failed(format!("there is no executable '{name}'")))?;
+    Ok(Arc::new(profile.instead(program)))
+}
+
+/// The arguments of that command.
+pub(super) fn its_arguments(task: &Task) -> Option<Vec<String>> {
+    Some(task.order.command()?.iter().skip(1).map(ToString::to_string).collect())
+}
+
+/// What an agent is given on its standard input.
+pub(super) fn input(task: &Task, profile: &Profile) -> Option<Vec<u8>> {
+    profile.reads_its_goal().then(|| task.order.goal.as_bytes().to_vec())
+}
+
+/// What of a run is to be kept.
+pub(super) struct CollectionPlan {
+    task: TaskId,
+    reader: Reader,
+    gathers: bool,
+}
+
+impl CollectionPlan {
+    /// `None` for a worker of which nothing is.
+    pub(super) fn of(task: &Task, profile: &Profile) -> Option<Self> {
+        let errand = task.order.errand.as_ref();
+        // One that is no agent of the configuration is not asked for an answer alone.
+        let usual = profile.agent.is_none_or(|agent| agent.edits);
+        is_apart(task, profile).then(|| Self {
+            task: task.id().clone(),
+            reader: profile.agent.map_or(Reader::Lines, |agent| agent.reader),
+            gathers: errand.map_or(usual, |errand| errand.harvest),
+        })
+    }
+
+    /// Keeps it, and answers what that was. Blocking.
+    ///
+    /// # Errors
+    /// Why it is lost.
+    pub(super) fn keep(
+        &self,
+        private: &RunFolders,
+        output: &Output,
+        keep: &Keep,
+    ) -> Result<Changeset, String> {
+        let harvest = match private.apart() {
+            Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task),
+            _ => Changeset::default(),
+        };
+        let answer = Transcript::of(self.reader, &output.stdout);
+        keep(&self.task, &harvest, answer.answer())?;
+        Ok(harvest)
+    }
+}

@@ -1,0 +1,125 @@
+//! Shared by all effects: the engine, to which results go, and the token that ends all effects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use provost_base::{AgentId, EffectId, TaskId, Timestamp};
+use provost_domain::command::SettleEffect;
+use provost_domain::view::{OneSwitch, View};
+use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use provost_engine::{Clock, Engine, SystemClock};
+
+/// Between two tries of a command that the core could not take at the moment.
+const AGAIN_FIRST: Duration = Duration::from_millis(20);
+const AGAIN_LAST: Duration = Duration::from_secs(2);
+/// How long results are offered to a core that does not take them while the daemon stops. Then the effect stays
+/// owed as started, and the next start reports it.
+const LAST_TRIES: Duration = Duration::from_secs(5);
+/// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The way of every effect back to the core. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct EngineHandle {
+    /// The engine, to which results go as commands.
+    pub(super) engine: Engine,
+    /// The principal of the daemon itself, which reports results.
+    pub(super) system: Principal,
+    /// Ends everything that is being carried out.
+    pub(super) shutdown: CancellationToken,
+    /// Everything that is being carried out.
+    pub(super) tracker: TaskTracker,
+}
+
+impl EngineHandle {
+    pub(super) fn new(engine: Engine, system: Principal) -> Self {
+        Self { engine, system, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
+    }
+
+    /// An effect needs nothing more.
+    pub(super) async fn settle(&self, effect: EffectId) {
+        self.tell(SettleEffect { effect }).await.ok();
+    }
+
+    /// Hands a verb to the core until it takes it, so that no result is lost while this process lives.
+    ///
+    /// # Errors
+    /// What the core answers, other than that it cannot take anything at the moment; that, too, when the daemon
+    /// is stopping and [`LAST_TRIES`] is over.
+    pub(super) async fn tell<V: Verb + Clone>(&self, verb: V) -> Result<V::Reply, Refusal> {
+        let reply = self.persist(|| self.engine.submit(&self.system, verb.clone())).await;
+        reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
+    }
+
+    /// The task as it stands, with the tier that its worker gets; `None` when it is finished.
+    pub(super) async fn look(&self, task: &TaskId) -> Result<Option<(Arc<Task>, Option<Tier>)>, Refusal> {
+        self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
+    }
+
+    /// Whether a worker may begin what it has taken on. A core that does not answer is asked again when it
+    /// is told of the start.
+    pub(super) async fn begins(&self, worker: &AgentId) -> bool {
+        let switch = self.persist(|| self.engine.view(OneSwitch(worker.clone()))).await;
+        switch.unwrap_or_default() == Switch::On
+    }
+
+    /// Waits until it does.
+    pub(super) async fn until_it_begins(&self, worker: &AgentId) {
+        let switched = |event: &Event| matches!(&event.kind, EventKind::WorkerSwitched { worker: it, .. } if it == worker);
+        let begins = || async { Ok(self.begins(worker).await.then_some(())) };
+        let switched_on = self.engine.wait_for(Instant::now() + FOR_EVER, switched, begins).await;
+        if !matches!(switched_on, Ok(Some(()))) {
+            // The engine has stopped, and nothing begins any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Anything else that memory knows.
+    pub(super) async fn look_at<V: View + Clone>(&self, view: V) -> Result<V::Out, Refusal> {
+        self.persist(|| self.engine.view(view.clone())).await
+    }
+
+    async fn persist<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Refusal>
+    where
+        F: Future<Output = Result<T, Refusal>>,
+    {
+        let mut pause = AGAIN_FIRST;
+        let mut last = None;
+        loop {
+            let refusal = match ask().await {
+                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => refusal,
+                answer => return answer,
+            };
+            if self.shutdown.is_cancelled() {
+                let until = *last.get_or_insert_with(|| Instant::now() + LAST_TRIES);
+                if Instant::now() >= until {
+                    return Err(refusal);
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(AGAIN_LAST);
+        }
+    }
+}
+
+/// The time, for what a run tells about itself.
+pub(super) fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// One unfinished task, and how the configuration wants its worker confined.
+struct TaskAndTier(TaskId);
+
+impl View for TaskAndTier {
+    type Out = Option<(Arc<Task>, Option<Tier>)>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let task = state.tasks.get(&self.0)?.clone();
+        let tier = state.settings.workers.get(&task.order.worker).map(|setting| setting.tier);
+        Some((task, tier))
+    }
+}

@@ -1,0 +1,268 @@
+//! The scan report: the files that a run has left in the workspace and that run later, outside of any jail.
+//!
+//! The report compares two scans, one before the worker starts and one when all of its processes have ended. Every
+//! change in between counts: a worker's change cannot be told from a person's change at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::interrupted_runs::Trace;
+use provost_base::TaskId;
+use provost_base::later::names::PIPE_ASIDE;
+use provost_base::limits::{
+    FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX, REPOSITORY_LAYERS_MAX,
+};
+use provost_domain::{FileChange, Finding, FindingKind, ScanReport};
+use provost_jail::Repositories;
+#[cfg(windows)]
+use provost_workspace::integrity_scan::Unshared;
+use provost_workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_workspace::path_text::{of_path, shown};
+#[cfg(not(windows))]
+use provost_workspace::unshare::Unshared;
+
+/// What was there before a run. Blocking to make and to compare.
+#[derive(Debug)]
+pub(super) struct Before {
+    ground: Ground,
+    survey: Survey,
+    repositories: Option<Repositories>,
+    trace: Option<Trace>,
+}
+
+/// The differences between the look before a run and the one after it.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    pub(super) report: ScanReport,
+    /// Which repositories a run has made that may make none, in words.
+    pub(super) made: Option<String>,
+}
+
+impl Before {
+    /// Scans the workspace before a run.
+    pub(super) fn look(ground: Ground) -> Self {
+        Self { survey: ground.look(), ground, repositories: None, trace: None }
+    }
+
+    /// Looks around for who writes files for workers.
+    ///
+    /// # Errors
+    /// Why not everything that counts was seen.
+    pub(super) fn look_for_an_apply(ground: &Ground) -> Result<Self, String> {
+        let survey = ground.look_for_an_apply();
+        match &survey.incomplete {
+            None => Ok(Self { survey, ground: ground.clone(), repositories: None, trace: None }),
+            Some(why) => {
+                Err(format!("{why}, so it is not known what of its files runs outside of every jail"))
+            }
+        }
+    }
+
+    /// Repositories that are there, under whatever name, and files and links that lead to some; absolute.
+    #[cfg(unix)]
+    pub(super) fn repositories(&self) -> impl Iterator<Item = PathBuf> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let all = self.survey.repositories.iter();
+        all.map(|path| self.ground.root.path().join(std::ffi::OsStr::from_bytes(path)))
+    }
+
+    /// None was looked for.
+    #[cfg(not(unix))]
+    pub(super) fn repositories(&self) -> impl Iterator<Item = PathBuf> {
+        std::iter::empty()
+    }
+
+    /// Local sockets, from the workspace.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &[u8]> {
+        let sockets = self.survey.entries.iter().filter(|(_, entry)| entry.socket);
+        sockets.map(|(path, _)| path.as_slice())
+    }
+
+    /// Settings that a worker is to leave as they are, as paths from the workspace. A path that is no text
+    /// cannot be held by a mount, and its change is reported instead.
+    pub(super) fn held(&self) -> impl Iterator<Item = &str> {
+        self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
+    }
+
+    /// Files of settings, from the workspace.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &[u8]> {
+        let settings = self.survey.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
+        settings.map(|(path, _)| path.as_slice())
+    }
+
+    /// Links among settings, from the workspace.
+    pub(super) fn links(&self) -> impl Iterator<Item = &[u8]> {
+        self.survey.links.iter().map(Vec::as_slice)
+    }
+
+    /// Why not everything was seen.
+    pub(super) fn incomplete(&self) -> Option<&str> {
+        self.survey.incomplete.as_deref()
+    }
+
+    /// The folder in which there was too much to be seen, from the workspace.
+    pub(super) fn stopped_at(&self) -> Option<&str> {
+        self.survey.stopped_at.as_deref().and_then(|path| std::str::from_utf8(path).ok())
+    }
+
+    /// Sees to it that no file is shared with anything outside.
+    ///
+    /// # Errors
+    /// Why that cannot be done.
+    pub(super) fn unshare(&self, mounts: bool, held: &BTreeSet<String>) -> Result<Unshared, String> {
+        self.ground.unshare(&self.survey, mounts, held)
+    }
+
+    /// Says which repositories there may be afterwards, if all that there are were seen.
+    pub(super) fn expect(&mut self, repositories: Repositories) -> Option<Repositories> {
+        self.repositories = Some(repositories).filter(|_| self.survey.incomplete.is_none());
+        self.repositories.clone()
+    }
+
+    /// Looks around again and says what is different. A repository that was made against the rule is set aside.
+    pub(super) fn compare(&self) -> Compared {
+        let later = self.ground.look_after(&self.survey);
+        let mut report = report(&self.survey, &later);
+        self.ground.remove_pipes(&self.survey, &later);
+        let known = self.repositories.as_ref();
+        let (more, made) =
+            known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();
+        // One that git would not take for a repository today has been made for another day. What it is called now is
+        // told, too, to those who had the run end and hear of no other reason.
+        for finding in more {
+            let below = format!("{}/", finding.path);
+            let is_it = |it: &Finding| it.path == finding.path || it.path.starts_with(&below);
+            if !report.findings.iter().any(is_it) {
+                report.findings.insert(0, finding);
+            }
+        }
+        Compared { report, made }
+    }
+
+    /// Has a later daemon know what was there, if this one sees no end of the run.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub(super) fn leave_a_trace(&mut self, copies: &Path, task: &TaskId) -> io::Result<()> {
+        if let Some(known) = &self.repositories {
+            self.trace = Some(Trace::leave(copies, task, (&self.ground, &self.survey), known)?);
+        }
+        Ok(())
+    }
+
+    /// The report of the run is on record, or it has never begun.
+    pub(super) fn finish(mut self) {
+        if let Some(trace) = self.trace.take() {
+            trace.remove();
+        }
+    }
+}
+
+/// Sets all repositories aside that are there against the rule, those too that lay in one and are no part of it any more.
+/// Answers a finding for each, under its old name and its new one, and in words which they were.
+pub(super) fn put_out_of_force(
+    ground: &Ground,
+    known: &Repositories,
+    later: &Survey,
+) -> (Vec<Finding>, Option<String>) {
+    let (mut findings, mut named, mut more) = (Vec::new(), Vec::new(), 0);
+    let mut made = ground.one_more(known, later);
+    for _ in 0..REPOSITORY_LAYERS_MAX {
+        for at in &made {
+            let (now, done) = ground.set_aside(at);
+            if named.len() >= REPOSITORIES_NAMED_MAX {
+                more += 1;
+                continue;
+            }
+            let path = of_path(at.strip_prefix(ground.root.path()).unwrap_or(at));
+            for path in [path.clone()].into_iter().chain(now.map(|now| of_path(&now))) {
+                let finding = Finding { path: path.into(), kind: FindingKind::Git, change: FileChange::New };
+                findings.push(finding);
+            }
+            named.push(format!("{path}, {done}"));
+        }
+        if made.is_empty() {
+            break;
+        }
+        made = ground.one_more(known, &ground.look_after(later));
+    }
+    if !made.is_empty() {
+        named.push(format!("{} more, still in force: remove them before you use git there", made.len()));
+    }
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (findings, (!named.is_empty()).then(|| named.join("; ") + &rest))
+}
+
+fn report(before: &Survey, after: &Survey) -> ScanReport {
+    let mut findings = Vec::new();
+    let mut unknown = before.incomplete.clone().or_else(|| after.incomplete.clone());
+    for (path, entry) in &after.entries {
+        let old = before.entries.get(path);
+        if entry.closed && old.is_none_or(|old| old.stamp != entry.stamp) {
+            unknown.get_or_insert_with(|| format!("{} cannot be looked into", shown(path)));
+        } else if let Some((kind, change)) = judged(old, entry) {
+            // A pipe that was put aside is reported under the name that the worker gave it.
+            let of_a_pipe = path.strip_suffix(PIPE_ASIDE.as_bytes()).filter(|_| entry.pipe);
+            findings.push(Finding { path: shown(of_a_pipe.unwrap_or(path)).into(), kind, change });
+        }
+    }
+    // What an unfinished look did not come to is not gone.
+    if after.incomplete.is_none() {
+        let is_gone = |path: &Vec<u8>, entry: &Entry| !entry.by_content && !after.entries.contains_key(path);
+        let gone = before.entries.iter().filter(|(path, entry)| is_gone(path, entry));
+        findings.extend(gone.filter_map(|(path, entry)| {
+            let kind = entry.kind?;
+            Some(Finding { path: shown(path).into(), kind, change: FileChange::Removed })
+        }));
+    }
+    // A program has given a file from elsewhere a name in here while the worker ran.
+    let shared =
+        after.shared.iter().filter(|(inode, file)| file.is_elsewhere() && !before.shared.contains_key(inode));
+    findings.extend(shared.flat_map(|(_, file)| &file.paths).map(|(path, _)| Finding {
+        path: shown(path).into(),
+        kind: FindingKind::Link,
+        change: FileChange::New,
+    }));
+    findings.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    findings.dedup();
+    let more = findings.len().saturating_sub(FINDINGS_MAX);
+    let findings = the_first_of_each_kind(findings);
+    ScanReport { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }
+}
+
+/// As many findings as are listed: the gravest first, and some of each kind, so that many of one hide no other.
+fn the_first_of_each_kind(all: Vec<Finding>) -> Vec<Finding> {
+    let mut of_kind: BTreeMap<FindingKind, usize> = BTreeMap::new();
+    let (mut listed, others): (Vec<Finding>, Vec<Finding>) = all.into_iter().partition(|it| {
+        let number = of_kind.entry(it.kind).or_default();
+        *number += 1;
+        *number <= FINDINGS_OF_A_KIND_MIN
+    });
+    let room = FINDINGS_MAX.saturating_sub(listed.len());
+    listed.extend(others.into_iter().take(room));
+    listed.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    listed
+}
+
+/// What there is to say of a file that is there.
+fn judged(old: Option<&Entry>, new: &Entry) -> Option<(FindingKind, FileChange)> {
+    let change = match old {
+        None if new.by_content => return None,
+        None => FileChange::New,
+        Some(_) if new.only_new => return None,
+        Some(old) if old.stamp != new.stamp => FileChange::Changed,
+        // Something on its way has changed.
+        Some(old) if new.leaves && !old.leaves => return Some((FindingKind::Link, FileChange::Changed)),
+        Some(_) => return None,
+    };
+    let kind = match new {
+        Entry { setuid: true, .. } => FindingKind::Setuid,
+        Entry { socket: true, .. } => FindingKind::Socket,
+        Entry { kind: Some(kind), .. } => *kind,
+        Entry { leaves: true, .. } => FindingKind::Link,
+        Entry { executable: true, .. } => FindingKind::Executable,
+        _ => return None,
+    };
+    Some((kind, change))
+}

@@ -1,0 +1,104 @@
+//! The number of the newest message in every inbox, which doors read without asking the engine.
+//!
+//! Most polls find nothing new. The engine writes here after a commit and before it answers, so a reader of a number
+//! can read every message up to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Notify;
+
+use provost_base::limits::POST_AGENTS_MAX;
+use provost_base::{PostSeq, Slug};
+use provost_domain::{PostChange, State};
+
+/// The newest number of one inbox.
+#[derive(Debug, Default)]
+pub struct InboxMark {
+    newest: AtomicU64,
+    /// Whether an agent has it, or only readers wait for it.
+    taken: std::sync::atomic::AtomicBool,
+    /// Told whenever there is something new.
+    pub arrived: Notify,
+}
+
+impl InboxMark {
+    /// The newest number in it; 0 while there is none.
+    pub fn newest(&self) -> PostSeq {
+        PostSeq(self.newest.load(Ordering::Acquire))
+    }
+}
+
+/// The newest numbers of all inboxes, by slug, and the bell that wakes doors when one rises.
+#[derive(Debug, Default)]
+pub struct InboxIndex {
+    boxes: RwLock<HashMap<Slug, Arc<InboxMark>>>,
+    changed: Notify,
+}
+
+impl InboxIndex {
+    /// The newest number in an inbox; 0 where there is none.
+    pub fn newest(&self, slug: &Slug) -> PostSeq {
+        let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
+        boxes.get(slug).map_or(PostSeq(0), |it| it.newest())
+    }
+
+    /// Whether an agent has an inbox.
+    pub fn has(&self, slug: &Slug) -> bool {
+        let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
+        boxes.get(slug).is_some_and(|it| it.taken.load(Ordering::Acquire))
+    }
+
+    /// Waits until an agent gets an inbox, or loses it. One listener is notified.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// An inbox to wait at, made if there is none yet.
+    pub fn at(&self, slug: &Slug) -> Arc<InboxMark> {
+        if let Some(it) = self.boxes.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
+            return it.clone();
+        }
+        let mut boxes = self.boxes.write().unwrap_or_else(PoisonError::into_inner);
+        if boxes.len() >= 2 * POST_AGENTS_MAX {
+            // Those that belong to no agent, and at which no reader waits.
+            boxes.retain(|_, it| it.taken.load(Ordering::Acquire) || Arc::strong_count(it) > 1);
+        }
+        boxes.entry(slug.clone()).or_default().clone()
+    }
+
+    pub(super) fn load(&self, state: &State) {
+        for (slug, n) in state.broker.newest() {
+            let it = self.at(slug);
+            it.newest.store(n.0, Ordering::Release);
+            it.taken.store(true, Ordering::Release);
+        }
+    }
+
+    pub(super) fn follow(&self, change: &PostChange) {
+        match change {
+            PostChange::File { n, to, .. } => {
+                for slug in to.iter() {
+                    let it = self.at(slug);
+                    it.newest.fetch_max(n.0, Ordering::AcqRel);
+                    it.arrived.notify_waiters();
+                }
+            }
+            PostChange::PutMailbox(who) => {
+                let known = self.at(&who.slug).taken.swap(true, Ordering::AcqRel);
+                if !known {
+                    self.changed.notify_one();
+                }
+            }
+            PostChange::DropMailbox(slug) => {
+                // Readers that wait at it go on waiting: its owner may come back.
+                let it = self.at(slug);
+                it.taken.store(false, Ordering::Release);
+                it.newest.store(0, Ordering::Release);
+                self.changed.notify_one();
+            }
+            _ => {}
+        }
+    }
+}

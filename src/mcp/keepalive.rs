@@ -1,0 +1,94 @@
+//! Sends signs of life to a host whose call waits: some hosts give up a call of which they hear nothing.
+
+use std::time::Duration;
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+
+use super::tools::tasks::short;
+use provost_api::wire;
+use provost_base::limits::{MCP_BEAT_MS, MCP_CATCH_UP_PAGES};
+use provost_client::Client;
+use provost_jail::plain_text;
+
+/// The notices of one call, numbered upwards. A host that has not asked for any gets none.
+pub(super) struct Keepalive {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    told: u32,
+}
+
+impl Keepalive {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        Self { peer: context.peer.clone(), token: context.meta.get_progress_token(), told: 0 }
+    }
+
+    /// Whether the host wants to hear anything.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// How long nothing may be said.
+    pub(super) fn interval() -> Duration {
+        Duration::from_millis(MCP_BEAT_MS)
+    }
+
+    /// Says something. A host that has gone hears nothing; its call ends by itself.
+    pub(super) async fn tell(&mut self, what: &str) {
+        let Some(token) = &self.token else { return };
+        self.told = self.told.saturating_add(1);
+        let notice = ProgressNotificationParam::new(token.clone(), f64::from(self.told));
+        let _ = self.peer.notify_progress(notice.with_message(what)).await;
+    }
+
+    /// Waits for something, and says meanwhile that it does.
+    pub(super) async fn during<T>(&mut self, what: &str, wait: impl Future<Output = T>) -> T {
+        tokio::pin!(wait);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut wait => return done,
+                () = tokio::time::sleep(Self::interval()) => self.tell(what).await,
+            }
+        }
+    }
+}
+
+/// What a worker says from now on, a line at a time.
+pub(super) struct Heard {
+    client: Client,
+    task: String,
+    from: u64,
+}
+
+impl Heard {
+    /// Passes over what has been said already.
+    pub(super) async fn of(client: &Client, task: &str) -> Self {
+        let mut heard = Self { client: client.clone(), task: task.to_owned(), from: 0 };
+        for _ in 0..MCP_CATCH_UP_PAGES {
+            let Some(page) = heard.page(None).await.filter(|page| !page.chunks.is_empty()) else { break };
+            heard.from = page.next;
+        }
+        heard
+    }
+
+    async fn page(&self, wait_ms: Option<u64>) -> Option<wire::Output> {
+        let query = wire::OutputQuery { id: self.task.clone(), from: self.from, wait_ms, limit: None };
+        self.client.output(&query).await.ok()
+    }
+
+    /// The newest line, once there is one. Dropped before, it has heard nothing. Never comes when nothing more will be said.
+    pub(super) async fn next(&mut self) -> String {
+        loop {
+            let page = match self.page(Some(MCP_BEAT_MS)).await {
+                Some(page) if !page.done => page,
+                _ => std::future::pending().await,
+            };
+            self.from = page.next;
+            let text: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+            if let Some(line) = plain_text(&text).lines().rev().find(|line| !line.trim().is_empty()) {
+                return short(line);
+            }
+        }
+    }
+}
