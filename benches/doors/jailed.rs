@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use provost::jail::{
-    Draft, Environment, ExitReason, ForbiddenPaths, Layer, LiveOutput, Plan, Supervisor, Tier, find_place, launch,
-    resolve_program,
+    Draft, Environment, ExitReason, ForbiddenPaths, Layer, LiveOutput, Plan, Supervisor, Tier, find_place,
+    launch, resolve_program,
 };
 
 use crate::table::{Rounds, Table, Unit};
