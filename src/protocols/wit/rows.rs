@@ -18,7 +18,7 @@ pub(super) struct Granted {
     session_id: AgentId,
     acquired_at: String,
     expires_at: String,
-    warnings: Vec<WarningRow>,
+    warnings: Vec<Alert>,
     fence: Fence,
     /// Warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -32,7 +32,7 @@ fn is_zero(number: &usize) -> bool {
 /// A warning: wit's members, and what its command line prints of each.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct WarningRow {
+struct Alert {
     locked_symbol: Box<str>,
     held_by: Option<AgentId>,
     chain: Vec<String>,
@@ -61,25 +61,17 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
 }
 
 /// In wit's words, and in our own where it has none.
-fn told(asked: &str, warning: &Warning) -> WarningRow {
+fn told(asked: &str, warning: &Warning) -> Alert {
     match warning {
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             let chain = vec![caller.to_string(), asked.into()];
-            WarningRow {
-                locked_symbol: caller.to_string().into(),
-                chain,
-                ..about(lock, "CALLER_LOCKED", message)
-            }
+            Alert { locked_symbol: caller.to_string().into(), chain, ..about(lock, "CALLER_LOCKED", message) }
         }
         Warning::CalleeLocked { callee, lock } => {
             let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
             let chain = vec![asked.into(), callee.to_string()];
-            WarningRow {
-                locked_symbol: callee.to_string().into(),
-                chain,
-                ..about(lock, "CALLEE_LOCKED", message)
-            }
+            Alert { locked_symbol: callee.to_string().into(), chain, ..about(lock, "CALLEE_LOCKED", message) }
         }
         Warning::Incomplete(why) => plain(
             asked,
@@ -94,21 +86,21 @@ fn told(asked: &str, warning: &Warning) -> WarningRow {
             let message = format!("{}, a part of {asked}, is locked by {}", lock.asked, held(lock));
             about(lock, "MEMBER_LOCKED", message)
         }
-        Warning::Intended(intent) => WarningRow {
+        Warning::Intended(intent) => Alert {
             locked_symbol: asked.into(),
             held_by: Some(intent.agent.clone()),
             r#type: "INTENDED",
             message: format!("{} intends to change this: {}", intent.agent, intent.description),
             intent_id: Some(intent.id.to_string()),
-            ..WarningRow::default()
+            ..Alert::default()
         },
-        Warning::Elsewhere(stake) => WarningRow {
+        Warning::Elsewhere(stake) => Alert {
             locked_symbol: asked.into(),
             held_by: Some(stake.agent.clone()),
             r#type: elsewhere(stake.kind),
             message: format!("{}, where {asked} is, {}", stake.at, had(stake)),
             expires_at: stake.until.map(|it| it.rfc3339()),
-            ..WarningRow::default()
+            ..Alert::default()
         },
         Warning::NoFile => plain(
             asked,
@@ -136,8 +128,8 @@ fn told(asked: &str, warning: &Warning) -> WarningRow {
 }
 
 /// A warning about the symbol alone.
-fn plain(asked: &str, r#type: &'static str, message: String) -> WarningRow {
-    WarningRow { locked_symbol: asked.into(), r#type, message, ..WarningRow::default() }
+fn plain(asked: &str, r#type: &'static str, message: String) -> Alert {
+    Alert { locked_symbol: asked.into(), r#type, message, ..Alert::default() }
 }
 
 /// The type of a reservation of another door.
@@ -154,15 +146,15 @@ fn had(stake: &Reservation) -> String {
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-fn about(lock: &Lock, r#type: &'static str, message: String) -> WarningRow {
-    WarningRow {
+fn about(lock: &Lock, r#type: &'static str, message: String) -> Alert {
+    Alert {
         locked_symbol: lock.asked.clone(),
         held_by: Some(lock.holder.clone()),
         r#type,
         message,
         expires_at: Some(lock.expires_at.rfc3339()),
         fence: Some(lock.fence),
-        ..WarningRow::default()
+        ..Alert::default()
     }
 }
 
