@@ -57,18 +57,6 @@ impl RepositoryParts {
     }
 }
 
-/// What was found under a name that git takes for a repository.
-#[cfg(unix)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sighting {
-    /// No repository, or one that may be there.
-    Fine,
-    /// A repository that was not there before.
-    OneMore,
-    /// Nothing any more: it has gone since it was seen.
-    Gone,
-}
-
 #[cfg(unix)]
 impl Repositories {
     /// The same of a folder with all parts of a repository that is not called `.git`: git obeys it for each program that
@@ -81,21 +69,10 @@ impl Repositories {
     /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An empty
     /// folder is none yet, and what has gone since it was seen is none any more.
     pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
-        self.sighting(folder, name, at) == Sighting::OneMore
-    }
-
-    /// The same, with what has gone told apart. The stand-in of another run in a folder below goes once; a worker that
-    /// moves a repository away before each look makes it go again and again.
-    pub fn sighting(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> Sighting {
-        if !is_repository_name(name.to_bytes()) || self.known.contains(at) {
-            return Sighting::Fine;
-        }
-        match is_empty(folder, name) {
-            None => Sighting::Gone,
-            Some(true) => Sighting::Fine,
-            Some(false) if self.is_own_work_tree(folder, name, at) => Sighting::Fine,
-            Some(false) => Sighting::OneMore,
-        }
+        is_repository_name(name.to_bytes())
+            && !self.known.contains(at)
+            && !is_empty(folder, name)
+            && !self.is_own_work_tree(folder, name, at)
     }
 
     /// Whether a file leads to an entry of our own repository that leads back to it.
@@ -118,16 +95,16 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Whether it is an empty folder; `None` if there is nothing under the name.
 #[cfg(unix)]
-fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> Option<bool> {
+fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let opened = rustix::fs::openat(folder, name, directory_flags(), Mode::empty());
+    // It has gone since it was seen, as the stand-in of another run in a folder below does.
     if opened.as_ref().is_err_and(|err| *err == rustix::io::Errno::NOENT) {
-        return None;
+        return true;
     }
     let listed = opened.and_then(|opened| Dir::read_from(&opened));
     let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
-    Some(listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes())))))
+    listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
 }
 
 /// The one line of a short file; through no link, and without waiting for a pipe.

@@ -23,8 +23,3 @@ pub const TRACKED_LEVELS_MAX: usize = 16;
 
 /// Nested repositories that a worker has made. Each is found when the one around it is out of force.
 pub const REPOSITORY_LAYERS_MAX: usize = 16;
-
-/// How many repositories may have gone again when the supervisor looks at them, in one run. Each run in a folder below can
-/// account for one, with its stand-in; a worker that hides a repository from the looks accounts for as many as there are
-/// looks.
-pub const REPOSITORIES_GONE_MAX: u32 = 16;

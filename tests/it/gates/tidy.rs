@@ -387,6 +387,10 @@ fn a_crate_takes_its_dependencies_from_the_workspace() {
     let manifests = manifests();
     assert!(manifests.len() > 20, "{}", manifests.len());
     for (path, text) in &manifests {
+        // The compiler's lints of the workspace hold in a crate that says so.
+        assert!(text.contains("[lints]\nworkspace = true\n"), "{path} lacks the lints of the workspace");
+        // `[dependencies.x]` and another name for a crate would hide it from the table of the architecture.
+        assert!(!text.contains("dependencies."), "{path}: write `x.workspace = true` below [dependencies]");
         for line in dependencies(text) {
             assert!(
                 line.ends_with(".workspace = true"),
@@ -401,6 +405,7 @@ fn the_workspace_has_no_dependency_that_no_crate_uses() {
     let top = fs::read_to_string(project_root().join("Cargo.toml")).unwrap();
     let (shared, package) = top.split_once("[package]").unwrap();
     let shared = &shared[shared.find("[workspace.dependencies]").unwrap()..];
+    assert!(!shared.contains("package ="), "Cargo.toml: a crate has its own name");
     let mut users = dependencies(package).join("\n");
     for (_, text) in manifests() {
         users.extend(["\n", &dependencies(&text).join("\n")]);

@@ -76,27 +76,6 @@ fn a_new_repository_of_any_kind_ends_the_run() {
     assert_eq!(result["status"], "completed", "{result}");
 }
 
-/// A repository that is in its place for microseconds and has gone at each look.
-const HIDES: &str = "import os, time\n\
-    os.makedirs('s/aside')\n\
-    open('s/aside/HEAD', 'w').close()\n\
-    for _ in range(2000):\n\
-    \tos.rename('s/aside', 's/.git')\n\
-    \tos.rename('s/.git', 's/aside')\n\
-    \ttime.sleep(0.01)\n";
-
-#[test]
-fn a_repository_that_is_moved_away_before_each_look_ends_the_run() {
-    let world = World::new();
-    committed(&world);
-    let daemon = world.start();
-    let client = world.client(&daemon, "orch:a");
-    let result = ended(&client, "shell", &format!("python3 -c \"{HIDES}\"; touch s/survived"));
-    assert_eq!(result["status"], "failed", "{result}");
-    assert!(!world.repo().join("s/survived").exists(), "the run went on to its end: {result}");
-    assert!(result["artifacts"].to_string().contains("repository"), "{result}");
-}
-
 #[test]
 fn a_new_repository_under_another_name_ends_the_run_and_is_put_out_of_force() {
     let world = World::new();

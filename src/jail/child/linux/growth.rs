@@ -30,10 +30,8 @@ use super::about;
 use super::newcomers::{Newcomers, below};
 use super::pipes::Pipes;
 use crate::bounds::Space;
-use crate::repositories::{Repositories, RepositoryParts, Sighting, is_repository_name};
-use provost_base::limits::{
-    GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX, REPOSITORIES_GONE_MAX,
-};
+use crate::repositories::{Repositories, RepositoryParts, is_repository_name};
+use provost_base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 
 /// Entries that are looked at between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;
@@ -72,23 +70,6 @@ struct Reading {
     parts: RepositoryParts,
 }
 
-/// What was found under names of repositories.
-#[derive(Default)]
-struct Sightings {
-    one_more: bool,
-    /// How often one had gone when it was looked at.
-    gone: u32,
-}
-
-impl Sightings {
-    /// A worker can hear of a look and move its repository away for as long as that takes, so one that goes too often
-    /// counts as one that stays.
-    fn add(&mut self, seen: Sighting) {
-        self.gone += u32::from(seen == Sighting::Gone);
-        self.one_more |= seen == Sighting::OneMore || self.gone > REPOSITORIES_GONE_MAX;
-    }
-}
-
 /// The walks over some directories.
 pub(super) struct Growth {
     roots: Vec<Root>,
@@ -99,7 +80,8 @@ pub(super) struct Growth {
     repositories: Option<Repositories>,
     /// Puts pipes aside; set where repositories are looked for, too.
     pipes: Option<Pipes>,
-    sightings: Sightings,
+    /// One more of them was seen.
+    one_more: bool,
     /// Hears of one more where there has been a walk.
     newcomers: Option<Newcomers>,
     /// What the first walk has found; `None` while it is under way.
@@ -135,7 +117,7 @@ impl Growth {
             entries_most,
             repositories,
             pipes,
-            sightings: Sightings::default(),
+            one_more: false,
             newcomers,
             before: None,
             sum: Sum::default(),
@@ -220,8 +202,7 @@ impl Growth {
         {
             let at = self.roots[root].at(path);
             let known = self.repositories.as_ref().filter(|_| is_named);
-            let seen = known.map(|it| it.sighting(folder.as_fd(), &name, &at));
-            self.sightings.add(seen.unwrap_or(Sighting::Fine));
+            self.one_more |= known.is_some_and(|it| it.is_one_more(folder.as_fd(), &name, &at));
             if let Some(pipes) = &self.pipes {
                 pipes.meet(folder.as_fd(), &name, path, &at);
             }
@@ -248,7 +229,7 @@ impl Growth {
 
     /// Whether a repository was seen that was not there before the run.
     pub(super) fn has_one_more_repository(&self) -> bool {
-        self.sightings.one_more
+        self.one_more
     }
 
     /// Before a walk has ended, there is at least as much as it has found so far.
@@ -277,9 +258,8 @@ impl Growth {
                 parts.add(name.to_bytes());
             }
         }
-        self.sightings.one_more |= parts.are_a_repository() && known.is_one_more_folder(&at);
-        let seen = is_there(c".git").then(|| known.sighting(dir.as_fd(), c".git", &at.join(".git")));
-        self.sightings.add(seen.unwrap_or(Sighting::Fine));
+        self.one_more |= parts.are_a_repository() && known.is_one_more_folder(&at);
+        self.one_more |= is_there(c".git") && known.is_one_more(dir.as_fd(), c".git", &at.join(".git"));
     }
 
     /// Looks at one more entry. False when the walk has come to its end.
@@ -320,14 +300,13 @@ impl Growth {
         let root = reading.root;
         if let Some(known) = self.repositories.as_ref().filter(|_| is_repository_name(name)) {
             let at = self.roots[root].at(&reading.path).join(OsStr::from_bytes(name));
-            let seen = known.sighting(dir, entry.file_name(), &at);
-            self.sightings.add(seen);
+            self.one_more |= known.is_one_more(dir, entry.file_name(), &at);
         }
         reading.parts.add(name);
         if reading.parts.are_a_repository()
             && let Some(known) = &self.repositories
         {
-            self.sightings.one_more |= known.is_one_more_folder(&self.roots[root].at(&reading.path));
+            self.one_more |= known.is_one_more_folder(&self.roots[root].at(&reading.path));
         }
         if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
             && let Some(pipes) = &self.pipes
