@@ -85,7 +85,7 @@ section! {
     }
 }
 
-/// The prompt of a step's agent, with placeholders.
+/// The prompt for the agent of a step; names in braces stand for inputs and for the answers of other steps.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Prompt(pub String);
 

@@ -68,7 +68,7 @@ pub struct Told {
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
     /// `file_claimed`, `locked`, `announced`. `incomplete` says that callers and callees may be missing.
     pub kind: String,
-    /// A sentence that says what it is, and of which agent.
+    /// The warning as a sentence; it names the other agent if there is one.
     pub message: String,
     /// The agent whose lock, claim or intent it is.
     pub holder: Option<String>,

@@ -115,7 +115,7 @@ struct Declared {
 pub(super) struct Told {
     /// The kind of thing, with the words of `api::wire::Told`.
     kind: String,
-    /// A sentence that says what it is, and of which agent.
+    /// The warning as a sentence; it names the other agent if there is one.
     pub(super) message: String,
     /// The agent whose lock, claim or intent it is.
     #[serde(skip_serializing_if = "Option::is_none")]

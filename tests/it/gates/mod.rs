@@ -1,5 +1,6 @@
 //! What holds for the sources, the documents and the tables, whatever is tested elsewhere.
 
+mod dependencies;
 mod docs;
 mod endpoints;
 mod layers;
