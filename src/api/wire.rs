@@ -85,7 +85,7 @@ pub struct Delegate {
     pub format: Option<String>,
     /// The tool policy is asked about; `devit_delegate` when absent.
     pub tool: Option<String>,
-    /// A second agent that gets mail about the task; the caller gets its mail too.
+    /// An agent that gets mail about the progress and the end of the task.
     pub return_to: Option<String>,
     /// Free data for the worker.
     pub context: Option<Value>,
