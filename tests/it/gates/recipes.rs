@@ -17,6 +17,8 @@ const WITHOUT_RECIPE: [&str; 2] = ["a dependency", "a command"];
 struct Recipe {
     heading: String,
     files: Vec<String>,
+    /// Of these, the files that the compiler asks for, as the document promises.
+    demanded: Vec<String>,
 }
 
 /// The recipes of a document, by the names of their examples.
@@ -31,12 +33,17 @@ fn recipes(document: &str) -> BTreeMap<String, Recipe> {
             && let Some((example, _)) = rest.split_once(".patch")
         {
             name = Some(example.to_owned());
-            found.insert(example.into(), Recipe { heading: heading.clone(), files: Vec::new() });
+            found.insert(example.into(), Recipe { heading: heading.clone(), ..Recipe::default() });
         } else if let Some(recipe) = name.as_ref().and_then(|name| found.get_mut(name))
             && let Some((number, rest)) = line.split_once(". `")
             && number.parse::<u8>().is_ok()
         {
-            recipe.files.extend(rest.split('`').next().map(Into::into));
+            let file = rest.split('`').next().map(str::to_owned);
+            // The sentence is short, and is never broken after "not".
+            if line.contains("does not compile") || line.contains("do not compile") {
+                recipe.demanded.extend(file.clone());
+            }
+            recipe.files.extend(file);
         }
     }
     found
@@ -109,6 +116,44 @@ fn each_thing_to_add_that_the_architecture_names_has_a_recipe() {
         .collect();
     let headings: BTreeSet<String> = recipes(&read(DOCUMENT)).into_values().map(|it| it.heading).collect();
     assert_eq!(things, headings);
+}
+
+/// The steps that `scripts/recipes` leaves out: recipe and file.
+fn left_out(script: &str) -> Vec<(&str, &str)> {
+    let (_, steps) = script.split_once("steps='\n").unwrap();
+    let lines = steps.lines().take_while(|line| *line != "'");
+    lines
+        .map(|line| {
+            let mut parts = line.split('|').skip(1);
+            (parts.next().unwrap(), parts.next().unwrap())
+        })
+        .collect()
+}
+
+/// Where the promises of recipes and the steps that are left out differ.
+fn untried(recipes: &BTreeMap<String, Recipe>, script: &str) -> Vec<String> {
+    let mut tried = left_out(script);
+    let mut found = Vec::new();
+    for (name, file) in recipes.iter().flat_map(|(name, it)| it.demanded.iter().map(move |file| (name, file))) {
+        match tried.iter().position(|(of, path)| of == name && fits(file, path)) {
+            Some(at) => drop(tried.remove(at)),
+            None => found.push(format!("{name}: scripts/recipes never leaves out `{file}`")),
+        }
+    }
+    found.extend(tried.iter().map(|(name, file)| format!("{name}: {DOCUMENT} does not promise {file}")));
+    found
+}
+
+#[test]
+fn each_step_that_the_compiler_asks_for_is_left_out_once() {
+    let (recipes, script) = (recipes(&read(DOCUMENT)), read("scripts/recipes"));
+    assert!(left_out(&script).len() >= 8);
+    let found = untried(&recipes, &script);
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+    let without = script.replace("|verb|src/domain/session.rs", "|verb|src/domain/token.rs");
+    assert_eq!(untried(&recipes, &without).len(), 0, "any subject's file will do");
+    let without = script.replace("|verb|src/domain/session.rs", "|verb|src/policy/file.rs");
+    assert_eq!(untried(&recipes, &without).len(), 2);
 }
 
 /// What git says against applying a patch to the sources as they are.

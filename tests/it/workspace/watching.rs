@@ -34,10 +34,13 @@ fn progress(client: &Client, task: &str) -> Value {
     message["payload"]["artifacts"].clone()
 }
 
+/// The file appears with its content: a look in between would take an empty file for new and its content for a change.
 fn write(world: &World, path: &str, text: &str) {
     let path = world.repo().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    let whole = world.path("whole");
+    std::fs::write(&whole, text).unwrap();
+    std::fs::rename(whole, path).unwrap();
 }
 
 #[test]
