@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use provost_system::is_end_of_pipe;
+
 /// The variable in which a hook finds its address. DevIt 1.9.
 pub(super) const VARIABLE: &str = "DEVIT_ACK_PIPE";
 
@@ -22,7 +24,7 @@ impl Line {
                 let read = match pipe.read(&mut byte) {
                     Ok(0) => Ok(None),
                     Ok(_) => Ok(Some(byte[0])),
-                    Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(None),
+                    Err(err) if is_end_of_pipe(&err) => Ok(None),
                     Err(err) => Err(err),
                 };
                 let last = !matches!(read, Ok(Some(_)));
