@@ -36,7 +36,7 @@ use super::Signal;
 use provost_base::Digest;
 
 pub use access::{owned, private, trusted};
-pub use pipes::{cancel_io, is_end_of_pipe, pipe_instance, process_behind, process_serving};
+pub use pipes::{cancel_io, is_end_of_pipe, is_pipe_busy, pipe_instance, process_behind, process_serving};
 pub use security::SecurityDescriptor;
 pub use token::Token;
 

@@ -24,13 +24,9 @@ use tokio::time::{sleep, timeout};
 use super::accept::Listening;
 use provost_system::{self as system, Token};
 
-/// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
-/// as soon as one is taken.
+/// How often, and how far apart, to try a pipe that is busy.
 const BUSY_TRIES: u32 = 200;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-
-/// `ERROR_PIPE_BUSY`.
-const PIPE_BUSY: i32 = 231;
 
 /// `ERROR_NO_DATA`: the peer has closed.
 const NO_DATA: i32 = 232;
@@ -168,7 +164,7 @@ pub async fn connect(path: &Path) -> io::Result<Stream> {
     loop {
         match ClientOptions::new().security_qos_flags(IDENTIFICATION).open(path) {
             Ok(pipe) => return Ok(Stream::new(End::Client(pipe))),
-            Err(e) if e.raw_os_error() == Some(PIPE_BUSY) && tries > 0 => tries -= 1,
+            Err(e) if system::is_pipe_busy(&e) && tries > 0 => tries -= 1,
             Err(e) => return Err(e),
         }
         sleep(BUSY_PAUSE).await;

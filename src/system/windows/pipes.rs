@@ -5,7 +5,7 @@ use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
 use std::path::Path;
 
 use tokio::net::windows::named_pipe::{NamedPipeServer, ServerOptions};
-use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED};
+use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_PIPE_BUSY, ERROR_PIPE_NOT_CONNECTED};
 use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 use windows_sys::Win32::System::IO::CancelIoEx;
 use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
@@ -26,6 +26,12 @@ pub fn pipe_instance(options: &ServerOptions, path: &Path, descriptor: &str) -> 
     };
     // SAFETY: attributes and descriptor are whole and outlive the call.
     unsafe { options.create_with_security_attributes_raw(path, (&raw mut attributes).cast()) }
+}
+
+/// Whether a pipe could not be opened because all its instances are taken. A daemon makes the next one as soon as one is
+/// taken, so the next try may succeed.
+pub fn is_pipe_busy(error: &io::Error) -> bool {
+    error.raw_os_error().map(i32::cast_unsigned) == Some(ERROR_PIPE_BUSY)
 }
 
 /// Whether reading from a pipe has failed because its other end was closed or has cut it off: nothing more will come.
