@@ -98,7 +98,7 @@ impl Endpoint {
                     }
                     self.mark();
                 }
-                peer = next(self.listener.as_ref()) => match peer {
+                peer = next(self.listener.as_mut()) => match peer {
                     Some(peer) if released => release(peer).await,
                     Some(peer) => {
                         if waiting.len() >= ACK_PEERS_MAX {
@@ -187,7 +187,7 @@ fn write_new(folder: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
 
 /// The next peer, which is a process of this user: the pipe admits no other. `None` after
 /// a failure and a pause.
-async fn next(listener: Option<&Bound>) -> Option<Stream> {
+async fn next(listener: Option<&mut Bound>) -> Option<Stream> {
     let Some(listener) = listener else { return std::future::pending().await };
     match listener.accept().await {
         Ok(stream) => Some(stream),

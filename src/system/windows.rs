@@ -1,14 +1,14 @@
 //! Windows: consoles, handles and access tokens in the place of terminals, descriptors and users.
 
 mod access;
+mod pipes;
+mod security;
 mod token;
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::MetadataExt as _;
-use std::os::windows::io::{
-    AsHandle as _, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
-};
+use std::os::windows::io::{AsHandle as _, AsRawHandle as _, FromRawHandle as _, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,12 +23,10 @@ use windows_sys::Win32::System::Console::{
     CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_ERROR_HANDLE, STD_HANDLE,
     STD_INPUT_HANDLE, STD_OUTPUT_HANDLE,
 };
-use windows_sys::Win32::System::IO::CancelIoEx;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation, SetInformationJobObject,
 };
-use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
 use windows_sys::Win32::System::Threading::{
     CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS, GetCurrentProcess, OpenProcess, PROCESS_SYNCHRONIZE,
     WaitForSingleObject,
@@ -38,6 +36,8 @@ use super::Signal;
 use provost_base::Digest;
 
 pub use access::{owned, private, trusted};
+pub use pipes::{cancel_io, is_end_of_pipe, is_pipe_busy, pipe_instance, process_behind, process_serving};
+pub use security::SecurityDescriptor;
 pub use token::Token;
 
 /// The variables that name the user's home.
@@ -381,39 +381,6 @@ pub fn end_children_with_us() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
-}
-
-/// The process that has opened a pipe of ours; stands for it only as long as it lives.
-///
-/// # Errors
-/// What the system says.
-#[expect(unsafe_code, reason = "no safe word for it")]
-pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
-    let mut pid = 0;
-    // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
-    let known = unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &raw mut pid) };
-    if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
-}
-
-/// Ends what this process has begun with a pipe and what has not come to its end; what others wait for there ends with
-/// it.
-#[expect(unsafe_code, reason = "no safe word for it")]
-pub fn cancel_io(pipe: BorrowedHandle<'_>) {
-    // SAFETY: the handle is open for as long as it is borrowed; null stands for everything that was begun with it.
-    // It fails when nothing was, which is as good.
-    let _nothing_begun = unsafe { CancelIoEx(pipe.as_raw_handle(), std::ptr::null()) };
-}
-
-/// The process that serves a pipe which we have opened; stands for it only as long as it lives.
-///
-/// # Errors
-/// What the system says.
-#[expect(unsafe_code, reason = "no safe word for it")]
-pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
-    let mut pid = 0;
-    // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
-    let known = unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) };
-    if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
 /// Lets every user run a file; on this system every file may be run.

@@ -26,7 +26,7 @@ pub trait Listening: Send + Sync {
     type Stream: Send + 'static;
 
     /// The next connection, whose peer has proved nothing. May be dropped while it waits.
-    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn accept(&mut self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// Where, for people and logs.
     fn address(&self) -> String;
@@ -35,7 +35,7 @@ pub trait Listening: Send + Sync {
 /// Serves connections with `serve` until `stop`, then gives those that are open `grace` to finish, and closes
 /// what is left. The socket is gone as soon as `stop` is.
 pub async fn accept_loop<L, S, F>(
-    bound: L,
+    mut bound: L,
     capacity: impl Into<Capacity>,
     stop: CancellationToken,
     grace: Duration,

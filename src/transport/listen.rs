@@ -172,7 +172,7 @@ impl Bound {
 impl Listening for Bound {
     type Stream = Stream;
 
-    async fn accept(&self) -> io::Result<Stream> {
+    async fn accept(&mut self) -> io::Result<Stream> {
         Self::accept(self).await
     }
 

@@ -100,7 +100,7 @@ impl Loopback {
 impl Listening for Loopback {
     type Stream = Accepted;
 
-    async fn accept(&self) -> io::Result<Accepted> {
+    async fn accept(&mut self) -> io::Result<Accepted> {
         // The semaphore is never closed.
         let arriving = Arc::clone(&self.arriving).acquire_owned().await.map_err(io::Error::other)?;
         let v6 = async {

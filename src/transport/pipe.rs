@@ -5,34 +5,28 @@
 //! process holds, and never joins it. Nothing lies in a file system, so there is nothing to clean up.
 #![forbid(unsafe_code)]
 
+use std::fs::OpenOptions;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice};
+use std::mem::replace;
 use std::os::windows::fs::OpenOptionsExt as _;
-use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use interprocess::os::windows::named_pipe::PipeListenerOptions;
-use interprocess::os::windows::named_pipe::pipe_mode::Bytes;
-use interprocess::os::windows::named_pipe::tokio::{DuplexPipeStream, PipeListener};
-use interprocess::os::windows::security_descriptor::SecurityDescriptor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient, NamedPipeServer, ServerOptions};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
-use widestring::U16CString;
 
 use super::accept::Listening;
 use provost_system::{self as system, Token};
 
-/// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
-/// as soon as one is taken.
+/// How often, and how far apart, to try a pipe that is busy.
 const BUSY_TRIES: u32 = 200;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-
-/// `ERROR_PIPE_BUSY`.
-const PIPE_BUSY: i32 = 231;
 
 /// `ERROR_NO_DATA`: the peer has closed.
 const NO_DATA: i32 = 232;
@@ -40,9 +34,7 @@ const NO_DATA: i32 = 232;
 /// How long what was written last may wait to be read after we have closed.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Flags of `CreateFileW`: one for asynchronous use; and one by which the server of the pipe learns only
-/// this client's identity.
-const OVERLAPPED: u32 = 0x4000_0000;
+/// A flag of `CreateFileW`, by which the server of the pipe learns only this client's identity.
 const IDENTIFICATION: u32 = 0x0001_0000;
 
 /// Bytes that a peer can have written before we read.
@@ -79,8 +71,10 @@ pub enum BindError {
 /// A listening pipe, which is gone when it and its connections are.
 #[derive(Debug)]
 pub struct Bound {
-    listener: PipeListener<Bytes, Bytes>,
+    /// The instance at which the next client arrives.
+    waiting: NamedPipeServer,
     path: PathBuf,
+    descriptor: String,
 }
 
 /// The text of a descriptor that admits one user and no other. DevIt 1.1, "pipe security".
@@ -95,25 +89,26 @@ pub fn descriptor_for(user: &str) -> String {
 pub fn bind(path: &Path, _place: SocketFolder) -> Result<Bound, BindError> {
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
     let not_a_name = || BindError::NotAName(path.to_owned());
-    let name = path.to_str().filter(|name| name.starts_with(r"\\.\pipe\")).ok_or_else(not_a_name)?;
+    let is_name = |name: &&str| name.starts_with(r"\\.\pipe\") && !name.contains('\0');
+    path.to_str().filter(is_name).ok_or_else(not_a_name)?;
     let user = Token::of_this_process().and_then(|token| token.user()).map_err(io)?;
-    let text = U16CString::from_str(descriptor_for(&user)).map_err(|e| io(io::Error::other(e)))?;
-    let descriptor = SecurityDescriptor::deserialize(&text).map_err(io)?;
-    let wide = U16CString::from_str(name).map_err(|_| not_a_name())?;
+    let descriptor = descriptor_for(&user);
+    let first = system::pipe_instance(instances().first_pipe_instance(true), path, &descriptor);
+    let waiting = first.map_err(|e| match e.kind() {
+        // The first instance is demanded, and another process has one.
+        ErrorKind::PermissionDenied => BindError::InUse(path.to_owned()),
+        _ => io(e),
+    })?;
+    Ok(Bound { waiting, path: path.to_owned(), descriptor })
+}
+
+/// What all instances have in common.
+fn instances() -> ServerOptions {
+    let mut options = ServerOptions::new();
     // A peer's answer must leave our hands only when the peer reads it: then the end of a write shows that it was
     // read, and a peer that closes before makes the write fail. So there is no buffer for what goes out.
-    let listener = PipeListenerOptions::new()
-        .path(wide)
-        .security_descriptor(Some(descriptor))
-        .input_buffer_size_hint(INBOUND_BYTES)
-        .output_buffer_size_hint(0)
-        .create_tokio_duplex::<Bytes>()
-        .map_err(|e| match e.kind() {
-            // The first instance is demanded, and another process has one.
-            ErrorKind::PermissionDenied => BindError::InUse(path.to_owned()),
-            _ => io(e),
-        })?;
-    Ok(Bound { listener, path: path.to_owned() })
+    options.reject_remote_clients(true).in_buffer_size(INBOUND_BYTES).out_buffer_size(0);
+    options
 }
 
 impl Bound {
@@ -122,19 +117,36 @@ impl Bound {
         &self.path
     }
 
-    /// The next connection, whose peer has proved nothing.
+    /// The next connection, whose peer has proved nothing. May be dropped while it waits.
     ///
     /// # Errors
     /// What the system says.
-    pub async fn accept(&self) -> io::Result<Stream> {
-        self.listener.accept().await.map(Stream::new)
+    pub async fn accept(&mut self) -> io::Result<Stream> {
+        self.waiting.connect().await?;
+        let next = system::pipe_instance(&instances(), &self.path, &self.descriptor)?;
+        Ok(Stream::new(End::Server(replace(&mut self.waiting, next))))
+    }
+}
+
+impl Drop for Bound {
+    /// Cuts off a client that has just arrived, and lets no other one in.
+    ///
+    /// The runtime closes an instance only after it has heard how the wait for a client ended. If a client has come, it
+    /// begins to read from that client, and keeps the instance for this although its owner has dropped it: the client
+    /// would wait for as long as this process lives.
+    fn drop(&mut self) {
+        // An instance without a client may refuse to be cut off, and would let the next one in. From here on we are its
+        // client; this fails if it has one.
+        let _client = OpenOptions::new().read(true).security_qos_flags(IDENTIFICATION).open(&self.path);
+        // This fails if it was cut off before.
+        let _cut_off = self.waiting.disconnect();
     }
 }
 
 impl Listening for Bound {
     type Stream = Stream;
 
-    async fn accept(&self) -> io::Result<Stream> {
+    async fn accept(&mut self) -> io::Result<Stream> {
         Self::accept(self).await
     }
 
@@ -150,14 +162,9 @@ impl Listening for Bound {
 pub async fn connect(path: &Path) -> io::Result<Stream> {
     let mut tries = BUSY_TRIES;
     loop {
-        let mut options = std::fs::OpenOptions::new();
-        options.read(true).write(true).custom_flags(OVERLAPPED).security_qos_flags(IDENTIFICATION);
-        match options.open(path) {
-            Ok(file) => {
-                let stream = DuplexPipeStream::try_from(OwnedHandle::from(file));
-                return stream.map(Stream::new).map_err(|e| io::Error::other(e.to_string()));
-            }
-            Err(e) if e.raw_os_error() == Some(PIPE_BUSY) && tries > 0 => tries -= 1,
+        match ClientOptions::new().security_qos_flags(IDENTIFICATION).open(path) {
+            Ok(pipe) => return Ok(Stream::new(End::Client(pipe))),
+            Err(e) if system::is_pipe_busy(&e) && tries > 0 => tries -= 1,
             Err(e) => return Err(e),
         }
         sleep(BUSY_PAUSE).await;
@@ -173,8 +180,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    fn new(pipe: DuplexPipeStream<Bytes>) -> Self {
-        Self { pipe: Pipe(Some(pipe)), written: false }
+    fn new(end: End) -> Self {
+        Self { pipe: Pipe(Some(end)), written: false }
     }
 
     /// The peer is believed from now on. Nothing changes here: there is no reset to be prepared for.
@@ -210,21 +217,27 @@ impl Drop for Stream {
     }
 }
 
+/// Why there is a pipe in every stream that can be asked for it.
+const ALWAYS: &str = "only dropping a stream takes its pipe away";
+
 /// The pipe itself, which is closed when this is dropped, whether or not what was written was read. There is one
 /// in every stream until the stream is dropped.
 #[derive(Debug)]
-struct Pipe(Option<DuplexPipeStream<Bytes>>);
+struct Pipe(Option<End>);
 
 impl Pipe {
-    fn get_ref(&self) -> &DuplexPipeStream<Bytes> {
-        self.0.as_ref().expect("only dropping a stream takes its pipe away")
+    fn get_ref(&self) -> &End {
+        self.0.as_ref().expect(ALWAYS)
+    }
+
+    fn get_mut(&mut self) -> &mut End {
+        self.0.as_mut().expect(ALWAYS)
     }
 
     /// Waits until all that was written was read; `false` when the peer closed before that.
     async fn rest(&self) -> bool {
-        let mut pipe = self.get_ref();
         // A write begins when the one before it has ended, and says how that went.
-        match poll_fn(|cx| Pin::new(&mut pipe).poll_write(cx, &[])).await {
+        match poll_fn(|cx| self.get_ref().poll_write(cx, &[])).await {
             Ok(_) => true,
             // This one could not begin, since the peer has closed: the one before had been read. If it had not,
             // its own error would have come, which is another one.
@@ -235,10 +248,53 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        if let Some(pipe) = &self.0 {
-            // Without this a thread would wait for each peer that has not read everything.
-            pipe.assume_flushed();
-            system::cancel_io(pipe.as_handle());
+        if let Some(end) = &self.0 {
+            // Without this the runtime would keep the pipe until the peer has read everything.
+            system::cancel_io(end.as_handle());
+        }
+    }
+}
+
+/// Our end of a pipe.
+#[derive(Debug)]
+enum End {
+    Server(NamedPipeServer),
+    Client(NamedPipeClient),
+}
+
+impl End {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Server(pipe) => Pin::new(pipe).poll_read(cx, buf),
+            Self::Client(pipe) => Pin::new(pipe).poll_read(cx, buf),
+        }
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let written = match self {
+                Self::Server(pipe) => {
+                    ready!(pipe.poll_write_ready(cx))?;
+                    pipe.try_write(buf)
+                }
+                Self::Client(pipe) => {
+                    ready!(pipe.poll_write_ready(cx))?;
+                    pipe.try_write(buf)
+                }
+            };
+            match written {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+}
+
+impl AsHandle for End {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        match self {
+            Self::Server(pipe) => pipe.as_handle(),
+            Self::Client(pipe) => pipe.as_handle(),
         }
     }
 }
@@ -251,8 +307,10 @@ impl AsHandle for Stream {
 
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let mut pipe = self.get_mut().pipe.get_ref();
-        Pin::new(&mut pipe).poll_read(cx, buf)
+        match ready!(self.get_mut().pipe.get_mut().poll_read(cx, buf)) {
+            Err(e) if system::is_end_of_pipe(&e) => Poll::Ready(Ok(())),
+            done => Poll::Ready(done),
+        }
     }
 }
 
@@ -263,8 +321,7 @@ impl AsyncWrite for Stream {
         }
         let this = self.get_mut();
         this.written = true;
-        let mut pipe = this.pipe.get_ref();
-        Pin::new(&mut pipe).poll_write(cx, buf)
+        this.pipe.get_ref().poll_write(cx, buf)
     }
 
     /// In one piece: of two, the second would wait until the peer has read the first.

@@ -1,11 +1,20 @@
 //! What pipes have that sockets have not, and the command line over them.
 
+use std::fs::File;
+use std::future::ready;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
 
-use provost::system::{Token, address, process_behind, process_serving};
-use provost::transport::pipe::{BindError, SocketFolder, bind, connect, descriptor_for};
+use provost::system::{Token, address, is_end_of_pipe, process_behind, process_serving};
+use provost::transport::Stream;
+use provost::transport::pipe::{BindError, Bound, SocketFolder, bind, connect, descriptor_for};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::support::{Client, Connection, Daemon, Reply, UP, World, eventually, fresh};
 
@@ -37,7 +46,7 @@ fn the_descriptor_names_the_current_user_and_nobody_else() {
 #[tokio::test]
 async fn both_ends_know_the_process_at_the_other() {
     let at = pipe("ends");
-    let bound = bind(&at, SocketFolder::Given).unwrap();
+    let mut bound = bind(&at, SocketFolder::Given).unwrap();
     let client = connect(&at).await.unwrap();
     let server = bound.accept().await.unwrap();
     use std::os::windows::io::AsHandle;
@@ -54,10 +63,86 @@ async fn both_ends_know_the_process_at_the_other() {
 async fn a_name_is_free_again_when_its_listener_has_gone() {
     let at = pipe("again");
     for _ in 0..3 {
-        let bound = bind(&at, SocketFolder::Given).unwrap();
+        let mut bound = bind(&at, SocketFolder::Given).unwrap();
         drop((connect(&at).await.unwrap(), bound.accept().await.unwrap()));
     }
     assert!(connect(&at).await.is_err(), "nobody listens");
+}
+
+/// A listener that waits for a client.
+async fn listening(at: &Path) -> Bound {
+    let mut bound = bind(at, SocketFolder::Given).unwrap();
+    tokio::select! {
+        biased;
+        _ = bound.accept() => panic!("nobody has connected"),
+        () = ready(()) => {}
+    }
+    bound
+}
+
+/// Whether a client of a pipe that nobody serves any more notices that.
+async fn sees_the_end(mut client: Stream) -> bool {
+    let read = timeout(Duration::from_secs(10), client.read(&mut [0])).await;
+    matches!(read, Ok(Ok(0) | Err(_)))
+}
+
+// On one thread, the runtime hears of a client only when the test waits for something.
+#[tokio::test]
+async fn a_client_that_the_runtime_has_not_heard_of_sees_the_end_of_its_listener() {
+    let at = pipe("unheard");
+    let bound = listening(&at).await;
+    let client = connect(&at).await.unwrap();
+    drop(bound);
+    assert!(sees_the_end(client).await, "it waits at a pipe that nobody serves");
+}
+
+#[tokio::test]
+async fn a_program_that_reads_without_a_runtime_sees_that_end_too() {
+    let at = pipe("plain");
+    let bound = listening(&at).await;
+    let mut client = File::open(&at).unwrap();
+    drop(bound);
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(client.read(&mut [0])));
+    let read = ended.recv_timeout(Duration::from_secs(10)).expect("it waits");
+    assert!(is_end_of_pipe(read.as_ref().unwrap_err()), "{read:?}");
+}
+
+#[tokio::test]
+async fn no_client_gets_in_when_its_listener_has_gone() {
+    let at = pipe("late");
+    drop(listening(&at).await);
+    if let Ok(client) = connect(&at).await {
+        panic!("it got in, and sees the end: {}", sees_the_end(client).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_connect_while_their_listener_goes_see_the_end() {
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        let at = pipe("going");
+        let bound = listening(&at).await;
+        let both = Arc::new(Barrier::new(2));
+        let (now, runtime) = (both.clone(), tokio::runtime::Handle::current());
+        let client = spawn_blocking(move || {
+            now.wait();
+            runtime.block_on(connect(&at))
+        });
+        let gone = spawn_blocking(move || {
+            both.wait();
+            drop(bound);
+        });
+        gone.await.unwrap();
+        if let Ok(client) = client.await.unwrap() {
+            clients.push(tokio::spawn(sees_the_end(client)));
+        }
+    }
+    let (all, mut stuck) = (clients.len(), 0);
+    for client in clients {
+        stuck += usize::from(!client.await.unwrap());
+    }
+    assert_eq!(stuck, 0, "of {all} clients");
 }
 
 #[tokio::test]

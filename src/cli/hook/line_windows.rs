@@ -6,15 +6,21 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use provost_system::{is_end_of_pipe, is_pipe_busy};
+
 /// The variable in which a hook finds its address. DevIt 1.9.
 pub(super) const VARIABLE: &str = "DEVIT_ACK_PIPE";
+
+/// How often, and how far apart, to try a pipe that is busy.
+const BUSY_TRIES: u32 = 200;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// A pipe knows no patience, so somebody else reads from it.
 pub(super) struct Line(Receiver<io::Result<Option<u8>>>);
 
 impl Line {
     pub(super) fn to(pipe: &Path) -> io::Result<Self> {
-        let mut pipe = File::options().read(true).open(pipe)?;
+        let mut pipe = open(pipe)?;
         let (sender, bytes) = mpsc::channel();
         std::thread::spawn(move || {
             loop {
@@ -22,7 +28,7 @@ impl Line {
                 let read = match pipe.read(&mut byte) {
                     Ok(0) => Ok(None),
                     Ok(_) => Ok(Some(byte[0])),
-                    Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(None),
+                    Err(err) if is_end_of_pipe(&err) => Ok(None),
                     Err(err) => Err(err),
                 };
                 let last = !matches!(read, Ok(Some(_)));
@@ -46,5 +52,17 @@ impl Line {
             Err(RecvTimeoutError::Timeout) => Err(ErrorKind::TimedOut.into()),
             Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => Ok(0),
         }
+    }
+}
+
+/// Opens the pipe, which another process of the hook may be opening at the same moment.
+fn open(pipe: &Path) -> io::Result<File> {
+    let mut tries = BUSY_TRIES;
+    loop {
+        match File::options().read(true).open(pipe) {
+            Err(err) if is_pipe_busy(&err) && tries > 0 => tries -= 1,
+            opened => return opened,
+        }
+        std::thread::sleep(BUSY_PAUSE);
     }
 }

@@ -16,8 +16,9 @@ use windows_sys::Win32::Security::{
 use windows_sys::Win32::System::SystemServices::{SE_GROUP_INTEGRITY, SE_GROUP_LOGON_ID};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-use super::text::{Descriptor, Sid};
+use super::text::Sid;
 use crate::job::object_descriptor;
+use provost_system::SecurityDescriptor;
 
 /// The group of all users. No program can do without what this group may write, such as the null device.
 const EVERYBODY: &str = "S-1-1-0";
@@ -173,7 +174,7 @@ fn lower(token: &OwnedHandle) -> io::Result<()> {
 /// Lets the worker's processes use what the others of them make.
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn share_objects(token: &OwnedHandle, user: &str, identities: &[String]) -> io::Result<()> {
-    let descriptor = Descriptor::of(&object_descriptor(user, identities))?;
+    let descriptor = SecurityDescriptor::of(&object_descriptor(user, identities))?;
     let list = TOKEN_DEFAULT_DACL { DefaultDacl: descriptor.access_list()? };
     let bytes = size_of::<TOKEN_DEFAULT_DACL>() as u32;
     // SAFETY: the handle is open; the structure is the one of this class, and it and its list outlive the call.
