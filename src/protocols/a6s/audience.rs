@@ -6,8 +6,8 @@
 //! A connection that starts an execution watches it before it begins. What happens is held back for it until the answer
 //! to the start is on its way.
 //!
-//! An event is written before anyone looks who is told. The list of connections is locked while those are picked, and
-//! for nothing else: each of them then has its own queue, where no other one waits.
+//! An event is written before the connections that are told are picked. The list of connections is locked while they
+//! are, and for nothing else: the name of each is looked up, and its queue filled, without that lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

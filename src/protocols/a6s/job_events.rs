@@ -85,7 +85,9 @@ impl Teller {
     }
 
     fn send(&self, written: Option<Written>) {
-        written.inspect(|written| self.door.audience().tell(written));
+        if let Some(written) = written {
+            self.door.audience().tell(&written);
+        }
     }
 
     async fn tell_end_of(&mut self, job: &JobId) {
