@@ -1,21 +1,19 @@
 //! Events as one encoder writes them: each is written once and handed to all readers of a door.
 //!
-//! A fan-out listens to the engine once, from its first reader on. Readers that fall behind read the events
-//! that they have missed from the store, so no reader waits for another, and none misses an event.
+//! A fan-out listens to the engine once, from its first reader on. Its readers are followers: what they miss
+//! they read from the store, so no reader waits for another, and none misses an event.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::feed::stopped;
+use super::follower::Numbered;
 use super::held::{Held, Large};
-use super::{Engine, Listener};
+use super::{Engine, Follower, Listener};
 use provost_base::EventSeq;
-use provost_base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX, STREAM_FRAMES_MAX};
+use provost_base::limits::STREAM_FRAMES_MAX;
 use provost_domain::Event;
-use provost_store::StoreError;
 
 /// An encoder's form of an event.
 pub trait Frame: Send + Sync + 'static {
@@ -31,29 +29,24 @@ pub struct Encoded<F> {
     pub frame: F,
 }
 
-/// An event for readers as it was encoded; `None` where some were missed.
-type Passing<F> = Option<Held<Encoded<F>>>;
-
-/// Events from now on, for one reader.
-pub struct Frames<F>(broadcast::Receiver<Passing<F>>);
-
-impl<F> Frames<F> {
-    /// Waits for the next event.
-    ///
-    /// # Errors
-    /// When some were missed, which the reader finds in the store; or when the engine has stopped.
-    pub async fn recv(&mut self) -> Result<Arc<Encoded<F>>, RecvError> {
-        self.0.recv().await?.and_then(Held::get).ok_or(RecvError::Lagged(1))
+impl<F: Frame> Numbered for Encoded<F> {
+    fn seq(&self) -> EventSeq {
+        self.event.seq
     }
 }
 
 /// Writes an event; nothing of one that no reader wants.
 type Encode<F> = fn(&Event) -> Option<F>;
 
+fn encoded<F>(encode: Encode<F>, event: Arc<Event>) -> Option<Arc<Encoded<F>>> {
+    let frame = encode(&event)?;
+    Some(Arc::new(Encoded { event, frame }))
+}
+
 /// Where the readers of one encoder come from.
 pub struct Fanout<F> {
     encode: Encode<F>,
-    readers: OnceLock<broadcast::Sender<Passing<F>>>,
+    readers: OnceLock<broadcast::Sender<Held<Encoded<F>>>>,
 }
 
 impl<F: Frame> Fanout<F> {
@@ -62,8 +55,14 @@ impl<F: Frame> Fanout<F> {
         Self { encode, readers: OnceLock::new() }
     }
 
-    /// Events from now on. Must be called within the runtime.
-    pub fn subscribe(&self, engine: &Engine) -> Frames<F> {
+    /// Events behind a cursor, or behind the newest: those of the store, and then each as it is committed, without a
+    /// gap. Must be called within the runtime.
+    pub fn follow(&self, engine: &Engine, after: Option<EventSeq>) -> Follower<Encoded<F>> {
+        let encode = self.encode;
+        Follower::new(engine, self.subscribe(engine), after, move |event| encoded(encode, event))
+    }
+
+    fn subscribe(&self, engine: &Engine) -> Listener<Encoded<F>> {
         let mut first = None;
         let sender = self.readers.get_or_init(|| {
             let (sender, receiver) = broadcast::channel(STREAM_FRAMES_MAX);
@@ -72,96 +71,29 @@ impl<F: Frame> Fanout<F> {
             first = Some(receiver);
             sender
         });
-        Frames(first.unwrap_or_else(|| sender.subscribe()))
-    }
-
-    /// Events behind a cursor: those of the store, and then each as it is committed, without a gap.
-    pub fn follow(&self, engine: &Engine, after: EventSeq) -> Follower<F> {
-        Follower {
-            live: self.subscribe(engine),
-            engine: engine.clone(),
-            encode: self.encode,
-            after,
-            page: VecDeque::new(),
-            is_caught_up: false,
-        }
+        Listener(first.unwrap_or_else(|| sender.subscribe()))
     }
 }
 
 /// Writes what is committed until the engine stops.
-async fn drive<F: Frame>(mut live: Listener, encode: Encode<F>, readers: broadcast::Sender<Passing<F>>) {
+async fn drive<F: Frame>(
+    mut live: Listener,
+    encode: Encode<F>,
+    readers: broadcast::Sender<Held<Encoded<F>>>,
+) {
     let mut large = Large::default();
     loop {
         let passing = match live.recv().await {
             Ok(event) => {
-                let Some(frame) = encode(&event) else { continue };
-                let bytes = frame.bytes();
-                Some(large.hold(Arc::new(Encoded { event, frame }), bytes))
+                let Some(encoded) = encoded(encode, event) else { continue };
+                let bytes = encoded.frame.bytes();
+                large.hold(encoded, bytes)
             }
-            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Lagged(_)) => Held::Missed,
             Err(RecvError::Closed) => return,
         };
         // There may be no reader at the moment.
         let _ = readers.send(passing);
         large.make_room();
-    }
-}
-
-/// One reader's place in the log.
-pub struct Follower<F> {
-    engine: Engine,
-    encode: Encode<F>,
-    after: EventSeq,
-    live: Frames<F>,
-    page: VecDeque<Arc<Event>>,
-    is_caught_up: bool,
-}
-
-impl<F: Frame> Follower<F> {
-    /// The next event. Waits for one where there is none; events that were pruned are passed over.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or the engine has stopped.
-    pub async fn next(&mut self) -> Result<Arc<Encoded<F>>, StoreError> {
-        loop {
-            if let Some(event) = self.page.pop_front() {
-                if let Some(frame) = (self.encode)(&event) {
-                    return Ok(Arc::new(Encoded { event, frame }));
-                }
-                continue;
-            }
-            if !self.is_caught_up {
-                self.is_caught_up = !self.read_page().await?;
-                continue;
-            }
-            match self.live.recv().await {
-                Ok(it) if it.event.seq <= self.after => {}
-                // Numbers are dense: this one is the next, and no other one lies between.
-                Ok(it) if it.event.seq.0 == self.after.0 + 1 => {
-                    self.after = it.event.seq;
-                    return Ok(it);
-                }
-                Ok(_) | Err(RecvError::Lagged(_)) => self.is_caught_up = false,
-                Err(RecvError::Closed) => return Err(stopped()),
-            }
-        }
-    }
-
-    /// Reads one page from the store; `false` where there was nothing more. A page has so many bytes, since each reader that is behind
-    /// holds one.
-    async fn read_page(&mut self) -> Result<bool, StoreError> {
-        let after = self.after;
-        let page = self.engine.read(move |reader| reader.events_after(after, FOLLOWER_PAGE_MAX)).await?;
-        let (found, mut bytes) = (!page.is_empty(), 0);
-        for stored in page {
-            bytes += stored.body.as_ref().map_or(0, |body| body.len());
-            if bytes > FOLLOWER_PAGE_BYTES_MAX && !self.page.is_empty() {
-                break;
-            }
-            self.after = stored.seq;
-            // A pruned event has no body any more; its place in the chain is all that is left.
-            self.page.extend(stored.event()?.map(Arc::new));
-        }
-        Ok(found)
     }
 }

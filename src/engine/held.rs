@@ -12,6 +12,8 @@ type Slot<T> = Mutex<Option<Arc<T>>>;
 pub(super) enum Held<T> {
     Small(Arc<T>),
     Large(Arc<Slot<T>>),
+    /// Stands for items that the sender itself has missed.
+    Missed,
 }
 
 impl<T> Clone for Held<T> {
@@ -19,16 +21,18 @@ impl<T> Clone for Held<T> {
         match self {
             Self::Small(it) => Self::Small(Arc::clone(it)),
             Self::Large(it) => Self::Large(Arc::clone(it)),
+            Self::Missed => Self::Missed,
         }
     }
 }
 
 impl<T> Held<T> {
-    /// The item, if it was not taken back.
+    /// The item, if it was not missed or taken back.
     pub(super) fn get(self) -> Option<Arc<T>> {
         match self {
             Self::Small(it) => Some(it),
             Self::Large(it) => it.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Self::Missed => None,
         }
     }
 }

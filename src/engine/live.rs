@@ -6,41 +6,47 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::held::{Held, Large};
+use provost_base::EventSeq;
 use provost_base::limits::EVENTS_BUFFERED;
 use provost_domain::{Event, EventKind};
-
-type Passing = Held<Event>;
 
 /// Where listeners come from. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Live {
-    all: broadcast::Sender<Passing>,
+    all: broadcast::Sender<Held<Event>>,
     /// The same without messages between agents. These may be thousands a second, and each
     /// wakes all its listeners.
-    beside_posts: broadcast::Sender<Passing>,
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Self {
-            all: broadcast::channel(EVENTS_BUFFERED).0,
-            beside_posts: broadcast::channel(EVENTS_BUFFERED).0,
-        }
-    }
+    beside_posts: broadcast::Sender<Held<Event>>,
+    newest: Arc<AtomicU64>,
 }
 
 impl Live {
+    /// Listeners of an engine whose journal ends with this event.
+    pub(super) fn behind(newest: EventSeq) -> Self {
+        Self {
+            all: broadcast::channel(EVENTS_BUFFERED).0,
+            beside_posts: broadcast::channel(EVENTS_BUFFERED).0,
+            newest: Arc::new(AtomicU64::new(newest.0)),
+        }
+    }
+
     pub(super) fn listen(&self) -> Listener {
         Listener(self.all.subscribe())
     }
 
     pub(super) fn listen_beside_posts(&self) -> Listener {
         Listener(self.beside_posts.subscribe())
+    }
+
+    /// The newest event. Who listens already, hears all that come after it.
+    pub(super) fn newest(&self) -> EventSeq {
+        EventSeq(self.newest.load(Ordering::Acquire))
     }
 
     /// The sender of the events. The engine has the only one.
@@ -52,7 +58,7 @@ impl Live {
         self.all.receiver_count() > 0 || (!is_post && self.beside_posts.receiver_count() > 0)
     }
 
-    fn send(&self, passing: Passing, is_post: bool) {
+    fn send(&self, passing: Held<Event>, is_post: bool) {
         // The last listener may have gone by now.
         if !is_post {
             let _ = self.beside_posts.send(passing.clone());
@@ -70,6 +76,12 @@ pub(super) struct Teller {
 impl Teller {
     /// Tells all listeners, if there are any.
     pub(super) fn tell(&mut self, event: Event) {
+        // Before anything is sent: a listener that does not see this number here hears of the event.
+        let before = self.to.newest.swap(event.seq.0, Ordering::AcqRel);
+        if event.seq.0 != before + 1 {
+            // Numbers are dense. The events between are on record, though their commit was reported as failed.
+            self.to.send(Held::Missed, false);
+        }
         let is_post = matches!(event.kind, EventKind::Published { .. });
         if !self.to.has_listeners(is_post) {
             return;
@@ -81,15 +93,15 @@ impl Teller {
     }
 }
 
-/// Events after the newest, as they are committed.
-pub struct Listener(broadcast::Receiver<Passing>);
+/// Events after the newest, as they are committed, or an encoder's form of them.
+pub struct Listener<T = Event>(pub(super) broadcast::Receiver<Held<T>>);
 
-impl Listener {
+impl<T> Listener<T> {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// When some were missed, or the engine has stopped.
-    pub async fn recv(&mut self) -> Result<Arc<Event>, RecvError> {
+    /// When some were missed, which are found in the store; or the engine has stopped.
+    pub async fn recv(&mut self) -> Result<Arc<T>, RecvError> {
         self.0.recv().await?.get().ok_or(RecvError::Lagged(1))
     }
 
@@ -97,7 +109,7 @@ impl Listener {
     ///
     /// # Errors
     /// When there is none, some were missed, or the engine has stopped.
-    pub fn try_recv(&mut self) -> Result<Arc<Event>, TryRecvError> {
+    pub fn try_recv(&mut self) -> Result<Arc<T>, TryRecvError> {
         self.0.try_recv()?.get().ok_or(TryRecvError::Lagged(1))
     }
 }

@@ -8,7 +8,7 @@
 mod clock;
 mod empty_queues;
 mod fanout;
-mod feed;
+mod follower;
 mod held;
 mod inbox_index;
 mod live;
@@ -27,14 +27,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use clock::{Clock, SteadyClock, SystemClock};
 pub use empty_queues::{EmptyQueues, QueueSlot};
-pub use fanout::{Encoded, Fanout, Follower, Frame, Frames};
-pub use feed::Feed;
+pub use fanout::{Encoded, Fanout, Frame};
+pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
-use provost_base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
 use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
@@ -151,7 +151,7 @@ pub fn start(
     let mut core = Core::new(loaded.state, judge);
     receiving::recover(&mut core, &loaded.received, &mut *store)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
-    let events = Live::default();
+    let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());
     let letterboxes = Arc::new(InboxIndex::default());
@@ -362,9 +362,14 @@ impl Engine {
         self.events.listen_beside_posts()
     }
 
-    /// Events since a cursor, then live; never skips one.
-    pub fn feed(&self, after: provost_base::EventSeq) -> Feed {
-        Feed::new(self.clone(), after)
+    /// Events behind a cursor, then live; never skips one.
+    pub fn follow(&self, after: EventSeq) -> Follower {
+        Follower::new(self, self.subscribe(), Some(after), Some)
+    }
+
+    /// Events after the newest; never skips one, but for messages between agents.
+    pub fn follow_beside_posts(&self) -> Follower {
+        Follower::new(self, self.subscribe_beside_posts(), None, Some)
     }
 
     /// The empty queues, which doors read without asking the engine.

@@ -36,7 +36,7 @@ impl A6s {
         let about = execution_id(&job.id);
         if let Some(listener) = session.listener() {
             // An earlier request got the error about the delay. This one waits again, so it needs no event.
-            self.hub().unwatch(listener, &about);
+            self.audience().unwatch(listener, &about);
         }
         let attending = self.waiters().attend(&job.id);
         let over = tokio::select! {
@@ -49,7 +49,7 @@ impl A6s {
             return Ok((self.answer_of(&job).await?, None));
         }
         // From now on the connection is told of the end. A question that has ended by now is answered.
-        let hold = session.listener().map(|listener| self.hub().hold(listener, &about));
+        let hold = session.listener().map(|listener| self.audience().hold(listener, &about));
         if attending.gives_up() {
             return Ok((self.takes_longer(&job).await?, hold));
         }

@@ -3,80 +3,102 @@
 use std::collections::BTreeMap;
 
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::A6s;
+use super::audience::Written;
 use super::events::A6sEvent;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
+use super::pace::Pace;
 use provost_agents::{KEPT_WITHIN, Pulse};
 use provost_base::JobId;
-use provost_domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
+use provost_domain::{Event, EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 
 impl A6s {
-    /// Tells editors what becomes of jobs, until the daemon stops.
-    pub async fn tell(self, stop: CancellationToken) {
-        let mut events = self.provost().engine().subscribe_beside_posts();
+    /// Tells editors what becomes of jobs from this call on, until the daemon stops.
+    pub fn tell(self, stop: CancellationToken) -> impl Future<Output = ()> + Send {
+        let mut events = self.provost().engine().follow_beside_posts();
         let mut pulses = self.service().pulses().follow();
-        let mut late = Late::default();
-        loop {
-            tokio::select! {
-                // How far a part is comes after that it has begun.
-                biased;
-                () = stop.cancelled() => break,
-                event = events.recv() => match event {
-                    Ok(event) => {
-                        if let EventKind::Job(event) = &event.kind {
-                            self.tell_of(event, &mut late).await;
-                        }
-                    }
-                    // A client that asks for the status sees what it has missed.
-                    Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "editors were not told of everything"),
-                    Err(RecvError::Closed) => break,
-                },
-                job = late.next() => self.tell_end_of(&job).await,
-                pulse = pulses.recv() => match pulse {
-                    Ok(pulse) => self.tell_pulse(pulse),
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => break,
-                },
-            }
-        }
-        // The ends of jobs that end with the daemon are sent before the connections end.
-        while let Ok(event) = events.try_recv() {
-            if let EventKind::Job(event) = &event.kind {
-                self.tell_of(event, &mut late).await;
-            }
-        }
-        for job in std::mem::take(&mut late.0).into_keys() {
-            self.tell_end_of(&job).await;
-        }
-        self.told().cancel();
-    }
-
-    /// Tells it now, or as soon as it may be told.
-    fn tell_on_time(&self, told: A6sEvent) {
-        let Some(mut later) = self.hub().tell(told, Instant::now().into_std()) else { return };
-        let hub = self.hub().clone();
-        tokio::spawn(async move {
+        let mut teller = Teller { door: self, pace: Pace::default(), late: Late::default() };
+        async move {
             loop {
-                tokio::time::sleep_until(later.at.into()).await;
-                match hub.tell_waiting(&later.about, Instant::now().into_std()) {
-                    Some(at) => later.at = at,
-                    None => return,
+                tokio::select! {
+                    // How far a part is comes after that it has begun.
+                    biased;
+                    () = stop.cancelled() => break,
+                    event = events.next() => match event {
+                        Ok(event) => teller.tell_of(&event).await,
+                        Err(why) => {
+                            // A client that asks for the status sees what it has missed.
+                            tracing::warn!(%why, "editors are not told of everything");
+                            events = teller.door.provost().engine().follow_beside_posts();
+                        }
+                    },
+                    job = teller.late.next() => teller.tell_end_of(&job).await,
+                    () = due(teller.pace.next_due()) => teller.tell_due(),
+                    pulse = pulses.recv() => match pulse {
+                        Ok(pulse) => teller.tell_pulse(pulse),
+                        Err(RecvError::Lagged(_)) => {}
+                        Err(RecvError::Closed) => break,
+                    },
                 }
             }
-        });
+            // The ends of jobs that end with the daemon are sent before the connections end.
+            while let Ok(Some(event)) = events.ready().await {
+                teller.tell_of(&event).await;
+            }
+            for job in std::mem::take(&mut teller.late.0).into_keys() {
+                teller.tell_end_of(&job).await;
+            }
+            teller.door.told().cancel();
+        }
+    }
+}
+
+/// Returns when it is time; never where there is none.
+async fn due(at: Option<std::time::Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The one that tells all connections.
+struct Teller {
+    door: A6s,
+    pace: Pace,
+    late: Late,
+}
+
+impl Teller {
+    /// Tells it now, or as soon as it may be told.
+    fn tell_on_time(&mut self, event: A6sEvent) {
+        let written = self.pace.tell(event, Instant::now().into_std());
+        self.send(written);
     }
 
-    async fn tell_end_of(&self, job: &JobId) {
-        if let Ok(job) = self.service().job(job).await {
+    /// Tells what has waited until now.
+    fn tell_due(&mut self) {
+        let written = self.pace.due(Instant::now().into_std());
+        self.send(written);
+    }
+
+    fn send(&self, written: Option<Written>) {
+        if let Some(written) = written {
+            self.door.audience().tell(&written);
+        }
+    }
+
+    async fn tell_end_of(&mut self, job: &JobId) {
+        if let Ok(job) = self.door.service().job(job).await {
             self.tell_end(&job).await;
         }
     }
 
-    async fn tell_of(&self, event: &JobEvent, late: &mut Late) {
-        let Ok(job) = self.service().job(event.job()).await else { return };
+    async fn tell_of(&mut self, event: &Event) {
+        let EventKind::Job(event) = &event.kind else { return };
+        let Ok(job) = self.door.service().job(event.job()).await else { return };
         if IN_BACKGROUND.contains(&job.kind) {
             self.tell_task(&job);
         }
@@ -89,36 +111,36 @@ impl A6s {
             }
             // Its run is being stopped, and then it is known what it has changed.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
-                if self.service().pulses().of(&job.id).is_some() =>
+                if self.door.service().pulses().of(&job.id).is_some() =>
             {
-                late.wait_for(&job.id);
+                self.late.wait_for(&job.id);
             }
             JobEvent::JobEnded { .. } => self.tell_end(&job).await,
-            JobEvent::JobKept { .. } if late.0.remove(&job.id).is_some() => self.tell_end(&job).await,
+            JobEvent::JobKept { .. } if self.late.0.remove(&job.id).is_some() => self.tell_end(&job).await,
             _ => {}
         }
     }
 
-    fn tell_task(&self, job: &Job) {
-        let progress = task_progress(job, self.service().pulses().of(&job.id).as_ref());
+    fn tell_task(&mut self, job: &Job) {
+        let progress = task_progress(job, self.door.service().pulses().of(&job.id).as_ref());
         let (task, status) = (task_id(&job.id).into(), job.state.as_str());
         self.tell_on_time(A6sEvent::Task { task, status, progress });
     }
 
     /// A job without files is nothing that an editor could look at.
-    async fn tell_end(&self, job: &Job) {
-        let result = match self.service().job_result(&job.id).await {
+    async fn tell_end(&mut self, job: &Job) {
+        let result = match self.door.service().job_result(&job.id).await {
             Ok(result) => result,
             Err(err) => return tracing::error!(%err, job = %job.id, "editors are not told of an end"),
         };
-        let unattended = self.waiters().end(&job.id);
+        let unattended = self.door.waiters().end(&job.id);
         match job.kind {
             JobKind::Execution | JobKind::Workflow => {}
             // The connections that got the error about the delay are told; if no request has got the
             // answer, every connection is.
             JobKind::Code => {
                 let is_news = unattended && !result.artifacts.is_empty();
-                if !is_news && !self.hub().is_watched(&execution_id(&job.id)) {
+                if !is_news && !self.door.audience().is_watched(&execution_id(&job.id)) {
                     return;
                 }
             }
@@ -134,7 +156,7 @@ impl A6s {
             let (phase, status) = (name.as_str(), phase.state.as_str());
             self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress: 0 });
         }
-        let whole = match self.whole(job, result, None).await {
+        let whole = match self.door.whole(job, result, None).await {
             Ok(whole) => whole,
             Err(err) => {
                 return tracing::error!(err = err.as_str(), job = %job.id, "editors are not told of an end");
@@ -144,7 +166,7 @@ impl A6s {
         self.tell_on_time(A6sEvent::Complete { execution: execution_id(&job.id).into(), result });
     }
 
-    fn tell_pulse(&self, pulse: Pulse) {
+    fn tell_pulse(&mut self, pulse: Pulse) {
         let Pulse { job, kind, phase, progress } = pulse;
         let told = match phase {
             Some(phase) => A6sEvent::Phase {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::A6s;
+use super::audience::Hold;
 use super::envelope::{A6sError, Said};
-use super::events::Hold;
 use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
@@ -46,7 +46,7 @@ impl A6s {
         let meant = self.meant(name, METHOD).await?;
         let id = fresh_job_id()?;
         let execution = execution_id(&id);
-        let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
+        let hold = session.listener().map(|listener| self.audience().hold(listener, &execution));
         let mut prompt = self.prompt(&meant, task, context)?;
         if meant.by_agent {
             // The runner renders the prompt when the worker starts, with what is known by then. It was
@@ -78,7 +78,7 @@ impl A6s {
     /// `execution.status`. The asking connection gets events from now on.
     pub(super) async fn execution_status(&self, session: &Session, id: &str) -> Result<Said, A6sError> {
         let job = self.execution(id).await?;
-        session.listener().inspect(|listener| self.hub().watch(*listener, &execution_id(&job.id)));
+        session.listener().inspect(|listener| self.audience().watch(*listener, &execution_id(&job.id)));
         let result = match job.state.is_over() {
             true => self.service().job_result(&job.id).await?,
             false => JobResult::default(),
@@ -93,7 +93,7 @@ impl A6s {
         let meant = self.meant(asked.agent_type.as_str(), METHOD).await?;
         let id = fresh_job_id()?;
         let task = task_id(&id);
-        let hold = session.listener().map(|listener| self.hub().hold(listener, &task));
+        let hold = session.listener().map(|listener| self.audience().hold(listener, &task));
         let ask = JobAsk {
             id,
             kind: JobKind::Background,

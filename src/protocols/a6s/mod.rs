@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
+pub mod audience;
 pub mod call;
 mod code;
 mod control;
@@ -16,6 +17,7 @@ mod fleet;
 mod job_events;
 mod jobs;
 mod map;
+pub mod pace;
 mod pending_waiters;
 mod scans;
 mod session;
@@ -31,9 +33,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{AdmittedRequest, Answer, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
+use audience::Audience;
 use call::Call;
 pub use envelope::A6sError;
-use events::Hub;
 use pending_waiters::PendingWaiters;
 use provost_agents::{AgentService, CodeQuestion, ScanFor};
 use provost_auth::Rejected;
@@ -87,7 +89,7 @@ struct A6sInner {
     turns: Arc<Semaphore>,
     /// For contents of files that are being compared or written.
     contents: Arc<Semaphore>,
-    hub: Hub,
+    audience: Audience,
     waiters: PendingWaiters,
     /// Cancelled when editors are told nothing more.
     told: CancellationToken,
@@ -112,15 +114,15 @@ impl A6s {
             quirks,
             turns,
             contents,
-            hub: Hub::default(),
+            audience: Audience::default(),
             waiters: PendingWaiters::default(),
             told: CancellationToken::new(),
         }))
     }
 
-    /// The hub, which decides which connections get which events.
-    pub fn hub(&self) -> &Hub {
-        &self.0.hub
+    /// Decides which connections get which events.
+    fn audience(&self) -> &Audience {
+        &self.0.audience
     }
 
     /// Cancelled when editors are told nothing more, since the daemon stops.

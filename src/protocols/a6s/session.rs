@@ -13,8 +13,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::timeout;
 
 use super::A6s;
+use super::audience::{Hold, Holds, Listener};
 use super::envelope::{A6sError, Request, Said, answer};
-use super::events::{Hold, Holds, Listener};
 use crate::loopback::Upgraded;
 use crate::proven::ended;
 use provost_auth::Rejected;
@@ -129,11 +129,11 @@ impl Session {
         // From now on it may be told things. Before, a client would not be ready for them.
         let (caller, who) = (self.caller.clone(), self.who.clone());
         let holds: Holds = Box::new(move || caller.still(&who).is_ok());
-        let join = || self.door.hub().join_while(self.outbox.clone(), Some(holds));
+        let join = || self.door.audience().join(self.outbox.clone(), Some(holds));
         let listener = *self.listener.get_or_init(join);
         if self.outbox.is_closed() {
             // Its connection may have ended before it was there to be taken off the list.
-            self.door.hub().leave(listener);
+            self.door.audience().leave(listener);
         }
         tracing::debug!(door = "a6s", method = call.method(), who = %self.who, "asked");
         self.door.clone().carry_out(self, call).await
@@ -241,7 +241,7 @@ impl Session {
 
     fn end(&self) {
         self.outbox.cut();
-        self.listener().inspect(|it| self.door.hub().leave(*it));
+        self.listener().inspect(|it| self.door.audience().leave(*it));
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {

@@ -33,7 +33,7 @@ impl A6s {
         let inputs = inputs.map_err(|why| A6sError::new(format!("{RUN}: {why}")))?;
         let id = fresh_job_id()?;
         let execution = execution_id(&id);
-        let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
+        let hold = session.listener().map(|listener| self.audience().hold(listener, &execution));
         let first = steps.first().ok_or_else(|| A6sError::new(format!("{} has no steps", workflow.id)))?;
         let ask = JobAsk {
             id,

@@ -1,12 +1,12 @@
 //! The timeline: asked for in pages, waited for, and streamed. Agent Protocol, "Events", and 3.6.
 //!
-//! One follower renders each event once and hands it to all readers. A reader that misses some, or comes with the name
+//! The fan-out of this door renders each event once for all readers. A reader that misses some, or comes with the name
 //! of the last event that it has, is brought up to date from the store, so that it sees each event once and in order.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{Query, Repeated};
@@ -15,10 +15,10 @@ use super::{ids, map, wire};
 use crate::proven::ended;
 use provost_auth::Rejected;
 use provost_auth::caller::Caller;
-use provost_base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
+use provost_base::limits::{FOLLOWER_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX};
 use provost_base::{EventSeq, RepoPath, Timestamp};
 use provost_domain::{BEAT, Event};
-use provost_engine::{Fanout, Frame, Frames, Woken};
+use provost_engine::{Encoded, Fanout, Follower, Frame, Woken};
 use provost_service::{Provost, TimelineOrder, TimelineQuery};
 use provost_transport::sse::{CutOff, EventSender};
 
@@ -138,7 +138,7 @@ impl Frame for Rendered {
 }
 
 impl Rendered {
-    fn of(event: &Event) -> Option<Self> {
+    pub(super) fn of(event: &Event) -> Option<Self> {
         let wire = map::event(event)?;
         let text = wire::json(&wire);
         let (plain, named) = (format!("data: {text}\n\n"), format!("id: {}\ndata: {text}\n\n", wire.id));
@@ -147,24 +147,6 @@ impl Rendered {
 
     fn frame(&self, with_ids: bool) -> Bytes {
         if with_ids { self.named.clone() } else { self.plain.clone() }
-    }
-}
-
-/// What renders events for all readers, from the first one on.
-pub(super) struct Hub(Fanout<Rendered>);
-
-impl Default for Hub {
-    fn default() -> Self {
-        Self(Fanout::new(Rendered::of))
-    }
-}
-
-fn page_after(filter: &Filter, after: EventSeq) -> TimelineQuery {
-    TimelineQuery {
-        after: Some(after),
-        order: TimelineOrder::OldestFirst,
-        limit: EVENT_PAGE_MAX.into(),
-        ..filter.query()
     }
 }
 
@@ -202,98 +184,61 @@ fn last_words() -> Bytes {
     format!("event: error\ndata: {}\n\n", AgentProtocolError::unproven().body).into()
 }
 
-impl Hub {
-    /// Sends a reader its events until it goes, does not keep up, its token has ended, or the daemon stops.
-    pub(super) fn send(
-        &self,
-        provost: &Provost,
-        reader: Reader,
-        sender: EventSender,
-        stop: CancellationToken,
-    ) {
-        // Before the head of the answer goes out, so that its first event is the next one.
-        let frames = self.0.subscribe(provost.engine());
-        let provost = provost.clone();
-        tokio::spawn(async move {
-            let end = tokio::select! {
-                () = stop.cancelled() => return,
-                () = sender.gone() => return,
-                _ = ended(|| reader.caller.still_proven()) => End::Unproven,
-                end = send_all(&provost, &reader, &sender, frames) => end,
-            };
-            match end {
-                End::Cut(CutOff::Gone) => {}
-                End::Cut(CutOff::TooSlow) => {
-                    tracing::debug!(door = "agent_protocol", "a reader of the stream does not keep up");
-                }
-                End::Unproven => {
-                    tracing::warn!(door = "agent_protocol", "a stream ends with the token of its reader");
-                    // One that is gone, or does not keep up, does not hear of it.
-                    let _sent = sender.send(last_words());
-                }
+/// Sends a reader its events until it goes, does not keep up, its token has ended, or the daemon stops.
+pub(super) fn send(
+    provost: &Provost,
+    fanout: &Fanout<Rendered>,
+    reader: Reader,
+    sender: EventSender,
+    stop: CancellationToken,
+) {
+    let page = TimelineQuery {
+        order: TimelineOrder::OldestFirst,
+        limit: FOLLOWER_PAGE_MAX.into(),
+        ..reader.filter.query()
+    };
+    // Before the head of the answer goes out, so that its first event is the next one.
+    let events = fanout
+        .follow(provost.engine(), reader.after)
+        .reading(move |store, after| store.timeline(&TimelineQuery { after: Some(after), ..page.clone() }));
+    tokio::spawn(async move {
+        let why = tokio::select! {
+            () = stop.cancelled() => return,
+            () = sender.gone() => return,
+            _ = ended(|| reader.caller.still_proven()) => End::Unproven,
+            Err(why) = send_each(&reader, &sender, events) => why,
+        };
+        match why {
+            End::Cut(CutOff::Gone) => {}
+            End::Cut(CutOff::TooSlow) => {
+                tracing::debug!(door = "agent_protocol", "a reader of the stream does not keep up");
             }
-        });
-    }
+            End::Unproven => {
+                tracing::warn!(door = "agent_protocol", "a stream ends with the token of its reader");
+                // One that is gone, or does not keep up, does not hear of it.
+                let _sent = sender.send(last_words());
+            }
+        }
+    });
 }
 
-async fn send_all(
-    provost: &Provost,
+/// Sends each event that the reader wants: those of the store at its pace, and live ones as long as it keeps up.
+async fn send_each(
     reader: &Reader,
     sender: &EventSender,
-    mut frames: Frames<Rendered>,
-) -> End {
-    let mut last = reader.after;
-    if let Some(after) = reader.after {
-        match replay(provost, reader, sender, after).await {
-            Ok(after) => last = Some(after),
-            Err(end) => return end,
-        }
-    }
+    mut events: Follower<Encoded<Rendered>>,
+) -> Result<Infallible, End> {
     loop {
-        match frames.recv().await {
-            Ok(it) if last.is_some_and(|last| it.event.seq <= last) => {}
-            Ok(it) => {
-                last = Some(it.event.seq);
-                if !reader.filter.takes(&it.event) {
-                    continue;
-                }
-                // What has ended the token was done before this.
-                let told = reader.caller.still_proven().map_err(End::from);
-                let told = told.and_then(|()| Ok(sender.send(it.frame.frame(reader.with_ids))?));
-                if let Err(end) = told {
-                    return end;
-                }
-            }
-            Err(RecvError::Lagged(_)) => {
-                let Some(after) = last else { return End::Cut(CutOff::TooSlow) };
-                match replay(provost, reader, sender, after).await {
-                    Ok(after) => last = Some(after),
-                    Err(end) => return end,
-                }
-            }
-            Err(RecvError::Closed) => return End::Cut(CutOff::Gone),
+        let next = events.next().await.map_err(|_| CutOff::Gone)?;
+        if !reader.filter.takes(&next.event) {
+            continue;
         }
-    }
-}
-
-/// Sends what the store has behind an event; returns the last one.
-async fn replay(
-    provost: &Provost,
-    reader: &Reader,
-    sender: &EventSender,
-    mut after: EventSeq,
-) -> Result<EventSeq, End> {
-    loop {
-        let page = provost.timeline(page_after(&reader.filter, after)).await.map_err(|_| CutOff::Gone)?;
-        if page.is_empty() {
-            return Ok(after);
-        }
-        for event in page {
-            after = event.seq;
-            if let Some(it) = Rendered::of(&event) {
-                reader.caller.still_proven()?;
-                sender.send_in_turn(it.frame(reader.with_ids)).await?;
-            }
+        // What has ended the token was done before this.
+        reader.caller.still_proven()?;
+        let frame = next.frame.frame(reader.with_ids);
+        match events.is_behind() {
+            true => sender.send_in_turn(frame).await?,
+            false => sender.send(frame)?,
         }
     }
 }

@@ -43,6 +43,7 @@ use provost_base::Digest;
 use provost_base::limits::{AGENT_PROTOCOL_BODY_BYTES_MAX, TIMELINE_COMMENT_EVERY_MS};
 use provost_domain::Door;
 use provost_domain::view::{CrewCounts, CrewCountsOut};
+use provost_engine::Fanout;
 use provost_service::Provost;
 use provost_transport::sse::Readers;
 pub use route::routes;
@@ -70,7 +71,7 @@ struct Parted {
     /// What is served as the dashboard, if not the plain page.
     dashboard: Option<Folder>,
     readers: Readers,
-    hub: events::Hub,
+    events: Fanout<events::Rendered>,
     /// Streams end with it.
     stop: CancellationToken,
 }
@@ -82,8 +83,8 @@ impl AgentProtocol {
         let named = || folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let project = shown.project.unwrap_or_else(named);
         let dashboard = shown.dashboard.map(Folder::at);
-        let (readers, hub) = (Readers::default(), events::Hub::default());
-        Self(Arc::new(Parted { provost, port, project, dashboard, readers, hub, stop }))
+        let (readers, events) = (Readers::default(), Fanout::new(events::Rendered::of));
+        Self(Arc::new(Parted { provost, port, project, dashboard, readers, events, stop }))
     }
 
     fn provost(&self) -> &Provost {
@@ -217,7 +218,7 @@ impl AgentProtocol {
         let comments = Duration::from_millis(TIMELINE_COMMENT_EVERY_MS);
         let (sender, body) = self.0.readers.enter(Some(comments)).ok_or_else(many)?;
         let reader = events::Reader { filter, with_ids, after, caller };
-        self.0.hub.send(self.provost(), reader, sender, self.0.stop.clone());
+        events::send(self.provost(), &self.0.events, reader, sender, self.0.stop.clone());
         let mut answer = stream(body);
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("keep-alive"));
         Ok(answer)

@@ -19,14 +19,14 @@ impl Handles<endpoints::Events> for Own {
         };
         let limit = query.limit.unwrap_or(EVENT_PAGE_MAX).min(EVENT_PAGE_MAX);
         let until = tokio::time::Instant::now() + patience(query.wait_ms);
-        let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
+        let (mut follower, mut events, mut next) = (engine.follow(after), Vec::new(), after);
         while events.len() < usize::from(limit) {
             // Events that are there already are returned, however slow the machine is. Only the
             // first event is waited for.
-            let event = match feed.ready().await.map_err(unavailable)? {
+            let event = match follower.ready().await.map_err(unavailable)? {
                 Some(event) => event,
                 None if !events.is_empty() => break,
-                None => match tokio::time::timeout_at(until, feed.next()).await {
+                None => match tokio::time::timeout_at(until, follower.next()).await {
                     Ok(event) => event.map_err(unavailable)?,
                     Err(_) => break,
                 },

@@ -155,7 +155,7 @@ impl Own {
         wanted: &Wanted,
         sender: &EventSender,
     ) -> Result<std::convert::Infallible, Option<OwnError>> {
-        let mut follower = self.0.streams.events.follow(self.0.provost.engine(), wanted.after);
+        let mut follower = self.0.streams.events.follow(self.0.provost.engine(), Some(wanted.after));
         loop {
             let next = follower.next().await.map_err(|why| {
                 Some(OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why.to_string()))

@@ -1,5 +1,6 @@
 //! Order: what the engine answers, when, and what happens when its store or its callers go away.
 
+mod fanout;
 mod following;
 mod owed;
 
@@ -431,10 +432,10 @@ async fn deadlines_come_without_anybody_asking() {
     let (effect, _) = ran.next_effect().await;
     let until = Timestamp(ran.clock.now().0 - 59_990);
     ran.engine.submit(&host(), BeginRun { effect, task: id(1), until }).await.unwrap();
-    let mut feed = ran.engine.feed(EventSeq(0));
+    let mut follower = ran.engine.follow(EventSeq(0));
     ran.clock.turn(20);
     timeout(PATIENCE, async {
-        while !matches!(feed.next().await.unwrap().kind, EventKind::TaskFinished { .. }) {}
+        while !matches!(follower.next().await.unwrap().kind, EventKind::TaskFinished { .. }) {}
     })
     .await
     .unwrap();
@@ -442,6 +443,6 @@ async fn deadlines_come_without_anybody_asking() {
     assert!(store.events().len() > 3);
 }
 
-// The feed.
+// The follower.
 
 // Effects, stop and start.

@@ -75,17 +75,17 @@ async fn a_listener_that_stands_still_holds_few_large_events_and_all_small_ones(
 }
 
 #[tokio::test]
-async fn a_feed_that_stood_still_finds_everything_in_small_pages() {
+async fn a_follower_that_stood_still_finds_everything_in_small_pages() {
     let dir = tempfile::tempdir().unwrap();
     let engine = running(open(dir.path(), Options::default()).unwrap());
-    let mut feed = engine.feed(EventSeq(0));
-    assert!(feed.ready().await.unwrap().is_none());
+    let mut follower = engine.follow(EventSeq(0));
+    assert!(follower.ready().await.unwrap().is_none());
     for _ in 0..MANY {
         ask(&engine, LARGE).await;
     }
     let (mut large, mut last) = (0, 0);
     while large < MANY {
-        let event = timeout(PATIENCE, feed.next()).await.unwrap().unwrap();
+        let event = timeout(PATIENCE, follower.next()).await.unwrap().unwrap();
         assert_eq!(event.seq.0, last + 1);
         last = event.seq.0;
         large += usize::from(bytes(&event) == LARGE);

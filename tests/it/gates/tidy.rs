@@ -20,7 +20,7 @@ fn all(check: impl Fn(&Source) -> Vec<String>, folders: &[&str]) {
 }
 
 fn count(check: impl Fn(&Source) -> Vec<String>, text: &str) -> usize {
-    check(&Source::new("src/engine/feed.rs", text)).len()
+    check(&Source::new("src/engine/follower.rs", text)).len()
 }
 
 // Headers.

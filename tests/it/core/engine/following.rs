@@ -15,10 +15,10 @@ use crate::support::script::host;
 use crate::support::storm::settings;
 
 async fn follow(engine: &Engine, after: u64, most: usize) -> Vec<Arc<Event>> {
-    let mut feed = engine.feed(EventSeq(after));
+    let mut follower = engine.follow(EventSeq(after));
     let mut seen = Vec::new();
     while seen.len() < most {
-        seen.push(timeout(PATIENCE, feed.next()).await.unwrap().unwrap());
+        seen.push(timeout(PATIENCE, follower.next()).await.unwrap().unwrap());
     }
     seen
 }
@@ -29,11 +29,11 @@ async fn a_slow_subscriber_misses_nothing() {
     let dir = TempDir::new().unwrap();
     let ran = run(open(dir.path(), Options::default()).unwrap());
     ran.engine.submit(&host(), record(0)).await.unwrap();
-    let mut feed = ran.engine.feed(EventSeq(0));
-    assert_eq!(feed.next().await.unwrap().seq, EventSeq(1));
+    let mut follower = ran.engine.follow(EventSeq(0));
+    assert_eq!(follower.next().await.unwrap().seq, EventSeq(1));
     // Live now, and then asleep for longer than the channel remembers.
     ran.engine.submit(&host(), record(1)).await.unwrap();
-    assert_eq!(feed.next().await.unwrap().seq, EventSeq(2));
+    assert_eq!(follower.next().await.unwrap().seq, EventSeq(2));
     let mut crowd = tokio::task::JoinSet::new();
     for part in 0..20 {
         let engine = ran.engine.clone();
@@ -45,7 +45,7 @@ async fn a_slow_subscriber_misses_nothing() {
     }
     crowd.join_all().await;
     for seq in 3..=MANY + 2 {
-        let event = timeout(PATIENCE, feed.next()).await.unwrap().unwrap();
+        let event = timeout(PATIENCE, follower.next()).await.unwrap().unwrap();
         assert_eq!(event.seq, EventSeq(seq));
     }
     let late = follow(&ran.engine, MANY, 2).await;
@@ -75,7 +75,7 @@ async fn pruned_events_are_passed_over() {
     let ran = run(open(dir.path(), Options::default()).unwrap());
     let seen = follow(&ran.engine, 0, 100).await;
     assert_eq!(seen.iter().map(|it| it.seq.0).collect::<Vec<_>>(), (1_101..=1_200).collect::<Vec<_>>());
-    let mut feed = ran.engine.feed(EventSeq(1_200));
+    let mut follower = ran.engine.follow(EventSeq(1_200));
     ran.engine.submit(&host(), record(0)).await.unwrap();
-    assert_eq!(timeout(PATIENCE, feed.next()).await.unwrap().unwrap().seq, EventSeq(1_201));
+    assert_eq!(timeout(PATIENCE, follower.next()).await.unwrap().unwrap().seq, EventSeq(1_201));
 }

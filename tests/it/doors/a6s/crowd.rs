@@ -93,6 +93,51 @@ fn beside_a_thousand_that_stall_jobs_go_on_and_who_follows_them_is_told() {
 }
 
 #[test]
+fn an_editor_that_reads_late_delays_no_other_and_finds_each_change_of_what_it_began() {
+    const PHASES: [&str; 5] = ["research", "inspect", "generate", "optimize", "review"];
+    let desk = desk(ALL, "", "max_parallel = 2\n");
+    let (mut late, mut other) = (socket(&desk), socket(&desk));
+    let begin = |socket: &mut Socket, n: usize| {
+        let ask = json!({ "agentType": "coder-ai", "task": format!("Please.\nDO write late{n}.txt x") });
+        socket.request("agents.invoke", &ask)
+    };
+    let asked: Vec<String> = (0..3).map(|n| begin(&mut late, n)).collect();
+    // From here on it reads nothing, and the other one is served meanwhile.
+    for _ in 0..3 {
+        let execution = invoke(&mut other, "DO write other.txt x");
+        let end = until(&mut other, "execution.complete", |data| data["executionId"] == execution);
+        assert_eq!(end["status"], "success", "{end}");
+        assert!(other.aside.iter().all(|it| it["data"]["executionId"] == execution), "its own alone");
+        other.aside.clear();
+    }
+    let mut stories: Vec<(Value, Vec<String>)> = Vec::new();
+    while stories.len() < 3 || stories.iter().any(|(_, story)| story.last().is_none_or(|it| it != "over")) {
+        let message = late.message();
+        if asked.iter().any(|id| message["id"] == **id) {
+            stories.push((message["result"]["executionId"].clone(), Vec::new()));
+            continue;
+        }
+        let data = &message["data"];
+        let told = stories.iter_mut().find(|(id, _)| *id == data["executionId"]);
+        let (_, story) = told.unwrap_or_else(|| panic!("told before its answer: {message}"));
+        let step = match message["type"] == "execution.complete" {
+            true => "over".to_owned(),
+            false => format!("{} {}", data["phase"].as_str().unwrap(), data["status"].as_str().unwrap()),
+        };
+        // Progress within a phase may have given way to what came after it.
+        if story.last() != Some(&step) {
+            story.push(step);
+        }
+    }
+    let phases = PHASES.iter().flat_map(|name| ["running", "completed"].map(|it| format!("{name} {it}")));
+    let whole: Vec<String> = phases.chain(["over".to_owned()]).collect();
+    for (execution, story) in stories {
+        assert_eq!(story, whole, "{execution}");
+    }
+    assert!(late.is_alive());
+}
+
+#[test]
 fn whatever_a_worker_prints_its_editor_has_an_end_and_the_memory_one_too() {
     let desk = desk(ALL, "", "max_parallel = 4\n");
     let mut socket = socket(&desk);

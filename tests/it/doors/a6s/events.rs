@@ -1,9 +1,13 @@
 //! What connections of the A6s door are told, in which order, and what becomes of those that do not listen.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use provost::base::limits::{SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_MESSAGES_MAX};
-use provost::protocols::a6s::events::{A6sEvent, Hub, Later, Listener};
+use provost::protocols::a6s::audience::{Audience, Listener, Written};
+use provost::protocols::a6s::events::A6sEvent;
+use provost::protocols::a6s::pace::Pace;
 use provost::transport::http::{BodyLimits, Room};
 use provost::transport::websocket::{Code, Outbox, Unsent, Waiting, serve};
 use serde_json::{Value, json};
@@ -11,51 +15,55 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::timeout;
 
 use crate::support::a6s_client::{TEXT, frame, head};
+use crate::support::processes::resident;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A hub whose time the test moves.
+/// The one that tells all connections, whose time the test moves.
 struct Timed {
-    hub: Hub,
+    audience: Audience,
+    pace: Pace,
     now: Instant,
-    waits: Vec<Later>,
+    /// How many texts were written.
+    written: usize,
 }
 
 impl Timed {
     fn hub() -> Self {
-        Self { hub: Hub::default(), now: Instant::now(), waits: Vec::new() }
+        Self { audience: Audience::default(), pace: Pace::default(), now: Instant::now(), written: 0 }
     }
 
-    fn tell(&mut self, told: A6sEvent) {
-        self.waits.extend(self.hub.tell(told, self.now));
+    fn send(&mut self, written: Option<Written>) {
+        if let Some(written) = written {
+            self.written += 1;
+            self.audience.tell(&written);
+        }
+    }
+
+    fn tell(&mut self, event: A6sEvent) {
+        let written = self.pace.tell(event, self.now);
+        self.send(written);
     }
 
     /// So much later, with everything told that is due by then.
     fn pass(&mut self, time: Duration) {
         self.now += time;
-        for mut later in std::mem::take(&mut self.waits) {
-            while later.at <= self.now {
-                match self.hub.tell_waiting(&later.about, later.at) {
-                    Some(at) => later.at = at,
-                    None => break,
-                }
-            }
-            if later.at > self.now {
-                self.waits.push(later);
-            }
+        while let Some(at) = self.pace.next_due().filter(|at| *at <= self.now) {
+            let written = self.pace.due(at);
+            self.send(written);
         }
     }
 }
 
 impl std::ops::Deref for Timed {
-    type Target = Hub;
+    type Target = Audience;
 
-    fn deref(&self) -> &Hub {
-        &self.hub
+    fn deref(&self) -> &Audience {
+        &self.audience
     }
 }
 
-/// A client of a hub, and its connection.
+/// A client, and its connection.
 struct Client {
     outbox: Outbox,
     listener: Listener,
@@ -64,12 +72,12 @@ struct Client {
 
 impl Client {
     /// One that has asked for something already.
-    fn of(hub: &Hub) -> Self {
+    fn of(hub: &Audience) -> Self {
         Self::with_buffer(hub, 1 << 20)
     }
 
     /// The same with so many bytes under way.
-    fn with_buffer(hub: &Hub, bytes: usize) -> Self {
+    fn with_buffer(hub: &Audience, bytes: usize) -> Self {
         let (stream, theirs) = tokio::io::duplex(bytes);
         let outbox = Outbox::new(Waiting::default());
         let serving = outbox.clone();
@@ -77,7 +85,7 @@ impl Client {
             let limits = BodyLimits { most: 1 << 20, total: 4 << 20, small: 1 << 10, time: PATIENCE };
             serve(theirs, hyper::body::Bytes::new(), &Room::new(limits), &serving, drop).await;
         });
-        Self { listener: hub.join(outbox.clone()), outbox, stream }
+        Self { listener: hub.join(outbox.clone(), None), outbox, stream }
     }
 
     /// The next message.
@@ -317,6 +325,82 @@ async fn who_does_not_read_loses_progress_first_then_its_connection_and_holds_no
 }
 
 #[tokio::test]
+async fn who_reads_late_delays_nobody_and_misses_no_change_of_status() {
+    let mut hub = Timed::hub();
+    let (mut late, mut client) = (Client::with_buffer(&hub, 64), Client::of(&hub));
+    let ids: Vec<String> = (0..50).map(|n| format!("exec_{n}")).collect();
+    let mut soon = Vec::new();
+    for id in &ids {
+        hub.watch(late.listener, id);
+        hub.watch(client.listener, id);
+        hub.tell(phase(id, "research", "running", 0));
+        for progress in 1..=20 {
+            hub.tell(phase(id, "research", "running", progress));
+            hub.pass(Duration::from_millis(260));
+            soon.extend(client.told_until_now().await);
+        }
+        hub.tell(phase(id, "research", "completed", 100));
+        hub.tell(complete(id));
+        soon.extend(client.told_until_now().await);
+    }
+    assert_eq!(
+        short(&soon).iter().filter(|it| it.starts_with("over ")).count(),
+        50,
+        "the other one has all by now"
+    );
+    let (late, soon) = (short(&late.told_until_now().await), short(&soon));
+    let is_progress = |it: &&String| it.starts_with("research running ") && !it.ends_with(" 0");
+    let changes = |all: &[String]| all.iter().filter(|it| !is_progress(it)).cloned().collect::<Vec<_>>();
+    assert_eq!(changes(&late), changes(&soon), "each change of status and each end, in order");
+    assert!(late.len() < soon.len(), "progress that was overtaken is not told any more");
+}
+
+#[tokio::test]
+async fn while_a_name_is_looked_up_others_come_and_go() {
+    let mut hub = Timed::hub();
+    let audience = hub.audience.clone();
+    let looked_up = Arc::new(AtomicUsize::new(0));
+    let count = looked_up.clone();
+    let holds = move || {
+        // With the list locked, this would never return.
+        let other = audience.join(Outbox::new(Waiting::default()), None);
+        audience.watch(other, "exec_1");
+        audience.leave(other);
+        count.fetch_add(1, Ordering::SeqCst);
+        true
+    };
+    let outbox = Outbox::new(Waiting::default());
+    let listener = hub.join(outbox, Some(Box::new(holds)));
+    let (done, told) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        hub.tell(task("task_1", "running", 0));
+        let hold = hub.hold(listener, "exec_1");
+        hub.tell(complete("exec_1"));
+        hold.release();
+        done.send(()).unwrap();
+    });
+    timeout(PATIENCE, told).await.expect("nobody waits for a lock").unwrap();
+    assert_eq!(looked_up.load(Ordering::SeqCst), 2, "for an event at once, and for one that was held back");
+}
+
+#[tokio::test]
+async fn an_event_for_many_is_written_once_and_its_text_is_in_memory_once() {
+    const MANY: usize = 200;
+    let mut hub = Timed::hub();
+    let stalled: Vec<Client> = (0..MANY).map(|_| Client::with_buffer(&hub, 64)).collect();
+    let mut client = Client::of(&hub);
+    let large = json!({ "executionId": "exec_1", "text": "x".repeat(2 << 20) });
+    let result = serde_json::value::to_raw_value(&large).unwrap();
+    let before = resident(std::process::id());
+    hub.tell(A6sEvent::Complete { execution: "exec_1".into(), result });
+    assert_eq!(client.told().await["data"], large);
+    assert!(stalled.iter().all(|it| !it.outbox.is_closed()), "it waits for each of them");
+    let after = resident(std::process::id());
+    assert_eq!(hub.written, 1, "for {MANY} readers");
+    assert!(after < before + 40_000, "{before} kB, then {after} kB for {MANY} times 2 MiB");
+}
+
+#[tokio::test]
 async fn progress_that_waits_gives_way_to_its_successor_in_its_place() {
     let hub = Timed::hub();
     let mut client = Client::with_buffer(&hub, 16);
@@ -341,7 +425,7 @@ async fn progress_that_waits_gives_way_to_its_successor_in_its_place() {
 
 #[tokio::test]
 async fn many_that_do_not_read_hold_so_much_together_and_then_each_its_share() {
-    let (hub, waiting) = (Hub::default(), Waiting::default());
+    let (hub, waiting) = (Audience::default(), Waiting::default());
     let many: Vec<Outbox> = (0..100).map(|_| Outbox::new(waiting.clone())).collect();
     let megabyte = hyper::body::Bytes::from(vec![b' '; 1 << 20]);
     let held = |outbox: &Outbox| (0..8).take_while(|_| outbox.send(megabyte.clone()).is_ok()).count();

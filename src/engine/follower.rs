@@ -1,0 +1,158 @@
+//! Events behind a cursor, then live: what a reader sees has no gaps.
+//!
+//! A follower that is too slow for the live events goes back to the store, where it may leave out events that its
+//! reader does not want.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use super::{Engine, Listener};
+use provost_base::EventSeq;
+use provost_base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX};
+use provost_domain::Event;
+use provost_store::{Reader, StoreError, StoredEvent};
+
+/// What a follower hands on: an event, or an encoder's form of it.
+pub trait Numbered: Send + Sync + 'static {
+    /// The number of the event.
+    fn seq(&self) -> EventSeq;
+}
+
+impl Numbered for Event {
+    fn seq(&self) -> EventSeq {
+        self.seq
+    }
+}
+
+/// Makes what is handed on of an event from the store; nothing of one that no reader wants.
+type Make<T> = Box<dyn Fn(Arc<Event>) -> Option<Arc<T>> + Send + Sync>;
+
+/// Reads a page of events behind a number from the store.
+type ReadPage = Arc<dyn Fn(&mut dyn Reader, EventSeq) -> Result<Vec<StoredEvent>, StoreError> + Send + Sync>;
+
+/// One reader's place in the log.
+pub struct Follower<T = Event> {
+    engine: Engine,
+    after: EventSeq,
+    live: Listener<T>,
+    make: Make<T>,
+    read: ReadPage,
+    page: VecDeque<Arc<Event>>,
+    is_caught_up: bool,
+}
+
+impl<T: Numbered> Follower<T> {
+    /// Behind a cursor, or behind the newest event. Listening has begun before, so that nothing falls between the two.
+    pub(super) fn new(
+        engine: &Engine,
+        live: Listener<T>,
+        after: Option<EventSeq>,
+        make: impl Fn(Arc<Event>) -> Option<Arc<T>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            after: after.unwrap_or_else(|| engine.events.newest()),
+            engine: engine.clone(),
+            live,
+            make: Box::new(make),
+            read: Arc::new(|store, after| store.events_after(after, FOLLOWER_PAGE_MAX)),
+            page: VecDeque::new(),
+            is_caught_up: after.is_none(),
+        }
+    }
+
+    /// Leaves out events of the store that its reader does not want: `read` reads the next ones that it does, in order.
+    #[must_use]
+    pub fn reading(
+        self,
+        read: impl Fn(&mut dyn Reader, EventSeq) -> Result<Vec<StoredEvent>, StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { read: Arc::new(read), ..self }
+    }
+
+    /// Whether the event that was handed on last came from the store, and more of them may follow.
+    pub fn is_behind(&self) -> bool {
+        !self.is_caught_up
+    }
+
+    /// The next event. Waits for one where there is none; pruned events are passed over. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the engine has stopped.
+    pub async fn next(&mut self) -> Result<Arc<T>, StoreError> {
+        loop {
+            if let Some(event) = self.ready().await? {
+                return Ok(event);
+            }
+            match self.live.recv().await {
+                Ok(event) => {
+                    if let Some(event) = self.take(event) {
+                        return Ok(event);
+                    }
+                }
+                Err(RecvError::Lagged(_)) => self.is_caught_up = false,
+                Err(RecvError::Closed) => return Err(stopped()),
+            }
+        }
+    }
+
+    /// The next event that is there already, however long it takes to read it; `None` when there is no more.
+    ///
+    /// # Errors
+    /// As for [`Follower::next`].
+    pub async fn ready(&mut self) -> Result<Option<Arc<T>>, StoreError> {
+        loop {
+            if let Some(event) = self.page.pop_front() {
+                if let Some(made) = (self.make)(event) {
+                    return Ok(Some(made));
+                }
+                continue;
+            }
+            if !self.is_caught_up {
+                self.is_caught_up = !self.read_page().await?;
+                continue;
+            }
+            match self.live.try_recv() {
+                Ok(event) => {
+                    if let Some(event) = self.take(event) {
+                        return Ok(Some(event));
+                    }
+                }
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Lagged(_)) => self.is_caught_up = false,
+                Err(TryRecvError::Closed) => return Err(stopped()),
+            }
+        }
+    }
+
+    /// A live event, if the store has not shown it before.
+    fn take(&mut self, event: Arc<T>) -> Option<Arc<T>> {
+        (event.seq() > self.after).then(|| {
+            self.after = event.seq();
+            event
+        })
+    }
+
+    /// Reads one page from the store; `false` where there was nothing more. A page has so many bytes, since each reader
+    /// that is behind holds one.
+    async fn read_page(&mut self) -> Result<bool, StoreError> {
+        let (read, after) = (Arc::clone(&self.read), self.after);
+        let page = self.engine.read(move |store| read(store, after)).await?;
+        let (found, mut bytes) = (!page.is_empty(), 0);
+        for stored in page {
+            bytes += stored.body.as_ref().map_or(0, |body| body.len());
+            if bytes > FOLLOWER_PAGE_BYTES_MAX && !self.page.is_empty() {
+                break;
+            }
+            self.after = stored.seq;
+            // A pruned event has no body any more; its place in the chain is all that is left.
+            self.page.extend(stored.event()?.map(Arc::new));
+        }
+        Ok(found)
+    }
+}
+
+fn stopped() -> StoreError {
+    StoreError::Stopped("the engine has stopped".into())
+}
