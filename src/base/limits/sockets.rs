@@ -54,7 +54,7 @@ pub const A6S_ARTIFACTS_BYTES_AT_ONCE_MAX: usize = 64 << 20;
 /// How often it is told at most how far an execution has come, in milliseconds.
 pub const A6S_PROGRESS_EVERY_MS: u64 = 250;
 
-/// Executions whose readers are remembered at once; the oldest are forgotten.
+/// Executions whose readers are remembered at once; those not heard of for longest are forgotten.
 pub const A6S_WATCHED_MAX: usize = 4_096;
 
 /// Background tasks that are over and listed; the newest. A6s 6.3.
