@@ -225,7 +225,8 @@ impl KeyRing {
 
     /// Whether a client needs this name's own key to use the name, in whatever spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
-        self.in_force().names.contains(&owned_slug(ident.as_str()))
+        let in_force = self.in_force();
+        !in_force.names.is_empty() && in_force.names.contains(&owned_slug(ident.as_str()))
     }
 
     /// Whether there is a key under exactly this name, or was one.

@@ -13,7 +13,7 @@ use super::keys::KeyRing;
 use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
-use provost_base::{AgentId, Digest};
+use provost_base::{AgentId, Digest, Slug};
 use provost_domain::post::{owned_slug, slug};
 use provost_domain::{CallOrigin, Door, Principal, Proof, Token};
 
@@ -27,7 +27,7 @@ pub type GoodTokens = Box<dyn Fn(&Digest) -> bool + Send + Sync>;
 /// All names, and the check of who may use them.
 pub struct Names {
     keys: Arc<KeyRing>,
-    user: Option<AgentId>,
+    user: Option<(AgentId, Slug)>,
     holders: Holders,
     tokens: GoodTokens,
     speakers: Speakers,
@@ -39,7 +39,8 @@ impl Names {
     /// Names as the keys and the holders of tokens have them, on a machine of this user.
     pub fn new(keys: Arc<KeyRing>, user: AgentId, (holders, tokens): (Holders, GoodTokens)) -> Self {
         let (speakers, hosts) = (Speakers::default(), Speakers::default());
-        Self { keys, user: Some(user), holders, tokens, speakers, hosts }
+        let owned = owned_slug(user.as_str());
+        Self { keys, user: Some((user, owned)), holders, tokens, speakers, hosts }
     }
 
     /// The same, keeping in mind over starts of the daemon who has spoken as an agent; this file is where.
@@ -68,8 +69,7 @@ impl Names {
     /// # Errors
     /// [`Rejected::Reserved`], [`Rejected::Taken`].
     pub fn is_free(&self, agent: &AgentId, proof: Proof) -> Result<(), Rejected> {
-        let kept = |user: &AgentId| user == agent || owned_slug(user.as_str()) == owned_slug(agent.as_str());
-        let is_users = self.user.as_ref().is_some_and(kept);
+        let is_users = self.user.as_ref().is_some_and(|(_, owned)| *owned == owned_slug(agent.as_str()));
         if is_users || role::is_reserved(agent) || self.keys.is_reserved(agent) {
             return Err(Rejected::Reserved);
         }
@@ -155,7 +155,7 @@ impl Names {
     pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<(), Rejected> {
         self.is_good(token)?;
         match who.proof() {
-            Proof::PeerUid if self.user.as_ref() != Some(who.agent()) => {
+            Proof::PeerUid if self.user.as_ref().is_none_or(|(user, _)| user != who.agent()) => {
                 self.is_free(who.agent(), Proof::PeerUid)
             }
             Proof::SharedKey => self.is_free(who.agent(), Proof::SharedKey),

@@ -4,6 +4,8 @@
 //! its arguments, so that a review can see a call without that proof. Only [`super::names`] calls those that
 //! need little proof, for which a name has to be free.
 
+use std::sync::LazyLock;
+
 use provost_base::{AGENT, AgentId, SessionId, TaskId, look_of};
 use provost_domain::post::slug_of_branch;
 use provost_domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
@@ -21,15 +23,15 @@ pub enum Standing {
 
 /// Names that no client may claim, in whatever spelling: the daemon's own, and those of people at the terminal.
 pub fn is_reserved(agent: &AgentId) -> bool {
+    /// What they look like: `pr0vost` is read as `provost`.
+    static OWN: LazyLock<[String; 4]> =
+        LazyLock::new(|| ["provost", "orchestrator", "human", "host"].map(look_of));
     let name = agent.as_str().to_lowercase();
     // Nor with anything beside it that is not of ASCII.
     let plain = slug_of_branch(&name);
-    // `pr0vost` is read as `provost`.
-    let reads_as = |text: &str, reserved: &str| look_of(text) == look_of(reserved);
-    let people = name.trim_start().split_once(':').is_some_and(|(before, _)| reads_as(before, "user"));
-    plain.is_some_and(|it| {
-        ["provost", "orchestrator", "human", "host"].iter().any(|own| reads_as(it.as_str(), own))
-    }) || people
+    let is_people = |before: &str| look_of(before) == look_of("user");
+    let people = name.trim_start().split_once(':').is_some_and(|(before, _)| is_people(before));
+    people || plain.is_some_and(|it| OWN.contains(&look_of(it.as_str())))
 }
 
 /// A DevIt client whose frame verified. The shared secret never approves.

@@ -4,6 +4,8 @@
 //! before them, since the same letter is there in one piece; and characters that look like a letter, digit or dash of
 //! ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name like any other.
 
+use std::sync::LazyLock;
+
 use unicode_security::MixedScript as _;
 use unicode_security::confusable_detection::skeleton;
 
@@ -256,6 +258,17 @@ fn alike_to(c: char) -> Option<char> {
 /// What a text looks like: two texts that cannot be told apart, in whatever size of letters, have the same one. Unicode
 /// Technical Standard 39, section 4.
 pub fn look_of(text: &str) -> String {
+    /// What each character of ASCII looks like. None of them changes what stands beside it, so that a text of them looks
+    /// like its characters one after the other; a look by the tables costs a microsecond for a short name.
+    static OF_ASCII: LazyLock<[String; 128]> =
+        LazyLock::new(|| std::array::from_fn(|it| look_by_tables(&char::from(it as u8).to_string())));
+    match text.bytes().map(|it| OF_ASCII.get(usize::from(it))).collect::<Option<Vec<_>>>() {
+        Some(looks) => looks.into_iter().map(String::as_str).collect(),
+        None => look_by_tables(text),
+    }
+}
+
+fn look_by_tables(text: &str) -> String {
     skeleton(&text.to_lowercase()).collect::<String>().to_lowercase()
 }
 

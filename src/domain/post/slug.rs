@@ -48,13 +48,14 @@ fn is_plain(c: char) -> bool {
 
 /// With one dash for several and none at the ends, no longer than an id may be.
 fn dashed(chars: impl Iterator<Item = char>) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(chars.size_hint().1.unwrap_or(0).min(ID_LEN_MAX));
     for c in chars {
         if c != '-' || !(text.is_empty() || text.ends_with('-')) {
             text.push(c);
         }
     }
-    cut(&text).trim_end_matches('-').to_owned()
+    text.truncate(cut(&text).trim_end_matches('-').len());
+    text
 }
 
 fn cut(text: &str) -> &str {

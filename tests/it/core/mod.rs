@@ -23,6 +23,7 @@ mod journal;
 mod jsonc;
 mod keys;
 mod lifetime;
+mod looks;
 mod mail;
 mod memory;
 mod one_truth;
