@@ -5,6 +5,7 @@
 
 mod checks;
 mod code;
+mod follow;
 mod orchestration;
 mod output_reader;
 mod phases;
@@ -310,6 +311,3 @@ pub fn fresh_job_id() -> Result<JobId, Refusal> {
     let text: String = random.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
     Ok(JobId::parse(&text).expect("sixteen letters and digits are an id"))
 }
-
-/// How often a running job is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -147,7 +147,7 @@ fn prompts(config: &Config) -> Prompts {
 
 /// Keeps what agents have changed, and lets go of what is too old. What an earlier daemon did not finish goes first.
 pub(super) fn keeper(provost: &Provost) -> Keep {
-    let artifacts = provost.artifacts();
+    let (provost, artifacts) = (provost.clone(), provost.artifacts());
     artifacts.remove_unfinished();
     artifacts.remove_old();
     Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
@@ -155,6 +155,7 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()
         })?;
+        provost.has_kept();
         artifacts.remove_old();
         Ok(())
     })
