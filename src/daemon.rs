@@ -218,11 +218,12 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     // Before any door is open: a client that was answered may send a signal, which would kill us.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
-    let (mut daemon, own, mut started, hands) = assemble(start, &prepared, &config, orders).await?;
+    let (mut daemon, own, mut started, mut hands) = assemble(start, &prepared, &config, orders).await?;
     // Written before any door is open, so that a client that finds one door knows where the others are.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
-    daemon.provost.settle_applies().await;
+    // Who comes to a door is told how jobs and applies of an earlier daemon are by now.
+    hands.owed_taken_up().await;
     // The process that starts a daemon waits for the doors that open last: then the others
     // are there, and logged.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
@@ -312,7 +313,7 @@ async fn assemble(
     let (notices, options) = watch::channel(notices::options(config));
     let desktop = notices::parts(prepared, options);
     let work = (started.effects, started.owed);
-    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), (hooks, seen, desktop), work)?;
+    let hands = start_hands(&start, prepared, &agents, (open_root()?, doors), (hooks, seen, desktop), work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let daemon = Daemon {
@@ -362,12 +363,12 @@ fn doors_of_workers(_start: &Start, _prepared: &Prepared, _like: &Devit) -> Resu
 fn start_hands(
     start: &Start,
     prepared: &Prepared,
-    provost: &Provost,
+    service: &AgentService,
     (root, doors): (Root, Option<OpenDoor>),
     (hooks, capture_config, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
     (effects, owed): Work,
 ) -> Result<EffectRunner> {
-    let places = &start.places;
+    let (places, provost) = (&start.places, service.provost());
     let copies = places.state.with_extension("copies");
     let profiles = provost.clone();
     let workers = WorkerParts {
@@ -390,6 +391,7 @@ fn start_hands(
         hooks,
         capture_config,
         desktop,
+        deeds: agents::deed_hands(service),
     };
     Ok(EffectRunner::start(parts, effects, owed))
 }

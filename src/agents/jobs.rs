@@ -1,10 +1,12 @@
 //! Jobs: editors' requests, carried out by tasks and followed to the end.
 //!
-//! The daemon records a job before it answers, and the job's runner goes on without a listener. A restarted daemon
-//! continues jobs whose task still waits, and ends those that ran.
+//! A job is on record before its asker has an answer, and with it the effect that carries it out: the job's runner goes on
+//! without a listener. After a crash the effect is still owed. A job whose task still waits then goes on, and one that ran
+//! ends.
 
 mod checks;
 mod code;
+mod follow;
 mod orchestration;
 mod output_reader;
 mod phases;
@@ -75,20 +77,15 @@ const STOPPED: &str = "daemon stopped";
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
 impl AgentService {
-    /// Puts a job on record and begins it; or answers with the one that does the same already.
+    /// Puts a job on record, by which it is owed; or answers with the one that does the same already.
     ///
     /// # Errors
     /// A [`Refusal`]; then there is none.
     pub async fn begin_job(&self, who: &Principal, ask: JobAsk) -> Result<Arc<Job>, Refusal> {
-        let id = ask.id.clone();
-        let (job, order) = self.record_job(who, ask, None).await?;
-        if job.id == id {
-            self.run_job(job.clone(), order);
-        }
-        Ok(job)
+        Ok(self.record_job(who, ask, None).await?.0)
     }
 
-    /// Records a job, and leaves it to its runner to carry it out.
+    /// Records a job.
     async fn record_job(
         &self,
         who: &Principal,
@@ -116,27 +113,26 @@ impl AgentService {
         Ok((job, order))
     }
 
-    /// Goes on with what an earlier daemon has left.
+    /// Takes up a job that is owed: begins it, or goes on with one whose runs have not begun. One whose runs had begun under an
+    /// earlier daemon has lost them, and ends. Returns as soon as the job is under way.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
-    pub async fn resume_jobs(&self) -> Result<(), Refusal> {
-        for job in self.provost().view(UnfinishedJobs).await? {
-            if job.step.is_some() {
-                // Its workflow goes on with it, or ends it.
-                continue;
-            }
-            let waits = job.state == JobState::Queued;
-            let order = if waits { self.job_order(&job.id).await? } else { None };
-            match order {
-                Some(order) => self.run_job(job, order),
-                None => {
-                    let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
-                    let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
-                    self.provost().submit(self.provost().system(), end).await?;
-                }
-            }
-        }
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`]; then it is still owed.
+    pub async fn take_up_job(&self, id: JobId, had_begun: bool) -> Result<(), Refusal> {
+        let Some(job) = self.provost().view(OneJob(id)).await?.filter(|job| !job.state.is_over()) else {
+            // Taken back meanwhile.
+            return Ok(());
+        };
+        let order = if had_begun { None } else { self.job_order(&job.id).await? };
+        let Some(order) = order else {
+            let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
+            let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
+            return match self.provost().submit(self.provost().system(), end).await {
+                Ok(_) | Err(Refusal::TaskFinished) => Ok(()),
+                Err(refusal) => Err(refusal),
+            };
+        };
+        self.run_job(job, order);
         Ok(())
     }
 
@@ -310,6 +306,3 @@ pub fn fresh_job_id() -> Result<JobId, Refusal> {
     let text: String = random.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
     Ok(JobId::parse(&text).expect("sixteen letters and digits are an id"))
 }
-
-/// How often a running job is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -6,11 +6,13 @@ mod workflows;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost_agents::{AgentOutput, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds};
+use provost_agents::{
+    AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds,
+};
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
 use provost_domain::{Changeset, PhaseName, Settings};
-use provost_effects::Keep;
+use provost_effects::{DeedHands, Keep};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -145,9 +147,24 @@ fn prompts(config: &Config) -> Prompts {
     prompts
 }
 
+/// Carries out jobs, and settles applies, for the effects that are owed.
+pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
+    let (jobs, applies) = (service.clone(), service.provost().clone());
+    DeedHands {
+        jobs: Box::new(move |job, had_begun| {
+            let jobs = jobs.clone();
+            Box::pin(async move { jobs.take_up_job(job, had_begun).await })
+        }),
+        applies: Box::new(move |apply, by| {
+            let applies = applies.clone();
+            Box::pin(async move { applies.settle_apply(apply, by).await })
+        }),
+    }
+}
+
 /// Keeps what agents have changed, and lets go of what is too old. What an earlier daemon did not finish goes first.
 pub(super) fn keeper(provost: &Provost) -> Keep {
-    let artifacts = provost.artifacts();
+    let (provost, artifacts) = (provost.clone(), provost.artifacts());
     artifacts.remove_unfinished();
     artifacts.remove_old();
     Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
@@ -155,6 +172,7 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()
         })?;
+        provost.has_kept();
         artifacts.remove_old();
         Ok(())
     })

@@ -126,8 +126,6 @@ impl Daemon {
             let details = serde_json::json!({ "port": port });
             self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
         }
-        // A client that asks about a job of an earlier daemon is told its state as it is now.
-        self.agents.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");
         }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, EndApply, TellApplied};
 use super::event::{Change, EventKind};
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
+use super::owing::{self, Deed};
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
     Refusal, Reply, Reservation, ReservationKind, Seen, State,
@@ -162,21 +163,21 @@ impl Judged for ApplyFiles {
         &self,
         state: &State,
         _judge: &dyn Judge,
-        _call: &Call<'_>,
+        call: &Call<'_>,
         out: &mut Outbox,
     ) -> Option<Result<Reply, Refusal>> {
-        Some(Ok(Reply::ApplyBegun(state.begin_apply(self, out))))
+        Some(Ok(Reply::ApplyBegun(state.begin_apply(call.who.agent(), self, out))))
     }
 
     fn permitted(
         &self,
         state: &State,
         _judge: &dyn Judge,
-        _call: &Call<'_>,
+        call: &Call<'_>,
         _permit: Permit,
         out: &mut Outbox,
     ) -> Result<Reply, Refusal> {
-        Ok(Reply::ApplyBegun(state.begin_apply(self, out)))
+        Ok(Reply::ApplyBegun(state.begin_apply(call.who.agent(), self, out)))
     }
 
     fn tool(&self) -> Box<str> {
@@ -213,7 +214,7 @@ impl Redeemed for ApplyFiles {
             Outcome::Made(_) => return Err(grant.for_something_else()),
         }
         out.put(GrantChange::Use(call.who.agent().clone(), self.digest).into());
-        let begun = ApplyBegun { granted: true, ..state.begin_apply(self, out) };
+        let begun = ApplyBegun { granted: true, ..state.begin_apply(call.who.agent(), self, out) };
         Ok(Answer::Done(Reply::ApplyBegun(begun)))
     }
 
@@ -227,12 +228,13 @@ impl Redeemed for ApplyFiles {
 }
 
 impl State {
-    /// An allowed apply begins.
-    fn begin_apply(&self, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
+    /// An allowed apply begins, and is owed until its end.
+    fn begin_apply(&self, by: &AgentId, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
         let apply = out.next_apply();
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);
         out.append_event(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
+        owing::owe_apply(apply, by, out);
         ApplyBegun { apply, granted: false }
     }
 
@@ -268,6 +270,7 @@ impl State {
     /// An apply is over.
     pub(super) fn end_apply(&self, verb: &EndApply, out: &mut Outbox) -> ApplyEnded {
         let EndApply { apply, by, applied, skipped, errors, broken_off } = verb.clone();
+        self.settle_deed(&Deed::Apply(apply), out);
         out.append_event(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
         ApplyEnded
     }

@@ -1,4 +1,4 @@
-//! The results of a command: events to announce, rows to store, effects to carry out.
+//! The results of a command: events to announce, and rows to store.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
+    ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
-    PermissionEvent, Principal, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task,
-    Token, Usage, Uses, Verdict, Waiter,
+    PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage,
+    Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -525,71 +525,12 @@ pub enum Change {
     Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
+    /// A job or an apply is owed, by its effect of that number. Memory only; the effect itself is stored.
+    OweDeed(EffectId, Deed),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
     DropEffect(EffectId),
     /// The last number handed out, of each kind, and what was counted.
     Count(Counters),
-}
-
-/// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Start a worker of the configuration in the jail. At most once.
-    SpawnWorker {
-        /// The task that it is to do.
-        task: TaskId,
-    },
-    /// End a worker that runs. At least once.
-    StopWorker {
-        /// The task that it works on.
-        task: TaskId,
-        /// The reason, for the task's result.
-        reason: Box<str>,
-    },
-    /// Run the notification hook. At least once, each time with the same number of the effect.
-    RunHook {
-        /// The message that the hook gets.
-        notice: Arc<Notice>,
-    },
-    /// Release the hooks of a task that were owed before. At least once.
-    SignalAck {
-        /// The task that was acknowledged.
-        task: TaskId,
-    },
-    /// Watch files while a collecting worker has a task. Goes on after a crash.
-    WatchFiles {
-        /// The task whose files are watched.
-        task: TaskId,
-    },
-    /// Take a picture of the screen. At most once, and not after a restart: no agent expects it then.
-    Capture {
-        /// The task that the picture is the result of.
-        task: TaskId,
-        /// The agent that asked, so that the core can ask the rules once more.
-        asker: Principal,
-    },
-}
-
-/// An owed effect as the store remembers it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Owed {
-    /// The effect's number, by which it is settled.
-    pub id: EffectId,
-    /// The action outside of the daemon.
-    pub effect: Effect,
-    /// Whether a daemon had begun to carry it out.
-    pub started: bool,
-}
-
-impl Owed {
-    /// The change that brings it back to memory at a start; `None` where memory does not have it.
-    pub fn in_memory(&self) -> Option<Change> {
-        match &self.effect {
-            Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),
-            _ => None,
-        }
-    }
 }

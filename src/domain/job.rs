@@ -23,6 +23,7 @@ use super::command::{
     CancelJob, CancelTask, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, KeepResult,
     MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
+use super::owing::{self, Deed};
 use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
 use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
@@ -389,6 +390,9 @@ impl State {
         out.append_event(EventKind::Job(opened));
         out.put(JobChange::Put(job.clone()).into());
         out.put(JobChange::PutOrder(job.id.clone(), verb.order.clone()).into());
+        if job.step.is_none() {
+            owing::owe_job(&job.id, out);
+        }
         Ok(JobOpened { job })
     }
 
@@ -403,8 +407,9 @@ impl State {
         if let Some((name, state)) = verb.phase {
             job.phases.move_to(now, name, state);
         }
-        if verb.runs {
+        if verb.runs && job.state != JobState::Running {
             job.state = JobState::Running;
+            self.start_deed(&Deed::Job(job.id.clone()), out);
         }
         job.tasks.extend(verb.task.clone());
         let (id, job) = (job.id.clone(), Arc::new(job));
@@ -436,7 +441,7 @@ impl State {
             let cancel = CancelTask { task: task.clone(), reason: "its job is over".into() };
             self.cancel(now, &job.who, &cancel, None, out)?;
         }
-        Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
+        Ok(JobEnded { job: self.over(now, job, verb.state, verb.result.clone(), out) })
     }
 
     /// Keeps the result of a job that was taken back, or that ended with its daemon. What has ended by
@@ -503,7 +508,7 @@ impl State {
         }
         let mut job = job.clone();
         job.error = Some("cancelled".into());
-        Ok(over(now, job, JobState::Cancelled, None, out))
+        Ok(self.over(now, job, JobState::Cancelled, None, out))
     }
 
     /// Keeps a client's feedback on the outcome of a job.
@@ -525,26 +530,28 @@ impl State {
         let job = self.jobs.get(id).ok_or(Refusal::TaskNotFound)?;
         if job.state.is_over() { Err(Refusal::TaskFinished) } else { Ok(Job::clone(job)) }
     }
-}
 
-/// Writes down that a job is over.
-fn over(
-    now: Timestamp,
-    mut job: Job,
-    state: JobState,
-    result: Option<Arc<JobResult>>,
-    out: &mut Outbox,
-) -> Arc<Job> {
-    (job.state, job.ended_at) = (state, Some(now));
-    job.phases.close(now, state);
-    let (job, digest) = (Arc::new(job), result.as_ref().map(|it| it.digest()));
-    out.append_event(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
-    out.put(JobChange::Put(job.clone()).into());
-    out.put(JobChange::DropOrder(job.id.clone()).into());
-    if let Some(result) = result {
-        out.put(JobChange::PutResult(job.id.clone(), result).into());
+    /// Writes down that a job is over, and so not owed any more.
+    fn over(
+        &self,
+        now: Timestamp,
+        mut job: Job,
+        state: JobState,
+        result: Option<Arc<JobResult>>,
+        out: &mut Outbox,
+    ) -> Arc<Job> {
+        (job.state, job.ended_at) = (state, Some(now));
+        job.phases.close(now, state);
+        let (job, digest) = (Arc::new(job), result.as_ref().map(|it| it.digest()));
+        out.append_event(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
+        out.put(JobChange::Put(job.clone()).into());
+        out.put(JobChange::DropOrder(job.id.clone()).into());
+        if let Some(result) = result {
+            out.put(JobChange::PutResult(job.id.clone(), result).into());
+        }
+        self.settle_deed(&Deed::Job(job.id.clone()), out);
+        job
     }
-    job
 }
 
 /// The state of a job whose task ended like this.

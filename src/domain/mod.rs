@@ -18,6 +18,7 @@ mod counters;
 mod crew;
 mod decide;
 mod delegation;
+mod effect;
 mod event;
 mod files;
 mod grants;
@@ -33,6 +34,7 @@ mod mail;
 mod note;
 mod origin;
 mod outbox;
+mod owing;
 mod permission;
 pub mod post;
 mod principal;
@@ -68,7 +70,8 @@ pub use counters::Counters;
 pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
-pub use event::{Change, Effect, Event, EventKind, Owed};
+pub use effect::{Effect, Owed};
+pub use event::{Change, Event, EventKind};
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
@@ -86,6 +89,7 @@ pub use lock::{Lock, Locks, ProcessMark, Waiter};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
+pub use owing::{Deed, Owing};
 pub use permission::PermissionEvent;
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
@@ -154,6 +158,8 @@ pub struct State {
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
+    /// Jobs and applies that are owed.
+    pub owing: Owing,
     /// Outcomes of questions, until their askers come back.
     pub grants: Grants,
     /// Files that applies have lately written.
@@ -201,6 +207,7 @@ impl State {
             mail: Mailboxes::default(),
             quota: Quota::default(),
             hooks: Hooks::default(),
+            owing: Owing::default(),
             grants: Grants::default(),
             written: Written::default(),
             locks: Locks::default(),
@@ -257,7 +264,11 @@ impl State {
             Change::Job(change) => self.jobs.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
-            Change::DropEffect(id) => self.hooks.remove(*id),
+            Change::OweDeed(id, deed) => self.owing.put(*id, deed.clone()),
+            Change::DropEffect(id) => {
+                self.hooks.remove(*id);
+                self.owing.remove(*id);
+            }
             Change::StartEffect(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }

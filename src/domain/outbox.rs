@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::event::{Change, Effect, Event, EventKind};
+use super::effect::Effect;
+use super::event::{Change, Event, EventKind};
 use super::post::PostChange;
 use super::{Counters, Durability, Mail};
 use provost_base::{
@@ -203,6 +204,7 @@ impl Change {
                 | Change::Grant(..)
                 | Change::Apply(..)
                 | Change::OweHook(..)
+                | Change::OweDeed(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
                 | Change::Post(PostChange::Newest(..))

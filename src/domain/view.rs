@@ -18,7 +18,7 @@ use super::{
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
-pub use apply::InTheWay;
+pub use apply::{AppliesUnderWay, InTheWay};
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,

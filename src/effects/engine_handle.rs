@@ -13,12 +13,6 @@ use provost_domain::view::{OneSwitch, View};
 use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
 use provost_engine::{Clock, Engine, SystemClock};
 
-/// Between two tries of a command that the core could not take at the moment.
-const AGAIN_FIRST: Duration = Duration::from_millis(20);
-const AGAIN_LAST: Duration = Duration::from_secs(2);
-/// How long results are offered to a core that does not take them while the daemon stops. Then the effect stays
-/// owed as started, and the next start reports it.
-const LAST_TRIES: Duration = Duration::from_secs(5);
 /// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -48,8 +42,7 @@ impl EngineHandle {
     /// Hands a verb to the core until it takes it, so that no result is lost while this process lives.
     ///
     /// # Errors
-    /// What the core answers, other than that it cannot take anything at the moment; that, too, when the daemon
-    /// is stopping and [`LAST_TRIES`] is over.
+    /// As for [`Engine::insist`]. Then the effect stays owed, and the next start takes it up.
     pub(super) async fn tell<V: Verb + Clone>(&self, verb: V) -> Result<V::Reply, Refusal> {
         let reply = self.persist(|| self.engine.submit(&self.system, verb.clone())).await;
         reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
@@ -83,26 +76,12 @@ impl EngineHandle {
         self.persist(|| self.engine.view(view.clone())).await
     }
 
-    async fn persist<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Refusal>
+    /// Asks until the core takes the request.
+    pub(super) async fn persist<T, F>(&self, ask: impl FnMut() -> F) -> Result<T, Refusal>
     where
         F: Future<Output = Result<T, Refusal>>,
     {
-        let mut pause = AGAIN_FIRST;
-        let mut last = None;
-        loop {
-            let refusal = match ask().await {
-                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => refusal,
-                answer => return answer,
-            };
-            if self.shutdown.is_cancelled() {
-                let until = *last.get_or_insert_with(|| Instant::now() + LAST_TRIES);
-                if Instant::now() >= until {
-                    return Err(refusal);
-                }
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(AGAIN_LAST);
-        }
+        self.engine.insist(Some(&self.shutdown), ask).await
     }
 }
 

@@ -6,7 +6,7 @@
 //! bounded and cleaned before it becomes a report.
 //!
 //! Left to others: whether a task may run (`policy`), how it is confined (`jail`), which agents are notified
-//! (`domain`).
+//! (`domain`), and the deeds for which the wiring gives the hands: jobs (`agents`) and applies (`service`).
 #![forbid(unsafe_code)]
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
@@ -20,6 +20,7 @@ mod capture_config;
 mod command_lines;
 mod compact;
 mod conversation;
+mod deeds;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
 mod door;
@@ -59,6 +60,7 @@ mod worker;
 
 pub use agent_run::Keep;
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
+pub use deeds::{DeedHands, Undertaking};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookMessage, HookParts};

@@ -1,11 +1,14 @@
 //! Passes every pending effect to the task that carries it out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 use super::capture::Captures;
 use super::capture_config::CaptureConfig;
+use super::deeds::DeedHands;
 use super::desktop::{Desktop, DesktopParts};
 use super::engine_handle::EngineHandle;
 use super::hook::{HookParts, Hooks};
@@ -13,6 +16,9 @@ use super::worker::{WorkerParts, Workers};
 use provost_base::EffectId;
 use provost_domain::{Effect, Owed, Principal};
 use provost_engine::Engine;
+
+/// How long a start waits until what was owed is in hand.
+const OWED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The parts of the daemon that effects need.
 pub struct EffectParts {
@@ -26,6 +32,8 @@ pub struct EffectParts {
     pub hooks: HookParts,
     /// The parts that notices need.
     pub desktop: DesktopParts,
+    /// What carries out jobs, and settles applies.
+    pub deeds: DeedHands,
     /// How pictures of the screen are taken, as the configuration has it now.
     pub capture_config: watch::Receiver<Arc<CaptureConfig>>,
 }
@@ -33,6 +41,8 @@ pub struct EffectParts {
 /// Carries out effects until the daemon stops.
 pub struct EffectRunner {
     handle: EngineHandle,
+    /// Is closed when what was owed from before is in hand.
+    taken_up: oneshot::Receiver<()>,
 }
 
 /// One hand for each kind of effect.
@@ -41,6 +51,7 @@ struct Router {
     workers: Arc<Workers>,
     hooks: Arc<Hooks>,
     captures: Arc<Captures>,
+    deeds: Arc<DeedHands>,
 }
 
 impl EffectRunner {
@@ -56,11 +67,20 @@ impl EffectRunner {
             workers: Workers::new(handle.clone(), parts.workers),
             hooks: Hooks::new(handle.clone(), parts.hooks),
             captures: Captures::new(handle.clone(), parts.capture_config),
+            deeds: Arc::new(parts.deeds),
         };
         handle.tracker.spawn(Desktop::new(handle.clone(), parts.desktop).look_on());
         handle.tracker.spawn(super::reaper::look_on(handle.clone()));
-        handle.tracker.spawn(router.work(effects, owed));
-        Self { handle }
+        let (in_hand, taken_up) = oneshot::channel();
+        handle.tracker.spawn(router.work(effects, owed, in_hand));
+        Self { handle, taken_up }
+    }
+
+    /// Waits until everything that was owed from before is in hand: workers wait for their places, and what an earlier daemon
+    /// had begun of jobs and applies has ended on record.
+    pub async fn owed_taken_up(&mut self) {
+        // A store that takes nothing keeps no daemon from its start, which says so.
+        let _late = timeout(OWED_WITHIN, &mut self.taken_up).await;
     }
 
     /// Ends every run and reports it lost; what has not begun stays owed. Returns when nothing is being carried
@@ -73,16 +93,26 @@ impl EffectRunner {
 }
 
 impl Router {
-    async fn work(self, mut effects: mpsc::UnboundedReceiver<(EffectId, Effect)>, owed: Vec<Owed>) {
+    async fn work(
+        self,
+        mut effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
+        owed: Vec<Owed>,
+        in_hand: oneshot::Sender<()>,
+    ) {
         self.workers.sweep().await;
         self.hooks.sweep().await;
         self.captures.sweep().await;
         for Owed { id, effect, started } in owed {
             match effect {
                 Effect::Capture { task, .. } => self.captures.lost(id, task),
+                // Each is waited for, so that doors open upon what is known of it.
+                Effect::RunJob { job } => self.deeds.take_up_job(&self.handle, job, started).await,
+                Effect::WriteFiles { apply, by } => self.deeds.settle_apply(&self.handle, apply, by).await,
                 effect => self.take_up(id, effect, started),
             }
         }
+        // The wiring may have given up waiting.
+        let _ = in_hand.send(());
         loop {
             tokio::select! {
                 biased;
@@ -107,6 +137,12 @@ impl Router {
             Effect::SignalAck { task } => self.hooks.signal(id, &task),
             Effect::WatchFiles { task } => self.workers.watchers.take_up(id, task),
             Effect::Capture { task, asker } => self.captures.take(id, task, asker),
+            Effect::RunJob { job } => {
+                let (deeds, handle) = (self.deeds.clone(), self.handle.clone());
+                self.handle.tracker.spawn(async move { deeds.take_up_job(&handle, job, started).await });
+            }
+            // The call that asked for it writes the files: it has their contents.
+            Effect::WriteFiles { .. } => {}
         }
     }
 }

@@ -1,10 +1,20 @@
-//! Waiting until a look at the state finds something. An event wakes the caller; no timer looks again and again.
+//! Waiting until a look at the state finds something: an event wakes the caller, and no timer looks again and again. And
+//! asking until a core that is busy takes what it is asked.
+
+use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::{Engine, Listener};
 use provost_domain::{Event, Refusal};
+
+/// Between two tries of a request that the core could not take at the moment.
+const AGAIN_FIRST: Duration = Duration::from_millis(20);
+const AGAIN_LAST: Duration = Duration::from_secs(2);
+/// How long a request is repeated to a core that does not take it while the daemon stops.
+const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// Why a wait for an event has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +44,41 @@ impl Listener {
 }
 
 impl Engine {
+    /// Asks until the core takes the request, so that nothing is lost while this process lives: a core that is busy, or whose
+    /// store takes nothing, is asked again. Once the daemon is stopping that goes on for a moment only.
+    ///
+    /// # Errors
+    /// What the core answers, other than that it cannot take anything; that, too, when the daemon is stopping or the
+    /// engine has stopped.
+    pub async fn insist<T, F>(
+        &self,
+        stopping: Option<&CancellationToken>,
+        mut ask: impl FnMut() -> F,
+    ) -> Result<T, Refusal>
+    where
+        F: Future<Output = Result<T, Refusal>>,
+    {
+        let mut pause = AGAIN_FIRST;
+        let mut last = None;
+        loop {
+            let refusal = match ask().await {
+                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => refusal,
+                answer => return answer,
+            };
+            if stopping.is_some_and(CancellationToken::is_cancelled) {
+                let until = *last.get_or_insert_with(|| Instant::now() + LAST_TRIES);
+                if Instant::now() >= until {
+                    return Err(refusal);
+                }
+            }
+            tokio::select! {
+                () = self.over.cancelled() => return Err(refusal),
+                () = sleep(pause) => {}
+            }
+            pause = (pause * 2).min(AGAIN_LAST);
+        }
+    }
+
     /// Looks, and looks again after each event that concerns the caller, until the look finds something. `None` when the
     /// time is up before.
     ///

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use file_changes::Files;
 pub use file_changes::{ChangeKind, Moved, SeenFileChange};
@@ -47,6 +47,8 @@ struct IndexInner {
     graph: RwLock<Graph>,
     known: Mutex<IndexedFiles>,
     progress: Mutex<Progress>,
+    /// Wakes those who wait for the end of a reading.
+    progressed: Notify,
     changed: broadcast::Sender<Changed>,
     /// Files of any kind.
     files: Mutex<Files>,
@@ -123,6 +125,7 @@ impl Index {
             graph: RwLock::default(),
             known: Mutex::default(),
             progress: Mutex::default(),
+            progressed: Notify::new(),
             changed: broadcast::channel(INDEX_NEWS_MAX).0,
             files: Mutex::default(),
             seen: broadcast::channel(INDEX_NEWS_MAX).0,
@@ -196,6 +199,17 @@ impl Index {
     /// Whether the files are still being read.
     pub fn is_reading(&self) -> bool {
         self.0.on && self.lock_progress().busy
+    }
+
+    /// Waits until no files are being read.
+    pub async fn until_read(&self) {
+        loop {
+            let progressed = self.0.progressed.notified();
+            if !self.is_reading() {
+                return;
+            }
+            progressed.await;
+        }
     }
 
     /// The size and completeness at this moment.
@@ -282,6 +296,7 @@ impl Index {
 
     fn progress(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.lock_progress());
+        self.0.progressed.notify_waiters();
     }
 
     fn tell(&self, paths: Vec<RepoPath>) {

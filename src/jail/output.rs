@@ -338,6 +338,18 @@ impl LiveOutput {
         }
     }
 
+    /// Waits until more than so many bytes were said. After the last byte that never comes.
+    pub async fn grows_beyond(&self, heard: u64) {
+        loop {
+            // Listening begins before looking, so that nothing slips through in between.
+            let changed = self.changed.notified();
+            if self.total() > heard {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// A stream as text; see [`Capture::text`].
     pub fn text(&self, stream: Stream) -> String {
         self.lock().text(stream)
@@ -363,6 +375,7 @@ impl LiveOutput {
 #[derive(Clone, Debug, Default)]
 pub struct OutputBoard {
     tasks: Arc<Mutex<VecDeque<(TaskId, LiveOutput)>>>,
+    added: Arc<Notify>,
 }
 
 impl OutputBoard {
@@ -375,6 +388,8 @@ impl OutputBoard {
             tasks.pop_front();
         }
         tasks.push_back((task, output));
+        drop(tasks);
+        self.added.notify_waiters();
     }
 
     /// Whether no task has run for a while.
@@ -390,6 +405,17 @@ impl OutputBoard {
     /// The output of a task, to follow it. `None` when it is not on the board.
     pub fn get(&self, task: &TaskId) -> Option<LiveOutput> {
         self.lock().iter().find(|(known, _)| known == task).map(|(_, output)| output.clone())
+    }
+
+    /// Waits until the output of a task is on the board. For a task that never runs that never comes.
+    pub async fn appears(&self, task: &TaskId) -> LiveOutput {
+        loop {
+            let added = self.added.notified();
+            if let Some(output) = self.get(task) {
+                return output;
+            }
+            added.await;
+        }
     }
 
     /// What a task has said at `offset` and after. `None` when it is not on the board.

@@ -3,7 +3,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
-/// Interval of the check whether a waiting caller may still use its name.
+/// Interval of the check whether a waiting caller may still use its name. It is a look and no wait, since a proof ends in three
+/// places that share no notice: a token that was revoked is in the engine, one that has run out is a matter of the clock, which
+/// may jump when the machine wakes, and a name that became reserved is in the key ring. A look reads memory alone.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The result of some work, if the proof of the waiting caller still holds at its end. It is

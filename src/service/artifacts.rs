@@ -282,7 +282,7 @@ impl Provost {
         sorted: Sorted,
         undoes: Option<ApplyId>,
     ) -> Result<Answer<Applied>, ApplyError> {
-        let Sorted { orders, mut applied, shown } = sorted;
+        let Sorted { orders, applied, shown } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
         }
@@ -295,21 +295,18 @@ impl Provost {
             diff: shown.done(),
             undoes,
         };
-        let begun = match self.submit_judged(who, verb).await? {
-            Answer::Done(begun) => begun,
-            Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
-            Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
-        };
-        let outcome = tokio::spawn(apply::out(
-            self.clone(),
-            who.agent().clone(),
-            begun,
-            orders,
-            undoes,
-            Applied::clone(&applied),
-        ));
-        applied = outcome.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?;
-        Ok(Answer::Done(applied))
+        // An apply that has begun is owed, so it goes on from its commit, whatever becomes of the caller.
+        let (provost, who) = (self.clone(), who.clone());
+        let carried_out = tokio::spawn(async move {
+            let begun = match provost.submit_judged(&who, verb).await? {
+                Answer::Done(begun) => begun,
+                Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
+                Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
+            };
+            let by = who.agent().clone();
+            Ok(Answer::Done(apply::out(provost, by, begun, orders, undoes, applied).await))
+        });
+        carried_out.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?
     }
 
     /// Reads artifacts as clients send them.

@@ -112,10 +112,8 @@ impl Provost {
             return Vec::new();
         }
         let (index, symbols) = (self.index().clone(), symbols.to_vec());
-        let until = tokio::time::Instant::now() + READING_WAIT;
-        while index.is_reading() && tokio::time::Instant::now() < until {
-            tokio::time::sleep(READING_WAIT / 10).await;
-        }
+        // What is still being read then is told as missing.
+        let _late = tokio::time::timeout(READING_WAIT, index.until_read()).await;
         let look = move || {
             let is_reading = index.is_reading();
             let State { missing, .. } = index.state();

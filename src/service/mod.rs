@@ -92,6 +92,8 @@ struct ServiceInner {
     applying: Applying,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
+    /// Counts the runs whose changes were kept.
+    kept: tokio::sync::watch::Sender<u64>,
 }
 
 impl Provost {
@@ -121,6 +123,7 @@ impl Provost {
             versions: Arc::new(versions),
             applying,
             settling: tokio::sync::Semaphore::new(1),
+            kept: tokio::sync::watch::Sender::new(0),
         }))
     }
 
@@ -176,6 +179,16 @@ impl Provost {
     /// What agents have changed, and answered. Reading it blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
+    }
+
+    /// Tells those who wait for it that what a run has changed can be read from now on.
+    pub fn has_kept(&self) {
+        self.0.kept.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Changes whenever what a run has changed was kept.
+    pub fn keeps(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.0.kept.subscribe()
     }
 
     /// Takes over other workers from the next task on.

@@ -109,6 +109,17 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE switched (worker TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- held back by a person
 ",
+    // Jobs that are not over are owed, as effects; before, each start looked for them.
+    "
+    INSERT OR IGNORE INTO counter VALUES ('effect', 0);
+    INSERT INTO effect
+        SELECT (SELECT value FROM counter WHERE name = 'effect') + row_number() OVER (ORDER BY id),
+               json_object('run_job', json_object('job', id)),
+               json_extract(body, '$.state') = 'running'
+        FROM job
+        WHERE json_extract(body, '$.state') IN ('queued', 'running') AND json_extract(body, '$.step') IS NULL;
+    UPDATE counter SET value = max(value, (SELECT coalesce(max(id), 0) FROM effect)) WHERE name = 'effect';
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

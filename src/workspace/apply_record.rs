@@ -1,5 +1,7 @@
-//! Records of applies, in the daemon's own folder: the new and the old content of each file, for the undo, and so
-//! that a daemon that was killed in the middle knows its progress.
+//! Records of applies, in the daemon's own folder: the old content of each file and how far the apply came.
+//!
+//! Which applies go on is no matter of the records: that is owed in the store. An undo, and the next start for an apply that
+//! is owed, read here which files were about to be written, and what was there before.
 //!
 //! Each record is one file that only grows. A line of JSON names the next file and its change, followed by the file's
 //! old bytes; both are on disk before the file changes. An entry that a crash has cut off was never begun.
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::limits::{APPLIES_BYTES_MAX, APPLIES_MAX, APPLY_LINE_BYTES_MAX, ARTIFACT_BYTES_MAX};
 use provost_base::{AgentId, ApplyId, Digest, RepoPath, Timestamp};
+use provost_domain::AppliedFile;
 use provost_system::{file_inside, make_private_folders, new_file_inside, sync_folder};
 
 /// The folder in the daemon's state.
@@ -60,6 +63,14 @@ pub struct Step {
     pub folders: Vec<RepoPath>,
 }
 
+impl Step {
+    /// The file as the log has it, once it is written.
+    pub fn applied(&self) -> AppliedFile {
+        let digest = |side: &Option<Side>| side.as_ref().map(|it| it.digest);
+        AppliedFile { path: self.path.clone(), before: digest(&self.before), after: digest(&self.after) }
+    }
+}
+
 /// How an apply has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
@@ -89,7 +100,7 @@ pub struct Record {
     pub head: Head,
     /// Each with the place of its old bytes, and whether it is known to have been written.
     pub steps: Vec<(Step, u64, bool)>,
-    /// Its last line; `None` when the daemon ended before the apply did.
+    /// Its last line; `None` when the apply goes on, or the daemon ended before it did.
     pub end: Option<Totals>,
     /// How far it is whole.
     whole: u64,

@@ -237,6 +237,7 @@ impl Rows {
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
+            | Change::OweDeed(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}
         }

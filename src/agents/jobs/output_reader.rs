@@ -35,9 +35,14 @@ impl OutputReader {
         self.reader != Reader::Lines
     }
 
-    /// Whether there is something to write down.
-    pub(super) fn is_behind(&self, live: &LiveOutput) -> bool {
-        live.total() > self.at || !self.line.is_empty()
+    /// How much of both streams it has heard, in bytes.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Whether a line was begun that is not written down.
+    pub(super) fn is_within_a_line(&self) -> bool {
+        !self.line.is_empty()
     }
 
     /// Writes down what was said since the last time, and at the end what is left. Blocking.

@@ -4,30 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use super::LOOK_EVERY;
-use super::output_reader::{OutputReader, last_words};
+use super::output_reader::last_words;
 use super::runner::{JobRunner, Stop, failed};
 use provost_base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
 use provost_base::{AgentId, JobId, Json, TaskId, Ttl};
 use provost_domain::command::{Delegated, MoveJob, Status, Tool};
-use provost_domain::{
-    Answer, Artifact, Delegate, Failure, JobContext, JobKind, JobState, PhaseName, Task, TaskState,
-};
-use provost_jail::{LiveOutput, Reader, Stream, plain_text};
+use provost_domain::{Answer, Artifact, Delegate, Failure, JobContext, PhaseName, Task, TaskState};
+use provost_jail::{Stream, plain_text};
 
 /// Longer than any worker may run; the worker's own limit is what counts.
-const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
-/// A worker that was never seen to end is taken to need so long.
-const USUAL: Duration = Duration::from_secs(60);
-/// How long a task that waits is left alone; whatever happens to it is heard at once.
-const WAIT: Duration = Duration::from_secs(60);
+pub(super) const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
 /// How long what a stopped run has left may take to be there: the run has a moment to end by itself, and then
 /// its copy is searched.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
-/// How far a run that has not ended may seem to be.
-const NEARLY: u64 = 95;
 
 /// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,7 +85,11 @@ impl Ran {
 
 /// Whether a task waits still, so that the next daemon runs it.
 fn has_not_run(task: &Task) -> bool {
-    matches!(task.state, TaskState::Awaiting { .. } | TaskState::Queued { .. })
+    awaits_approval(task) || matches!(task.state, TaskState::Queued { .. })
+}
+
+fn awaits_approval(task: &Task) -> bool {
+    matches!(task.state, TaskState::Awaiting { .. })
 }
 
 /// Whether a task has ended before its worker began.
@@ -124,19 +119,20 @@ impl JobRunner {
         phase: Option<PhaseName>,
     ) -> Result<Arc<Task>, Stop> {
         let task = self.delegate(run).await?;
+        let mut now = self.service.provost().task(&task).await?;
         loop {
+            let awaits = awaits_approval(&now);
             if let Some(phase) = phase {
-                let waits = self.service.provost().task(&task).await?;
-                let judged = u32::from(!matches!(waits.state, TaskState::Awaiting { .. }));
-                self.part(phase, 1 + judged, 3);
+                self.part(phase, 2 - u32::from(awaits), 3);
             }
-            let now = self.service.provost().task_after(&task, has_not_run, WAIT).await?;
             if !has_not_run(&now) {
                 if !never_ran(&now) {
                     self.runs_now().await?;
                 }
                 return Ok(now);
             }
+            let waits = |it: &Task| has_not_run(it) && awaits_approval(it) == awaits;
+            now = self.service.provost().task_after(&task, waits, NO_SHORTER.as_duration()).await?;
         }
     }
 
@@ -227,6 +223,7 @@ impl JobRunner {
     async fn collect(&self, mut ran: Ran, keeps: bool) -> Result<Ran, Stop> {
         let done = matches!(ran.task.state, TaskState::Finished { status: Status::Completed, .. });
         let until = Instant::now() + if keeps && !done { KEPT_WITHIN } else { Duration::ZERO };
+        let mut kept = self.service.provost().keeps();
         loop {
             let (artifacts, id) = (self.service.provost().artifacts(), ran.task.id().clone());
             let found =
@@ -238,109 +235,11 @@ impl JobRunner {
                 clip(&found.answer, JOB_ANSWER_BYTES_MAX).clone_into(&mut ran.answer);
                 return Ok(ran);
             }
-            if Instant::now() >= until {
+            if !matches!(timeout_at(until, kept.changed()).await, Ok(Ok(()))) {
                 return Ok(ran);
             }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
-
-    async fn until_it_ends(
-        &self,
-        run: &RunRequest,
-        mut task: Arc<Task>,
-    ) -> Result<(Arc<Task>, Option<LiveOutput>), Stop> {
-        let began = Instant::now();
-        let usual = self.usual(&run.worker).await;
-        let reader = if run.command.is_some() { Reader::Lines } else { self.reader_of(&run.worker) };
-        let mut hearing = Some(OutputReader::new(self.service.job_logs(), self.job.id.clone(), reader));
-        let mut live = None;
-        loop {
-            live = live.or_else(|| self.service.provost().outputs().get(task.id()));
-            let is_over = task.state.is_finished();
-            // The ear stays where it is while there is nothing to hear yet.
-            if let Some(live) = &live
-                && let Some(ear) = hearing.take()
-            {
-                let behind = ear.is_behind(live);
-                hearing = Some(heard(ear, live, is_over).await?);
-                if behind || is_over {
-                    self.service.pulses().has_moved();
-                }
-            }
-            if is_over {
-                let steps = hearing.filter(OutputReader::counts).map_or(0, |it| it.steps());
-                self.steps.fetch_add(steps, Ordering::Relaxed);
-                return Ok((task, live));
-            }
-            let percent = usual.progress(began.elapsed(), hearing.as_ref());
-            let phase = self.has_phases().then_some(run.phase);
-            self.service.pulses().tell(&self.job, phase, self.of_phase(percent));
-            task = self
-                .service
-                .provost()
-                .task_after(task.id(), |task| !task.state.is_finished(), LOOK_EVERY)
-                .await?;
-        }
-    }
-
-    fn reader_of(&self, worker: &AgentId) -> Reader {
-        let profile = self.service.provost().profiles().get(worker).cloned();
-        profile.and_then(|it| it.agent.map(|agent| agent.reader)).unwrap_or(Reader::Lines)
-    }
-
-    /// How much such a run takes: the mean of those that are remembered.
-    async fn usual(&self, worker: &AgentId) -> Usual {
-        const RUNS: &[JobKind] = &[JobKind::Execution, JobKind::Background, JobKind::Code, JobKind::Step];
-        let jobs = self.service.jobs(RUNS).await.unwrap_or_default();
-        let same = jobs
-            .iter()
-            .filter(|job| (job.kind, job.state, &job.worker) == (self.job.kind, JobState::Completed, worker));
-        let took: Vec<(u64, u64)> = same
-            .filter_map(|job| Some((u64::try_from(job.ended_at?.0 - job.opened_at.0).ok()?, job.steps)))
-            .collect();
-        let number = u64::try_from(took.len()).unwrap_or(u64::MAX);
-        let mean = |sum: u64| sum.checked_div(number).filter(|it| *it > 0);
-        Usual {
-            time: mean(took.iter().map(|it| it.0).sum()).map_or(USUAL, Duration::from_millis),
-            steps: mean(took.iter().map(|it| it.1).sum()),
-        }
-    }
-}
-
-/// How much a run of a worker takes.
-struct Usual {
-    time: Duration,
-    /// The usual number of steps, for a worker that reports its steps.
-    steps: Option<u64>,
-}
-
-impl Usual {
-    /// How far a run seems to be.
-    fn progress(&self, since: Duration, hearing: Option<&OutputReader>) -> u8 {
-        let by_steps = self.steps.zip(hearing.filter(|it| it.counts()));
-        let so_far = match by_steps {
-            Some((usual, hearing)) => hearing.steps().saturating_mul(100) / usual,
-            None => {
-                let so_far = since.as_millis().saturating_mul(100) / self.time.as_millis().max(1);
-                u64::try_from(so_far).unwrap_or(NEARLY)
-            }
-        };
-        u8::try_from(so_far.min(NEARLY)).unwrap_or(0)
-    }
-}
-
-/// Writes down what was said, on a thread that may block.
-async fn heard(mut ear: OutputReader, live: &LiveOutput, is_over: bool) -> Result<OutputReader, Stop> {
-    if !is_over && !ear.is_behind(live) {
-        return Ok(ear);
-    }
-    let live = live.clone();
-    let heard = tokio::task::spawn_blocking(move || {
-        ear.hear(&live, is_over);
-        ear
-    });
-    heard.await.map_err(|_| Stop::Over)
 }
 
 /// The beginning of a text, of at most so many bytes.

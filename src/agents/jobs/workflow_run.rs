@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 
 use super::plan::Plan;
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, RunRequest, never_ran};
-use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
+use super::{JobAsk, Pulse, RESTARTED, fresh_job_id};
 use crate::prompts::{Ask, PromptFor};
 use crate::workflows::{Assignee, Flow, Pattern, Step, TemplateValues};
 use provost_base::Json;
@@ -280,11 +282,12 @@ impl WorkflowRun<'_> {
             }
             step.follow(&run, task).await
         };
+        let mut pulses = self.runner.service.pulses().follow();
         let mut work = std::pin::pin!(work);
         let ran = loop {
             tokio::select! {
                 ran = &mut work => break ran?,
-                () = tokio::time::sleep(LOOK_EVERY) => self.tell_progress(run.phase).await,
+                () = gets_on(&mut pulses, &step.job) => self.tell_progress(run.phase).await,
             }
         };
         if ran.has_left {
@@ -297,7 +300,7 @@ impl WorkflowRun<'_> {
 
     async fn tell_progress(&self, phase: PhaseName) {
         let pulses = self.runner.service.pulses();
-        // The next look is soon.
+        // Where they are not to be had, the next change says how far they are.
         let steps = self.runner.service.job_steps(&self.runner.job.id).await.unwrap_or_default();
         let of_phase = steps.iter().filter(|job| job.step.as_ref().is_some_and(|it| it.phase == phase));
         let each: Vec<u32> = of_phase
@@ -348,8 +351,24 @@ impl WorkflowRun<'_> {
         };
         let kept = JobResult { text, usage: self.steps[number].has_used(), ..JobResult::default() };
         match self.steps[number].end(state, error, kept).await {
-            Err(Refusal::TaskFinished) | Ok(()) => result,
+            Err(Refusal::TaskFinished) | Ok(()) => {
+                self.tell_progress(self.flow.steps[number].phase).await;
+                result
+            }
             Err(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+/// Waits until a step is further than it was.
+async fn gets_on(pulses: &mut Receiver<Pulse>, step: &Job) {
+    loop {
+        match pulses.recv().await {
+            Ok(pulse) if pulse.job == step.id => return,
+            Ok(_) => {}
+            // A missed one may be the step's.
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => return std::future::pending().await,
         }
     }
 }

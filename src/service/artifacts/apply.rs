@@ -5,21 +5,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
 
 use super::{Applied, kept_by, places, undo};
 use crate::Provost;
 use provost_base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
 use provost_base::{AgentId, ApplyId, Digest, RepoPath};
-use provost_domain::command::{ApplyBegun, EndApply, TellApplied};
+use provost_domain::AppliedFile;
+use provost_domain::command::{ApplyBegun, TellApplied};
 use provost_domain::view::InTheWay;
-use provost_domain::{AppliedFile, Refusal};
 use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
 use provost_workspace::change_plan::{FileWrite, Plan, Want, plan};
 use provost_workspace::file::{self, Done, Found, New};
 
-/// How often a store that is busy is asked again before the end of an apply is left to the next start.
-const TELL_TRIES: usize = 20;
-const TELL_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How long the answer to an apply waits until its end is on record. A store that takes nothing for longer is told the end
+/// afterwards.
+const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// An apply under way.
 struct Carrying {
@@ -29,9 +30,8 @@ struct Carrying {
     pen: Option<Pen>,
     /// Whether an approval covers exactly this, so that nothing else is written.
     exactly: bool,
+    /// Files that were written, of which that is not on record.
     untold: Vec<AppliedFile>,
-    /// Whether everything that was written is on record.
-    told: bool,
 }
 
 /// Writes the files of an apply, and says what has become of them and of those that were counted before.
@@ -54,11 +54,10 @@ pub(super) async fn out(
         Err(refusal) => Err(refusal.to_string()),
     };
     let mut carrying = match pen {
-        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, untold: Vec::new(), told: true },
+        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, untold: Vec::new() },
         Err(why) => {
             applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path)));
-            let mut carrying =
-                Carrying { provost, by, apply, pen: None, exactly, untold: Vec::new(), told: true };
+            let carrying = Carrying { provost, by, apply, pen: None, exactly, untold: Vec::new() };
             carrying.end(&applied).await;
             return applied;
         }
@@ -198,44 +197,43 @@ impl Carrying {
 
     /// Puts what was written on record.
     async fn tell(&mut self) {
-        let files = std::mem::take(&mut self.untold);
-        if files.is_empty() {
-            return;
-        }
+        let first = self.untold.len().min(APPLIED_TOLD_AT_ONCE);
+        let files = self.untold[..first].to_vec();
         let verb = TellApplied { apply: self.apply, by: self.by.clone(), files };
-        self.told &= self.provost.submit_patiently(verb).await;
+        match self.provost.submit(self.provost.system(), verb).await {
+            Ok(_) => drop(self.untold.drain(..first)),
+            // They are put on record after the next ones, or at the end.
+            Err(refusal) => {
+                tracing::debug!(%refusal, apply = %self.apply, "files of an apply are told later")
+            }
+        }
     }
 
-    async fn end(&mut self, applied: &Applied) {
-        self.tell().await;
+    /// Nothing more is written. The record has the end first: an end that does not come to be on record here is read there by
+    /// the next start, which owes it.
+    async fn end(self, applied: &Applied) {
         let errors = u32::try_from(applied.errors.len()).unwrap_or(u32::MAX);
-        let (applied, skipped, broken_off) = (applied.applied, applied.skipped, false);
-        let verb = EndApply { apply: self.apply, by: self.by.clone(), applied, skipped, errors, broken_off };
-        let ended = self.provost.submit_patiently(verb).await;
-        let Some(mut pen) = self.pen.take().filter(|_| ended && self.told) else { return };
-        let totals = Totals { applied, skipped, errors, broken_off };
-        if let Ok(Err(err)) = self.provost.in_applying_turn(move || pen.end(totals)).await {
-            tracing::warn!(%err, apply = %self.apply, "the end of an apply is reported again at the next start");
+        let totals = Totals { applied: applied.applied, skipped: applied.skipped, errors, broken_off: false };
+        let Self { provost, by, apply, pen, untold, .. } = self;
+        if let Some(mut pen) = pen
+            && let Ok(Err(err)) = provost.in_applying_turn(move || pen.end(totals)).await
+        {
+            tracing::warn!(%err, %apply, "the record of an apply does not say how it has ended");
+        }
+        let ended = tokio::spawn(async move { provost.end_apply(apply, by, totals, untold).await });
+        match timeout(ENDED_WITHIN, ended).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(refused) => {
+                tracing::warn!(?refused, %apply, "the next start puts the end of an apply on record")
+            }
+            Err(_late) => {
+                tracing::warn!(%apply, "the store does not take the end of an apply; it is offered again")
+            }
         }
     }
 }
 
 impl Provost {
-    /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
-    pub(super) async fn submit_patiently<V: provost_domain::Verb + Clone>(&self, verb: V) -> bool {
-        for _ in 0..TELL_TRIES {
-            match self.submit(self.system(), verb.clone()).await {
-                Ok(_) => return true,
-                Err(Refusal::Busy { .. }) => tokio::time::sleep(TELL_AGAIN_AFTER).await,
-                Err(refusal) => {
-                    tracing::warn!(%refusal, "the files of an apply are reported at the next start");
-                    return false;
-                }
-            }
-        }
-        false
-    }
-
     /// Whether each of these files can be written once those of them are gone that go.
     fn look_again(&self, orders: &[FileWrite], exactly: bool) -> Result<(), (RepoPath, String)> {
         let root = self.root().handle();
@@ -305,8 +303,7 @@ impl Provost {
                     if let Want::Gone { sweep } = &order.want {
                         file::remove_folders(root, sweep);
                     }
-                    let after = step.after.map(|it| it.digest);
-                    return Ok(Some(AppliedFile { path: step.path, before: old, after }));
+                    return Ok(Some(step.applied()));
                 }
                 Err(trouble) => {
                     file::remove_folders(root, &step.folders);

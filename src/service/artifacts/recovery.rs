@@ -1,77 +1,95 @@
-//! Settles applies that a crash has broken off, before any door opens: each file has its old or its new content,
-//! temporary files are removed, and the journal records which.
+//! The end of applies: of one that was carried out, and of one that a crash has broken off. The effect that is owed says which
+//! those are; the record says how far they came.
 
 use std::io;
 
 use super::{ApplyError, Provost};
-use provost_base::ApplyId;
-use provost_domain::AppliedFile;
+use provost_base::limits::APPLIED_TOLD_AT_ONCE;
+use provost_base::{AgentId, ApplyId};
 use provost_domain::command::{EndApply, TellApplied};
-use provost_workspace::apply_record::{Pen, Record, Totals};
+use provost_domain::{AppliedFile, Refusal, Verb};
+use provost_workspace::apply_record::{Record, Totals};
 use provost_workspace::file;
 
 impl Provost {
-    /// Settles what was under way when the daemon ended, before any client asks for a file to be written.
-    pub async fn settle_applies(&self) {
+    /// Settles an apply that an earlier daemon owes, before any client asks for a file to be written: each file has its old or
+    /// its new content, temporary files are removed, and the journal records which.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then the apply is still owed.
+    pub async fn settle_apply(&self, apply: ApplyId, by: AgentId) -> Result<(), Refusal> {
         let provost = self.clone();
-        let all = match self.in_applying_turn(move || provost.0.applying.records.all()).await {
-            Ok(Ok(all)) => all,
-            Ok(Err(err)) => return tracing::error!(%err, "the records of applies cannot be read"),
-            Err(_stopping) => return,
-        };
-        for apply in all {
-            if let Err(err) = self.settle_apply(apply).await {
-                tracing::error!(%err, %apply, "an apply that was broken off is not settled");
-            }
+        let looked = self.in_applying_turn(move || provost.look_over(apply)).await?;
+        let (files, totals) = looked.map_err(|err| {
+            tracing::error!(%err, %apply, "the record of an apply cannot be read or written");
+            // No matter of the core's: it is tried again by the next start.
+            Refusal::NotReady { why: ApplyError::from(err).to_string().into() }
+        })?;
+        self.end_apply(apply, by, totals, files).await?;
+        if totals.broken_off {
+            let applied = totals.applied;
+            tracing::warn!(%apply, applied, "an apply was broken off by the end of the daemon; what it had not written stays as it was");
         }
-    }
-
-    async fn settle_apply(&self, apply: ApplyId) -> Result<(), ApplyError> {
-        let provost = self.clone();
-        let record = self.in_applying_turn(move || provost.0.applying.records.read(apply)).await??;
-        let Some(record) = record.filter(|it| it.end.is_none()) else { return Ok(()) };
-        let (provost, by) = (self.clone(), record.head.by.clone());
-        let (pen, files, troubles) = self.in_applying_turn(move || provost.look_over(record)).await?;
-        let mut pen = pen?;
-        let applied = u32::try_from(files.len()).unwrap_or(u32::MAX);
-        for some in files.chunks(provost_base::limits::APPLIED_TOLD_AT_ONCE) {
-            let verb = TellApplied { apply, by: by.clone(), files: some.to_vec() };
-            if !self.submit_patiently(verb).await {
-                return Ok(());
-            }
-        }
-        let totals = Totals { applied, skipped: 0, errors: troubles, broken_off: true };
-        let verb = EndApply { apply, by, applied, skipped: 0, errors: troubles, broken_off: true };
-        if self.submit_patiently(verb).await {
-            self.in_applying_turn(move || pen.end(totals)).await??;
-        }
-        tracing::warn!(%apply, applied, "an apply was broken off by the end of the daemon; what it had not written stays as it was");
         Ok(())
     }
 
+    /// Puts the end of an apply on record, with the files of which that is not said yet. It is owed until then.
+    pub(super) async fn end_apply(
+        &self,
+        apply: ApplyId,
+        by: AgentId,
+        totals: Totals,
+        untold: Vec<AppliedFile>,
+    ) -> Result<(), Refusal> {
+        for files in untold.chunks(APPLIED_TOLD_AT_ONCE) {
+            self.insist(TellApplied { apply, by: by.clone(), files: files.to_vec() }).await?;
+        }
+        let Totals { applied, skipped, errors, broken_off } = totals;
+        self.insist(EndApply { apply, by, applied, skipped, errors, broken_off }).await
+    }
+
+    /// Says something as the daemon, until the core takes it.
+    async fn insist<V: Verb + Clone>(&self, verb: V) -> Result<(), Refusal> {
+        // The engine's own end is what ends this.
+        self.engine().insist(None, || self.submit(self.system(), verb.clone())).await.map(drop)
+    }
+
+    /// Looks how far an apply came, and has its record say so: the files that were written, and the totals.
+    fn look_over(&self, apply: ApplyId) -> io::Result<(Vec<AppliedFile>, Totals)> {
+        let Some(record) = self.0.applying.records.read(apply)? else {
+            // The daemon ended before the first file was about to be written.
+            return Ok((Vec::new(), Totals { broken_off: true, ..Totals::default() }));
+        };
+        if let Some(totals) = record.end {
+            return Ok((record.written().map(|(step, _)| step.applied()).collect(), totals));
+        }
+        self.settle_files(record)
+    }
+
     /// Looks at each file that was about to be written; the record then says which were.
-    fn look_over(&self, record: Record) -> (io::Result<Pen>, Vec<AppliedFile>, u32) {
+    fn settle_files(&self, record: Record) -> io::Result<(Vec<AppliedFile>, Totals)> {
         let (mut files, mut written, mut troubles) = (Vec::new(), Vec::new(), 0);
         let root = self.root().handle();
         for (step, _, done) in &record.steps {
-            let sides = (step.before.as_ref().map(|it| it.digest), step.after.as_ref().map(|it| it.digest));
+            let file = step.applied();
+            let sides = (file.before, file.after);
             let settled = file::settle(root, &step.path, &step.beside, sides).unwrap_or_else(|trouble| {
                 troubles += 1;
                 tracing::warn!(%trouble, path = %step.path, "a file that was being written cannot be read");
                 false
             });
             if *done || settled {
-                files.push(AppliedFile { path: step.path.clone(), before: sides.0, after: sides.1 });
+                files.push(file);
                 written.push(step.n);
             } else {
                 file::remove_folders(root, &step.folders);
             }
         }
-        let pen = self.0.applying.records.resume(&record);
-        let marked = pen.and_then(|mut pen| {
-            written.into_iter().try_for_each(|n| pen.done(n))?;
-            Ok(pen)
-        });
-        (marked, files, troubles)
+        let mut pen = self.0.applying.records.resume(&record)?;
+        written.into_iter().try_for_each(|n| pen.done(n))?;
+        let applied = u32::try_from(files.len()).unwrap_or(u32::MAX);
+        let totals = Totals { applied, skipped: 0, errors: troubles, broken_off: true };
+        pen.end(totals)?;
+        Ok((files, totals))
     }
 }

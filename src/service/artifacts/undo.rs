@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
+use provost_domain::view::AppliesUnderWay;
 use provost_domain::{Answer, Principal, Seen};
 use provost_workspace::apply_record::{Record, Side, Step};
 use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
@@ -46,6 +47,8 @@ impl Provost {
             records.all()?.into_iter().filter_map(one).collect::<std::io::Result<Vec<Record>>>()
         };
         let records = self.in_applying_turn(read).await??;
+        // Asked afterwards: what has a record and goes on is owed.
+        let under_way = self.view(AppliesUnderWay).await?;
         let undone = records.iter().filter(|it| !it.changed().is_empty());
         let undone: BTreeMap<ApplyId, ApplyId> =
             undone.filter_map(|it| Some((it.head.undoes?, it.head.apply))).collect();
@@ -57,7 +60,7 @@ impl Provost {
             undone_by: undone.get(&record.head.apply).copied(),
             files: record.changed().iter().map(|(step, _)| (step.path.clone(), became(step))).collect(),
             errors: record.end.map_or(0, |it| it.errors),
-            over: record.end.is_some(),
+            over: !under_way.contains(&record.head.apply),
             broken_off: record.end.is_some_and(|it| it.broken_off),
         };
         Ok(records.iter().rev().map(past).collect())
@@ -74,10 +77,10 @@ impl Provost {
         apply: ApplyId,
         force: bool,
     ) -> Result<Answer<Applied>, ApplyError> {
-        let provost = self.clone();
+        let (provost, under_way) = (self.clone(), self.view(AppliesUnderWay).await?);
         let sorted = move || {
             let record = provost.0.applying.records.read(apply)?.ok_or(ApplyError::NoSuchApply(apply))?;
-            if record.end.is_none() {
+            if under_way.contains(&apply) {
                 return Err(ApplyError::NotOver(apply));
             }
             Ok(provost.sort_back(&record, force))

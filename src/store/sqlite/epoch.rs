@@ -252,7 +252,7 @@ impl SqliteStore {
     }
 }
 
-/// Has nothing done that may have been done already: workers and pictures count as begun, so that the next start reports
+/// Has nothing done that may have been done already: workers, pictures and jobs count as begun, so that the next start reports
 /// them lost, and hooks with their releases are settled.
 fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     let mut select = tx.prepare("SELECT id, body FROM effect")?;
@@ -260,14 +260,15 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     for row in rows.collect::<Result<Vec<_>, _>>()? {
         let (id, effect) = (row.0, codec::parse::<Effect>(&row.1)?);
         match effect {
-            Effect::SpawnWorker { .. } | Effect::Capture { .. } => {
+            Effect::SpawnWorker { .. } | Effect::Capture { .. } | Effect::RunJob { .. } => {
                 tx.execute("UPDATE effect SET started = 1 WHERE id = ?1", [id])?;
             }
             Effect::RunHook { .. } | Effect::SignalAck { .. } => {
                 tx.execute("DELETE FROM effect WHERE id = ?1", [id])?;
             }
-            // An end that was asked for holds, and files are watched as long as their task goes on.
-            Effect::StopWorker { .. } | Effect::WatchFiles { .. } => {}
+            // An end that was asked for holds, files are watched as long as their task goes on, and how far an apply came
+            // is seen in the files.
+            Effect::StopWorker { .. } | Effect::WatchFiles { .. } | Effect::WriteFiles { .. } => {}
         }
     }
     Ok(())

@@ -77,6 +77,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
+            | Change::OweDeed(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..)
             | Change::Count(_) => {}

@@ -162,3 +162,21 @@ async fn a_wait_ends_with_its_time_and_with_the_engine() {
     });
     assert!(matches!(stopped, Err(Refusal::Unavailable { .. })), "{stopped:?}");
 }
+
+#[tokio::test]
+async fn what_a_busy_core_does_not_take_is_offered_until_it_does() {
+    let engine = running(Box::new(MemoryStore::new()));
+    let tries = std::cell::Cell::new(0);
+    let taken_at = |number: u32| {
+        tries.set(tries.get() + 1);
+        let now = tries.get();
+        async move { if now < number { Err(Refusal::busy("later")) } else { Ok(now) } }
+    };
+    assert_eq!(engine.insist(None, || taken_at(3)).await, Ok(3));
+    let refused = engine.insist(None, || async { Err::<(), _>(Refusal::TaskNotFound) }).await;
+    assert_eq!(refused, Err(Refusal::TaskNotFound), "an answer is an answer");
+    engine.stop();
+    let last =
+        timeout(PATIENCE, engine.insist(None, || async { Err::<(), _>(Refusal::busy("never")) })).await;
+    assert_eq!(last.expect("it ends with the engine"), Err(Refusal::busy("never")));
+}

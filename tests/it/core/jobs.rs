@@ -6,8 +6,8 @@ use provost::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost::base::{Digest, JobId, Json, Ttl};
 use provost::domain::command::{CancelJob, EndJob, MoveJob, NoteFeedback, OpenJob, Status};
 use provost::domain::{
-    Artifact, Door, Effect, EventKind, Job, JobEvent, JobKind, JobResult, JobState, PhaseName, PhaseState,
-    Principal, Proof, Refusal, Scope, StepOf, TaskState,
+    Artifact, Change, Deed, Door, Effect, EventKind, Job, JobEvent, JobKind, JobResult, JobState, PhaseName,
+    PhaseState, Principal, Proof, Refusal, Scope, StepOf, TaskState,
 };
 use provost::store::{Options, Store, open};
 use provost_test_equipment::MemoryStore;
@@ -258,6 +258,84 @@ fn as_many_jobs_as_there_is_room_for() {
     assert!(left && s.core.state().jobs.get(&id("more")).is_some(), "unfinished ones are never forgotten");
 }
 
+#[test]
+fn a_job_is_owed_from_its_opening_to_its_end() {
+    let runs = || MoveJob { job: id("j1"), phase: None, task: None, runs: true };
+    let taken_back = || CancelJob { job: id("j1"), reason: "enough".into() };
+    for is_taken_back in [false, true] {
+        let mut s = Script::new();
+        s.say(&editor(), opening("j1")).unwrap();
+        let (effect, what) = s.out.effects[0].clone();
+        assert_eq!((s.out.effects.len(), what), (1, Effect::RunJob { job: id("j1") }));
+        assert!(s.core.state().owing.has(&Deed::Job(id("j1"))));
+        s.say(&editor(), OpenJob { job: id("j2"), ..opening("j1") }).unwrap();
+        assert!(s.out.effects.is_empty(), "the same question is owed already");
+        s.say(&host(), phase("j1", PhaseName::Research, PhaseState::Running)).unwrap();
+        assert!(!s.out.changes.contains(&Change::StartEffect(effect)), "no worker runs yet");
+        s.say(&host(), runs()).unwrap();
+        assert!(s.out.changes.contains(&Change::StartEffect(effect)), "not to be begun twice");
+        s.say(&host(), runs()).unwrap();
+        assert!(!s.out.changes.contains(&Change::StartEffect(effect)));
+        match is_taken_back {
+            true => drop(s.say(&editor(), taken_back()).unwrap()),
+            false => drop(s.say(&host(), ending("j1", JobState::Completed, None)).unwrap()),
+        }
+        assert!(s.out.changes.contains(&Change::DropEffect(effect)));
+        assert!(!s.core.state().owing.has(&Deed::Job(id("j1"))));
+        s.say(&editor(), taken_back()).unwrap();
+        assert!(!s.out.changes.contains(&Change::DropEffect(effect)), "once");
+    }
+}
+
+#[test]
+fn a_workflow_owes_its_steps() {
+    let mut s = Script::new();
+    workflow(&mut s);
+    let owed = |s: &Script, job: &str| s.core.state().owing.has(&Deed::Job(id(job)));
+    assert!(owed(&s, "flow"));
+    let steps: Vec<JobId> = s.core.state().jobs.steps_of(&id("flow")).map(|it| it.id.clone()).collect();
+    assert!(
+        steps.len() > 1 && steps.iter().all(|step| !owed(&s, step.as_str())),
+        "it goes on with them, or ends them"
+    );
+}
+
+/// What is owed, as a start finds it.
+fn owed(store: &mut dyn Store) -> Vec<(Effect, bool)> {
+    store.load(settings()).unwrap().owed.into_iter().map(|it| (it.effect, it.started)).collect()
+}
+
+#[test]
+fn jobs_of_a_store_that_owed_none_are_owed_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path(), Options::default()).unwrap();
+    let mut s = Script::new();
+    s.core.restore(store.load(settings()).unwrap().state);
+    let mut say = |who: &Principal, command: provost::domain::Command| {
+        s.say(who, command).unwrap();
+        store.commit(&s.out).unwrap();
+    };
+    for job in ["j1", "j2", "j3"] {
+        say(&editor(), opening(job).into());
+    }
+    say(&host(), MoveJob { job: id("j2"), phase: None, task: None, runs: true }.into());
+    say(&host(), ending("j3", JobState::Completed, None).into());
+    let step = Some(StepOf { job: id("j2"), number: 0, phase: PhaseName::Generate });
+    say(&editor(), OpenJob { kind: JobKind::Step, step, key: None, ..opening("j4") }.into());
+    store.close().unwrap();
+    drop(store);
+    let db = rusqlite::Connection::open(dir.path().join("provost.db")).unwrap();
+    db.execute_batch("DELETE FROM effect; PRAGMA user_version = 12;").unwrap();
+    drop(db);
+    let mut store = open(dir.path(), Options::default()).unwrap();
+    let run = |job: &str| Effect::RunJob { job: id(job) };
+    assert_eq!(owed(&mut *store), [(run("j1"), false), (run("j2"), true)]);
+    s.core.restore(store.load(settings()).unwrap().state);
+    assert!(s.core.state().owing.has(&Deed::Job(id("j1"))));
+    s.say(&editor(), opening("j5")).unwrap();
+    store.commit(&s.out).expect("a new effect has a number of its own");
+}
+
 fn each_store(test: impl Fn(Box<dyn Store>, &dyn Fn() -> Box<dyn Store>)) {
     let control = MemoryStore::new().control();
     test(Box::new(control.reopen()), &|| Box::new(control.reopen()));
@@ -286,6 +364,11 @@ fn jobs_and_what_they_brought_about_survive_a_crash() {
         let loaded = store.load(settings()).unwrap();
         assert!(!loaded.clean);
         assert_eq!(loaded.state.jobs, s.core.state().jobs);
+        assert_eq!(loaded.state.owing, s.core.state().owing);
+        assert_eq!(
+            loaded.owed.iter().map(|it| it.effect.clone()).collect::<Vec<_>>(),
+            [Effect::RunJob { job: id("j2") }]
+        );
         let mut reader = store.reader().unwrap();
         assert_eq!(reader.job_result(&id("j1")).unwrap(), Some(result()));
         assert_eq!(reader.job_result(&id("j2")).unwrap(), None);

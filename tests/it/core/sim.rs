@@ -1,5 +1,6 @@
 //! Storms of every verb over the core, by seed, against a model of what must hold whatever happens.
 
+mod deeds;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,7 +149,7 @@ impl Sim {
     fn step(&mut self) {
         let pause = if self.dice.roll(40) == 0 { 1_000_000 } else { 4_000 };
         self.now = Timestamp(self.now.0 + i64::try_from(self.dice.roll(pause)).unwrap());
-        match self.dice.roll(40) {
+        match self.dice.roll(42) {
             0..=3 => self.register(),
             4..=11 => self.delegate(),
             12 => self.repeat(),
@@ -196,6 +197,7 @@ impl Sim {
                 self.core.set_judge(Box::new(ByWord { strict: self.strict }));
             }
             38 if self.dice.roll(4) == 0 => self.restart(),
+            40 | 41 => self.deed(),
             _ => self.tick(),
         }
     }
@@ -326,6 +328,8 @@ impl Sim {
                 self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })
             }
+            Effect::RunJob { job } => self.run_job(job, started),
+            Effect::WriteFiles { apply, by } => self.end_apply(apply, by),
             Effect::Capture { task, asker } if !started => {
                 let said = self.say(&host(), BeginCapture { effect, task, asker });
                 if said.is_err() {
@@ -399,7 +403,7 @@ impl Sim {
         self.model.folded.mail.iter().cloned().for_each(|it| fresh.apply(&Change::PutMail(it)));
         self.model.folded.approvals.iter().cloned().for_each(|it| fresh.apply(&Change::PutApproval(it)));
         fresh.quota = self.model.folded.quota.clone();
-        fresh.counters = self.model.folded.counters;
+        self.restore_deeds(&mut fresh);
         self.core = Core::new(fresh, Box::new(ByWord { strict: self.strict }));
         self.model.carried.clear();
         self.said.count("restarts");
@@ -452,6 +456,7 @@ impl Sim {
             self.model.within_rate(who, verb, answer, self.now, &self.out);
         }
         self.check_state();
+        self.check_deeds();
     }
 
     fn check_state(&self) {
@@ -558,6 +563,8 @@ fn storms(seeds: std::ops::Range<u64>, steps: u32) {
         "refused",
         "deadlines",
         "restarts",
+        "jobs",
+        "applies",
         "mail collected",
         "effects carried out",
         "pictures",

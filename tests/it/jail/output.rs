@@ -6,6 +6,8 @@ use provost::jail::{Capture, OutputBoard, plain_text};
 
 use crate::support::jails::*;
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
@@ -121,6 +123,31 @@ async fn a_running_worker_can_be_followed_from_a_cursor() {
     assert!(board.get(&task).unwrap().follow(second.next).await.finished);
     board.remove(&task);
     assert!(board.read_from(&task, 0).is_none());
+}
+
+#[tokio::test]
+async fn who_waits_for_a_run_is_woken_by_its_output_and_by_what_it_says() {
+    let (board, live) = (OutputBoard::default(), LiveOutput::new(100));
+    let task = TaskId::parse("task-1").unwrap();
+    let waits = async {
+        let live = board.appears(&task).await;
+        live.grows_beyond(0).await;
+        live.grows_beyond(4).await;
+        live.total()
+    };
+    let runs = async {
+        board.add(TaskId::parse("task-2").unwrap(), LiveOutput::new(100));
+        tokio::task::yield_now().await;
+        board.add(task.clone(), live.clone());
+        for word in ["one\n", "two\n"] {
+            tokio::task::yield_now().await;
+            live.push(Stream::Out, word.as_bytes());
+        }
+    };
+    let (heard, ()) = tokio::time::timeout(PATIENCE, async { tokio::join!(waits, runs) }).await.unwrap();
+    assert_eq!(heard, 8);
+    let more = tokio::time::timeout(Duration::ZERO, live.grows_beyond(8)).await;
+    assert!(more.is_err(), "nothing more has come");
 }
 
 #[test]

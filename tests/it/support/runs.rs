@@ -15,8 +15,8 @@ use provost::domain::{
     Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
 };
 use provost::effects::{
-    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage, HookParts, Keep,
-    TaskNotices, WorkerParts, shell_profile,
+    CaptureConfig, DeedHands, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage,
+    HookParts, Keep, TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
@@ -56,6 +56,14 @@ pub(crate) struct World {
 pub(crate) fn no_desktop() -> DesktopParts {
     let options = DesktopOptions { enabled: false, answer: false, tasks: TaskNotices::None, per_minute: 1 };
     DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1 }
+}
+
+/// No jobs and no applies belong to these runs.
+fn no_deeds() -> DeedHands {
+    DeedHands {
+        jobs: Box::new(|_, _| Box::pin(async { Ok(()) })),
+        applies: Box::new(|_, _| Box::pin(async { Ok(()) })),
+    }
 }
 
 impl World {
@@ -134,6 +142,7 @@ impl World {
             hooks,
             capture_config,
             desktop: no_desktop(),
+            deeds: no_deeds(),
         };
         EffectRunner::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }

@@ -255,7 +255,9 @@ impl Script {
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
             | Effect::SignalAck { .. }
-            | Effect::Capture { .. } => None,
+            | Effect::Capture { .. }
+            | Effect::RunJob { .. }
+            | Effect::WriteFiles { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()
     }

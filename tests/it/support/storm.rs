@@ -286,7 +286,9 @@ impl Storm {
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
             | Effect::SignalAck { .. }
-            | Effect::Capture { .. } => {
+            | Effect::Capture { .. }
+            | Effect::RunJob { .. }
+            | Effect::WriteFiles { .. } => {
                 self.say("host", SettleEffect { effect: owed.id });
             }
         }

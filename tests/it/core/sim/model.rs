@@ -11,7 +11,9 @@ impl Model {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
-            | Effect::SignalAck { .. } => return,
+            | Effect::SignalAck { .. }
+            | Effect::RunJob { .. }
+            | Effect::WriteFiles { .. } => return,
         };
         assert!(
             !matches!(said, Ok(Some(Answer::Denied(_) | Answer::Parked(_)))),

@@ -11,6 +11,7 @@ mod habits;
 mod hostile;
 mod jobs;
 mod late;
+mod owed;
 mod patterns;
 mod rounds;
 mod scans;

@@ -92,6 +92,59 @@ fn after_a_kill_each_file_is_old_or_new_and_the_journal_knows() {
     }
 }
 
+/// As if the daemon had died before the end of an apply was on record.
+fn owe(desk: &Desk, apply: u32) {
+    let db = rusqlite::Connection::open(desk.world.state_dir().join("provost.db")).unwrap();
+    let effect = json!({ "write_files": { "apply": apply, "by": "ed" } }).to_string();
+    db.execute("INSERT INTO effect VALUES (1000000 + ?1, ?2, 0)", (apply, effect)).unwrap();
+}
+
+fn owed(desk: &Desk) -> u32 {
+    let db = rusqlite::Connection::open(desk.world.state_dir().join("provost.db")).unwrap();
+    let count = "SELECT count(*) FROM effect WHERE body LIKE '%write_files%'";
+    db.query_row(count, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn an_apply_is_owed_until_its_end_whatever_of_it_was_written_down() {
+    let mut desk = Desk::new();
+    desk.put("a", "old");
+    desk.apply(&json!([file("a", "new"), file("b", "new")]));
+    let record =
+        fs::read_dir(desk.world.state_dir().join("applies")).unwrap().next().unwrap().unwrap().path();
+    let ended = |desk: &Desk| desk.events("apply_ended").pop().unwrap();
+    let before = desk.events("apply_ended").len();
+    desk.daemon.kill();
+    assert_eq!(owed(&desk), 0, "it is settled with its end");
+
+    // Its record was complete, and its end was not on record.
+    owe(&desk, 1);
+    desk.daemon = desk.world.start();
+    assert_eq!(desk.events("apply_ended").len(), before + 1);
+    assert_eq!((&ended(&desk)["applied"], &ended(&desk)["broken_off"]), (&json!(2), &json!(false)));
+    assert_eq!(desk.applies()[0]["state"], "done");
+    desk.daemon.kill();
+    assert_eq!(owed(&desk), 0);
+
+    // The record was complete but for its last line.
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, &text[..text.find("{\"end\"").unwrap()]).unwrap();
+    owe(&desk, 1);
+    desk.daemon = desk.world.start();
+    assert_eq!((&ended(&desk)["applied"], &ended(&desk)["broken_off"]), (&json!(2), &json!(true)));
+    assert_eq!(desk.undo(1, false)["applied"], 2);
+    assert_eq!((desk.text("a"), desk.at("b").exists()), ("old".into(), false));
+    desk.daemon.kill();
+
+    // It had not come to a record.
+    owe(&desk, 77);
+    desk.daemon = desk.world.start();
+    assert_eq!((&ended(&desk)["apply"], &ended(&desk)["applied"]), (&json!(77), &json!(0)));
+    assert_eq!((desk.text("a"), desk.files()), ("old".into(), vec!["a".into()]));
+    desk.daemon.kill();
+    assert_eq!(owed(&desk), 0);
+}
+
 #[test]
 fn what_a_crash_has_left_beside_a_file_is_settled_at_the_next_start() {
     let mut desk = Desk::new();
@@ -114,6 +167,7 @@ fn what_a_crash_has_left_beside_a_file_is_settled_at_the_next_start() {
         whole(step, "{\"step\":{\"n\":2,\"path\":\"torn");
         desk.put("a", says);
         desk.put(&name, beside);
+        owe(&desk, 1);
         desk.daemon = desk.world.start();
         assert_eq!((desk.files(), desk.text("a")), (vec!["a".into()], after.into()), "{beside}");
         assert_eq!(desk.applies()[0]["state"], "broken off");

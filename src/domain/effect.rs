@@ -1,0 +1,82 @@
+//! Effects: what is owed to the outside world, and how a start finds it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Change, Notice, Principal};
+use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
+
+/// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Start a worker of the configuration in the jail. At most once.
+    SpawnWorker {
+        /// The task that it is to do.
+        task: TaskId,
+    },
+    /// End a worker that runs. At least once.
+    StopWorker {
+        /// The task that it works on.
+        task: TaskId,
+        /// The reason, for the task's result.
+        reason: Box<str>,
+    },
+    /// Run the notification hook. At least once, each time with the same number of the effect.
+    RunHook {
+        /// The message that the hook gets.
+        notice: Arc<Notice>,
+    },
+    /// Release the hooks of a task that were owed before. At least once.
+    SignalAck {
+        /// The task that was acknowledged.
+        task: TaskId,
+    },
+    /// Watch files while a collecting worker has a task. Goes on after a crash.
+    WatchFiles {
+        /// The task whose files are watched.
+        task: TaskId,
+    },
+    /// Take a picture of the screen. At most once, and not after a restart: no agent expects it then.
+    Capture {
+        /// The task that the picture is the result of.
+        task: TaskId,
+        /// The agent that asked, so that the core can ask the rules once more.
+        asker: Principal,
+    },
+    /// Carry out an editor's job. One whose runs have begun is not begun a second time: the next start ends it.
+    RunJob {
+        /// The job, whose request is in the store.
+        job: JobId,
+    },
+    /// Write the files of an apply. At most once: who asked has their new contents, and the next start finds out how far it
+    /// came.
+    WriteFiles {
+        /// The apply, whose record has the old contents.
+        apply: ApplyId,
+        /// The agent that asked for it.
+        by: AgentId,
+    },
+}
+
+/// An owed effect as the store remembers it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owed {
+    /// The effect's number, by which it is settled.
+    pub id: EffectId,
+    /// The action outside of the daemon.
+    pub effect: Effect,
+    /// Whether a daemon had begun to carry it out.
+    pub started: bool,
+}
+
+impl Owed {
+    /// The change that brings it back to memory at a start; `None` where memory does not have it.
+    pub fn in_memory(&self) -> Option<Change> {
+        match &self.effect {
+            Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),
+            effect => effect.deed().map(|deed| Change::OweDeed(self.id, deed)),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Deeds that go on longer than the command that began them: jobs and applies, owed until their ends are on record.
+//!
+//! ```text
+//!   begun: the effect is owed --carried out--> [started] --its end is committed--> gone
+//!                    \                            \
+//!                     +-- the daemon dies: still owed, and taken up by the next start
+//! ```
+//! The store has the effects. Memory has which of them is whose, so that an end finds its effect, and so that it is known
+//! what goes on.
+
+use std::collections::BTreeMap;
+
+use super::{Change, Effect, Outbox, State};
+use provost_base::{AgentId, ApplyId, EffectId, JobId};
+
+/// A deed that is owed from its beginning to its end.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Deed {
+    /// A job of its own is carried out. The steps of a workflow are the workflow's.
+    Job(JobId),
+    /// The files of an apply are written.
+    Apply(ApplyId),
+}
+
+/// The deeds that are owed, each with its effect.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Owing {
+    effects: BTreeMap<Deed, EffectId>,
+    deeds: BTreeMap<EffectId, Deed>,
+}
+
+impl Owing {
+    /// Whether a deed goes on.
+    pub fn has(&self, deed: &Deed) -> bool {
+        self.effects.contains_key(deed)
+    }
+
+    /// The applies that go on.
+    pub fn applies(&self) -> impl Iterator<Item = ApplyId> {
+        self.effects.keys().filter_map(|deed| match deed {
+            Deed::Apply(apply) => Some(*apply),
+            Deed::Job(_) => None,
+        })
+    }
+
+    pub(super) fn put(&mut self, effect: EffectId, deed: Deed) {
+        self.effects.insert(deed.clone(), effect);
+        self.deeds.insert(effect, deed);
+    }
+
+    pub(super) fn remove(&mut self, effect: EffectId) {
+        if let Some(deed) = self.deeds.remove(&effect) {
+            self.effects.remove(&deed);
+        }
+    }
+}
+
+impl Effect {
+    /// The deed that the effect carries out, where it is one.
+    pub(super) fn deed(&self) -> Option<Deed> {
+        match self {
+            Effect::RunJob { job } => Some(Deed::Job(job.clone())),
+            Effect::WriteFiles { apply, .. } => Some(Deed::Apply(*apply)),
+            Effect::SpawnWorker { .. }
+            | Effect::StopWorker { .. }
+            | Effect::RunHook { .. }
+            | Effect::SignalAck { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::Capture { .. } => None,
+        }
+    }
+}
+
+/// A job begins.
+pub(super) fn owe_job(job: &JobId, out: &mut Outbox) {
+    let id = out.owe(Effect::RunJob { job: job.clone() });
+    out.put(Change::OweDeed(id, Deed::Job(job.clone())));
+}
+
+/// An apply begins.
+pub(super) fn owe_apply(apply: ApplyId, by: &AgentId, out: &mut Outbox) {
+    let id = out.owe(Effect::WriteFiles { apply, by: by.clone() });
+    out.put(Change::OweDeed(id, Deed::Apply(apply)));
+}
+
+impl State {
+    /// A deed has come so far that it is not to be done a second time after a crash.
+    pub(super) fn start_deed(&self, deed: &Deed, out: &mut Outbox) {
+        if let Some(id) = self.owing.effects.get(deed) {
+            out.put(Change::StartEffect(*id));
+        }
+    }
+
+    /// A deed is over.
+    pub(super) fn settle_deed(&self, deed: &Deed, out: &mut Outbox) {
+        if let Some(id) = self.owing.effects.get(deed) {
+            out.put(Change::DropEffect(*id));
+        }
+    }
+}

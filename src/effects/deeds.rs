@@ -1,0 +1,38 @@
+//! Deeds that parts above this crate carry out: editors' jobs, and applies that an earlier daemon has left.
+//!
+//! The wiring gives the hands for them. An effect is offered to its hand until the core takes what follows from it; so a
+//! deed is owed, tried again and taken up after a crash as everything else is.
+
+use std::pin::Pin;
+
+use super::engine_handle::EngineHandle;
+use provost_base::{AgentId, ApplyId, JobId};
+use provost_domain::Refusal;
+
+/// What a hand does. [`Refusal::Busy`] and [`Refusal::Unavailable`] have it done again.
+pub type Undertaking = Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send>>;
+
+/// The hands for deeds.
+pub struct DeedHands {
+    /// Begins a job, or goes on with one whose runs have not begun; ends one whose runs had begun before the daemon started.
+    /// Returns as soon as the job is under way.
+    pub jobs: Box<dyn Fn(JobId, bool) -> Undertaking + Send + Sync>,
+    /// Finds out how far an apply of an earlier daemon came, and puts its end on record.
+    pub applies: Box<dyn Fn(ApplyId, AgentId) -> Undertaking + Send + Sync>,
+}
+
+impl DeedHands {
+    /// A job is owed.
+    pub(super) async fn take_up_job(&self, handle: &EngineHandle, job: JobId, started: bool) {
+        if let Err(refusal) = handle.persist(|| (self.jobs)(job.clone(), started)).await {
+            tracing::error!(%refusal, %job, "a job is not carried out; it stays owed");
+        }
+    }
+
+    /// An apply of an earlier daemon is owed.
+    pub(super) async fn settle_apply(&self, handle: &EngineHandle, apply: ApplyId, by: AgentId) {
+        if let Err(refusal) = handle.persist(|| (self.applies)(apply, by.clone())).await {
+            tracing::error!(%refusal, %apply, "an apply that was broken off is not settled; it stays owed");
+        }
+    }
+}
