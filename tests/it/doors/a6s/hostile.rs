@@ -245,8 +245,7 @@ fn a_token_is_shown_in_a_header_or_in_the_address_and_is_good_as_long_as_it_is()
     }
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={token}"), ""));
     assert!(socket.is_alive());
-    crate::support::tokens::revoke_of(&world, "ada");
-    let error = socket.error("agents.list", &json!({}));
+    let error = told_while(&mut socket, || crate::support::tokens::revoke_of(&world, "ada"));
     assert!(error.contains("not good any more"), "{error}");
     assert_eq!(socket.frame().code(), 1008);
     // It is written by a thread of its own.
@@ -263,6 +262,22 @@ fn logs(world: &World) -> String {
     files.map(|it| std::fs::read_to_string(it.path()).unwrap()).collect()
 }
 
+/// The error that ends a connection that asks all the time while something is done. One that asks only afterwards may find that the
+/// door has looked by itself in the meantime, and has closed it without a word.
+fn told_while(socket: &mut Socket, act: impl FnOnce() + Send) -> String {
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(act);
+        for _ in 0..1_000_000 {
+            let answer = socket.ask("agents.list", &json!({}));
+            if let Some(error) = answer["error"].as_str() {
+                acting.join().unwrap();
+                return error.to_owned();
+            }
+        }
+        panic!("what was done has ended nothing");
+    })
+}
+
 #[test]
 fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
     let world = world();
@@ -270,16 +285,17 @@ fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
     let door = Http::a6s(&world);
     let mut before = Socket::open(door);
     assert!(before.is_alive());
-    assert!(world.command(&["key", "add", "editor"]).status().unwrap().success());
-    assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
+    let error = told_while(&mut before, || {
+        assert!(world.command(&["key", "add", "editor"]).status().unwrap().success());
+        assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
+    });
+    assert!(error.contains("editor is reserved"), "who was there already is told: {error}");
+    assert_eq!(before.frame().code(), 1008);
     let refused = || {
         let (_, head) = Socket::with_head(door, handshake(door.port).as_bytes());
         head.starts_with("HTTP/1.1 403 ")
     };
     eventually("the key to count", refused);
-    let error = before.error("agents.list", &json!({}));
-    assert!(error.contains("editor is reserved"), "who was there already is told: {error}");
-    assert_eq!(before.frame().code(), 1008);
 }
 
 #[test]
@@ -289,8 +305,8 @@ fn who_has_a_token_for_the_name_of_those_without_a_name_has_it_alone() {
     let door = Http::a6s(&world);
     let mut before = Socket::open(door);
     assert!(before.is_alive());
-    let token = mint(&world, "editor");
-    let error = before.error("agents.list", &json!({}));
+    let mut token = String::new();
+    let error = told_while(&mut before, || token = mint(&world, "editor"));
     assert!(error.contains("editor is reserved"), "{error}");
     assert_eq!(before.frame().code(), 1008);
     let refused = door.raw(handshake(door.port).as_bytes());
