@@ -15,9 +15,12 @@ pub mod descriptor;
 mod headroom;
 #[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
 mod inside;
+#[cfg_attr(not(unix), path = "listing_elsewhere.rs")]
+mod listing;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
+pub mod walk;
 mod ways;
 
 #[cfg(unix)]
@@ -38,6 +41,9 @@ pub use inside::{
     file_inside, folder_inside, make_folder_inside, mode_of, name_inside, new_file_inside, set_mode,
     swap_inside, sync_folder,
 };
+#[cfg(unix)]
+pub use listing::is_empty_folder;
+pub use listing::open_folder;
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
 pub use ways::Ways;
