@@ -542,7 +542,7 @@ pub const GRAPH_CANDIDATES_MAX: usize = 20;
 pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 
 /// Entries of folders that are looked at to find source files; at a microsecond or two each.
-pub const INDEX_ENTRIES_MAX: usize = 2_000_000;
+pub const INDEX_ENTRIES_MAX: u64 = 2_000_000;
 
 /// Deepest folder in which source files are looked for.
 pub const INDEX_DEPTH_MAX: usize = 64;
