@@ -1,4 +1,5 @@
-//! Differences between operating systems, under one name for each function.
+//! Differences between operating systems, under one name for each function; and what all do alike who read trees of
+//! folders: the walk through one, and the watching of its folders.
 //!
 //! Promises: a function has the same meaning everywhere, so that no other module has to ask which system this is; if
 //! a system lacks the feature, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 mod ages;
 mod clock;
 pub mod descriptor;
+pub mod folder_watch;
 #[cfg(unix)]
 mod headroom;
 #[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
