@@ -83,7 +83,9 @@ impl Visitor for Heavy {
 
     fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, _here: &mut ()) -> Result<(), Enough> {
         if self.folder.as_ref().is_none_or(|it| it.0 < names.len()) {
-            self.folder = Some((names.len(), self.directory.join(folder.path())));
+            let is_top = folder.path().is_empty();
+            let path = if is_top { self.directory.clone() } else { self.directory.join(folder.path()) };
+            self.folder = Some((names.len(), path));
         }
         Ok(())
     }
