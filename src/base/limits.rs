@@ -18,6 +18,7 @@ mod posts;
 mod repositories;
 mod sockets;
 mod store;
+mod walks;
 mod workflows;
 
 pub use agents::*;
@@ -36,6 +37,7 @@ pub use posts::*;
 pub use repositories::*;
 pub use sockets::*;
 pub use store::*;
+pub use walks::*;
 pub use workflows::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
@@ -305,9 +307,6 @@ pub const SURVEY_MS_MAX: u64 = 20_000;
 /// Local sockets that are covered for one worker; each takes a mount.
 pub const SOCKETS_COVERED_MAX: usize = 1_024;
 
-/// Deepest directory that is looked at; two descriptors are open for each level.
-pub const SURVEY_DEPTH_MAX: usize = 128;
-
 /// Longest path in a hand-off report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
 
@@ -543,7 +542,7 @@ pub const GRAPH_CANDIDATES_MAX: usize = 20;
 pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 
 /// Entries of folders that are looked at to find source files; at a microsecond or two each.
-pub const INDEX_ENTRIES_MAX: usize = 2_000_000;
+pub const INDEX_ENTRIES_MAX: u64 = 2_000_000;
 
 /// Deepest folder in which source files are looked for.
 pub const INDEX_DEPTH_MAX: usize = 64;

@@ -8,18 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::limits::WATCH_EVENTS_MAX;
+use provost_system::folder_watch::{FolderWatch, Heard};
 
 /// Watches folders, each for the listeners that want it.
 pub(super) struct FileWatcher {
     queue: Arc<ChangeQueue>,
     folders: Mutex<Folders>,
     /// Why there is none, where there is none.
-    watcher: Mutex<Result<RecommendedWatcher, String>>,
+    watcher: Mutex<Result<FolderWatch, String>>,
 }
 
 #[derive(Default)]
@@ -77,20 +76,17 @@ impl FileWatcher {
     pub(super) fn new(wanted: impl Fn(&Path) -> bool + Send + 'static) -> Self {
         let queue: Arc<ChangeQueue> = Arc::default();
         let recorder = queue.clone();
-        let on_event = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => recorder.record(|pending| pending.everything = true),
-            Ok(event) if is_change(event.kind) => {
-                let paths: Vec<PathBuf> = event.paths.into_iter().filter(|it| wanted(it)).collect();
+        let watcher = FolderWatch::new(move |heard| match heard {
+            Heard::Change { paths, moves_folders } => {
+                let paths: Vec<PathBuf> = paths.into_iter().filter(|it| wanted(it)).collect();
                 if !paths.is_empty() {
-                    recorder
-                        .record(|pending| paths.into_iter().for_each(|path| pending.add(path, event.kind)));
+                    recorder.record(|pending| {
+                        paths.into_iter().for_each(|path| pending.add(path, moves_folders));
+                    });
                 }
             }
-            Ok(_) => {}
-            Err(_) => recorder.record(|pending| pending.everything = true),
-        };
-        let config = notify::Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(on_event, config).map_err(|err| err.to_string());
+            Heard::Lost => recorder.record(|pending| pending.everything = true),
+        });
         Self { queue, folders: Mutex::default(), watcher: Mutex::new(watcher) }
     }
 
@@ -128,14 +124,13 @@ impl FileWatcher {
 
     /// Watches these folders for the listener `name`, and no others for it. Blocking.
     pub(super) fn cover(&self, name: &Path, wanted: &BTreeSet<PathBuf>) -> Covered {
-        let (new, gone, more, room) = {
+        let (new, gone, more) = {
             let mut folders = lock(&self.folders);
             let gone = folders.leave(name, wanted);
             let (new, more) = folders.enter(name, wanted);
-            (new, gone, more, folders.names.len() <= WATCH_FOLDERS_MAX)
+            (new, gone, more)
         };
-        let full = || Err(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
-        match if room { self.watch(&gone, &new) } else { full() } {
+        match self.watch(&gone, &new) {
             Ok(()) if more => Covered::Since,
             Ok(()) => Covered::Before,
             Err(why) => {
@@ -161,29 +156,8 @@ impl FileWatcher {
         let _silent = self.watch(&gone, &[]);
     }
 
-    /// Old folders first: one that was renamed is the same to the system under both names.
     fn watch(&self, gone: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
-        let mut watcher = lock(&self.watcher);
-        let watcher = watcher.as_mut().map_err(|why| why.clone())?;
-        let mut paths = watcher.paths_mut();
-        for folder in gone {
-            // The system has let go of one that is gone.
-            let _gone = paths.remove(folder);
-        }
-        let mut failed = Ok(());
-        for folder in new {
-            match paths.add(folder, RecursiveMode::NonRecursive) {
-                Ok(()) => {}
-                // Gone already; the folder that it was in tells of it.
-                Err(err) if is_gone(&err) => {}
-                Err(err) => {
-                    failed = Err(err.to_string());
-                    break;
-                }
-            }
-        }
-        paths.commit().map_err(|err| err.to_string())?;
-        failed
+        lock(&self.watcher).as_mut().map_err(|why| why.clone())?.change(gone, new)
     }
 }
 
@@ -201,9 +175,9 @@ impl ChangeQueue {
 }
 
 impl PendingChanges {
-    fn add(&mut self, path: PathBuf, kind: EventKind) {
+    fn add(&mut self, path: PathBuf, moves_folders: bool) {
         let rules = path.file_name().is_some_and(|it| it == ".gitignore" || it == "exclude");
-        *self.paths.entry(path).or_default() |= rules || may_move_folders(kind);
+        *self.paths.entry(path).or_default() |= rules || moves_folders;
     }
 }
 
@@ -240,30 +214,5 @@ impl Folders {
         }
         let more = more || !new.is_empty();
         (new, more)
-    }
-}
-
-fn is_gone(err: &notify::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    match &err.kind {
-        notify::ErrorKind::PathNotFound => true,
-        notify::ErrorKind::Io(err) => matches!(err.kind(), NotFound | NotADirectory),
-        _ => false,
-    }
-}
-
-/// Reading is none, or our own would be heard without end.
-fn is_change(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
-}
-
-/// Whether there may be other folders than before.
-fn may_move_folders(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Create(kind) => kind != CreateKind::File,
-        EventKind::Remove(kind) => kind != RemoveKind::File,
-        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_) | ModifyKind::Any | ModifyKind::Other),
-        EventKind::Any | EventKind::Other => true,
-        EventKind::Access(_) => false,
     }
 }

@@ -1,19 +1,24 @@
 //! Finds what makes a directory too large for a copy, for the sentence that says so. Blocking.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 
 use super::git::has_in_its_index;
 use super::prepare::jail_refused;
-use provost_base::limits::{COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HEAVY_FOLDERS_MAX, HEAVY_NAMED_MAX};
+use provost_base::limits::{COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HEAVY_NAMED_MAX};
 use provost_domain::Failure;
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
 use provost_workspace::copy::NoCopy;
 
 /// The largest files of a directory, and the folder that has most in it.
 #[derive(Debug, Default)]
 struct Heavy {
+    directory: PathBuf,
     files: Vec<(u64, PathBuf)>,
-    folder: Option<(u64, PathBuf)>,
-    left: u64,
+    folder: Option<(usize, PathBuf)>,
 }
 
 /// Why a worker does not get its copy, with what is too large in its directory, and what to do about that.
@@ -22,8 +27,8 @@ pub(super) fn no_copy(why: &NoCopy, root: &Path, directory: &Path) -> Failure {
     if !is_large && !matches!(why, NoCopy::TooMany | NoCopy::TooManyFiles) {
         return jail_refused(why);
     }
-    let mut heavy = Heavy { left: 2 * COPY_ENTRIES_MAX, ..Heavy::default() };
-    heavy.look(directory);
+    let mut heavy = Heavy { directory: directory.to_owned(), ..Heavy::default() };
+    heavy.look();
     let shown = |path: &Path| provost_workspace::path_text::of_path(path.strip_prefix(root).unwrap_or(path));
     let (named, all) = if is_large {
         let named: Vec<String> =
@@ -52,31 +57,12 @@ fn put_right(root: &Path, all: &[PathBuf], are_files: bool) -> Option<String> {
 }
 
 impl Heavy {
-    /// Looks as deep as a copy goes, one folder after the other: a worker can have made them deeper than a thread or the
-    /// daemon's descriptors reach.
-    fn look(&mut self, directory: &Path) {
-        let mut folders = vec![(directory.to_owned(), 0)];
-        while let Some((folder, depth)) = folders.pop() {
-            let mut count = 0;
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let Some(left) = self.left.checked_sub(1) else { return };
-                (self.left, count) = (left, count + 1);
-                // Of the entry itself, and of nothing that a link leads to.
-                let Ok(meta) = entry.metadata() else { continue };
-                if meta.is_file() {
-                    self.file(meta.len(), entry.path());
-                } else if meta.is_dir()
-                    && entry.file_name() != ".git"
-                    && depth < COPY_DEPTH_MAX
-                    && folders.len() < HEAVY_FOLDERS_MAX
-                {
-                    folders.push((entry.path(), depth + 1));
-                }
-            }
-            if self.folder.as_ref().is_none_or(|it| it.0 < count) {
-                self.folder = Some((count, folder));
-            }
-        }
+    /// Looks as deep as a copy goes, and at twice as much.
+    fn look(&mut self) {
+        let Ok(top) = Dir::open_ambient_dir(&self.directory, ambient_authority()) else { return };
+        let bounds = Bounds { entries: 2 * COPY_ENTRIES_MAX, depth: COPY_DEPTH_MAX + 1, until: None };
+        // What was found until the bound is named.
+        let _seen = walk(self, (top, OsStr::new("")), (), bounds);
     }
 
     fn file(&mut self, size: u64, path: PathBuf) {
@@ -84,6 +70,44 @@ impl Heavy {
         if at < HEAVY_NAMED_MAX {
             self.files.insert(at, (size, path));
             self.files.truncate(HEAVY_NAMED_MAX);
+        }
+    }
+}
+
+/// There is more than is looked at.
+struct Enough;
+
+impl Visitor for Heavy {
+    type Here = ();
+    type Stop = Enough;
+
+    fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, _here: &mut ()) -> Result<(), Enough> {
+        if self.folder.as_ref().is_none_or(|it| it.0 < names.len()) {
+            let is_top = folder.path().is_empty();
+            let path = if is_top { self.directory.clone() } else { self.directory.join(folder.path()) };
+            self.folder = Some((names.len(), path));
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, Enough> {
+        // Of the entry itself, and of nothing that a link leads to.
+        let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
+        if meta.is_file() {
+            self.file(meta.len(), self.directory.join(at.path()));
+        } else if meta.is_dir()
+            && at.name() != ".git"
+            && let Ok(inner) = at.open()
+        {
+            return Ok(Step::Into(inner, ()));
+        }
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), Enough> {
+        match why {
+            Unread::Beyond(Bound::Entries | Bound::Time) => Err(Enough),
+            Unread::Beyond(Bound::Depth) | Unread::Failed(_) => Ok(()),
         }
     }
 }

@@ -2,18 +2,18 @@
 //! must not connect, and links among settings, which may lead into the directory. Blocking.
 
 use std::collections::BTreeSet;
-use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{Dir, FileType, Mode};
-use rustix::io::Errno;
+use cap_std::fs::Dir;
 
 use super::run_outside::row_of_settings;
 use provost_base::later;
-use provost_base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
+use provost_base::limits::SURVEY_ENTRIES_MAX;
 use provost_jail::{ResolvedPath, is_repository_name};
-use provost_workspace::integrity_scan::{Stop, directory_flags, open_place};
+use provost_system::walk::{Entry, Folder, Kind, Step, Unopened, Unread, Visitor, walk};
+use provost_workspace::integrity_scan::{Stop, open_place, survey_bounds};
 
 /// What was found in a workspace around a directory, from the workspace.
 #[derive(Debug, Default)]
@@ -33,14 +33,10 @@ pub(super) struct Surroundings {
 /// # Errors
 /// Why not every folder could be looked at: there may be more.
 pub(super) fn surroundings(root: &ResolvedPath, but: &ResolvedPath) -> Result<Surroundings, String> {
-    let mut around = Around {
-        but: (but.dev(), but.ino()),
-        left: SURVEY_ENTRIES_MAX,
-        until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
-        found: Surroundings::default(),
-    };
-    let top = open_place(root).map_err(|err| Stop::Io(err).why())?;
-    around.look(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX).map_err(Stop::why)?;
+    let mut around = Around { but: (but.dev(), but.ino()), found: Surroundings::default() };
+    let top = Dir::from_std_file(File::from(open_place(root).map_err(|err| Stop::Io(err).why())?));
+    let bounds = survey_bounds(SURVEY_ENTRIES_MAX);
+    walk(&mut around, (top, OsStr::new("")), (), bounds).map_err(Stop::why)?;
     Ok(around.found)
 }
 
@@ -48,65 +44,45 @@ pub(super) fn surroundings(root: &ResolvedPath, but: &ResolvedPath) -> Result<Su
 struct Around {
     /// The directory, by device and inode.
     but: (u64, u64),
-    left: u64,
-    until: Instant,
     found: Surroundings,
 }
 
-impl Around {
-    fn look(&mut self, dir: BorrowedFd<'_>, path: &mut Vec<u8>, depth: usize) -> Result<(), Stop> {
-        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
-        for entry in Dir::read_from(dir)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
-            if Instant::now() > self.until {
-                return Err(Stop::TooSlow);
-            }
-            let length = path.len();
-            if length > 0 {
-                path.push(b'/');
-            }
-            path.extend(name.to_bytes());
-            if is_repository_name(name.to_bytes()) && !is_within_a_repository(path) {
-                self.found.repositories.insert(path.clone());
-            }
-            let is_file = matches!(entry.file_type(), FileType::RegularFile | FileType::Symlink);
-            if is_file && row_of_settings(path).is_some() {
-                self.found.settings.insert(path.clone());
-            }
-            match entry.file_type() {
-                FileType::Socket | FileType::Fifo => self.found.sockets.push(path.clone()),
-                FileType::Symlink if is_among_settings(path) => self.found.links.push(path.clone()),
-                FileType::Directory => self.look_into(dir, name, path, depth)?,
-                _ => {}
-            }
-            path.truncate(length);
+impl Visitor for Around {
+    type Here = ();
+    type Stop = Stop;
+
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, Stop> {
+        let path = at.path().as_bytes();
+        if is_repository_name(at.name().as_bytes()) && !is_within_a_repository(path) {
+            self.found.repositories.insert(path.to_vec());
         }
-        Ok(())
+        if matches!(at.kind(), Kind::File | Kind::Link) && row_of_settings(path).is_some() {
+            self.found.settings.insert(path.to_vec());
+        }
+        match at.kind() {
+            Kind::Socket | Kind::Pipe => self.found.sockets.push(path.to_vec()),
+            Kind::Link if is_among_settings(path) => self.found.links.push(path.to_vec()),
+            Kind::Folder => return self.look_into(at),
+            _ => {}
+        }
+        Ok(Step::Over)
     }
 
-    fn look_into(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        path: &mut Vec<u8>,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        let inner = match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), Stop> {
+        Err(why.into())
+    }
+}
+
+impl Around {
+    fn look_into(&self, at: Entry<'_>) -> Result<Step<()>, Stop> {
+        let inner = match at.open() {
             Ok(inner) => inner,
             // Gone since it was listed; or shut, also for a worker, which is the same user.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
+            Err(Unopened::Gone(_) | Unopened::Shut(_)) => return Ok(Step::Over),
+            Err(Unopened::Failed(error)) => return Err(Stop::Io(error)),
         };
         let stat = rustix::fs::fstat(&inner)?;
-        if (stat.st_dev, stat.st_ino) == self.but {
-            return Ok(());
-        }
-        self.look(inner.as_fd(), path, depth)
+        Ok(if (stat.st_dev, stat.st_ino) == self.but { Step::Over } else { Step::Into(inner, ()) })
     }
 }
 

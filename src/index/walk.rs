@@ -3,6 +3,8 @@
 //! It follows no symbolic link, and opens only directories and `.gitignore`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cap_std::fs::Dir;
@@ -12,6 +14,8 @@ use provost_base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX,
 use provost_base::{IgnoreRules, RepoPath};
 use provost_graph::is_settings;
 use provost_syntax::language_of;
+use provost_system::open_folder;
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Name, Step, Unread, Visitor, walk};
 
 /// Folders that are never of interest, even where no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
@@ -100,80 +104,126 @@ pub(super) fn is_hidden(name: &str) -> bool {
 impl Walk<'_> {
     /// Looks at a folder; at folders in it if they are not known, or if everything is asked for.
     pub(super) fn look(&mut self, folder: &RepoPath, depth: Depth, known: &BTreeSet<RepoPath>) -> Listing {
-        let mut found = Listing::default();
-        let mut entries_left = INDEX_ENTRIES_MAX;
-        let mut waiting = vec![(folder.clone(), Rules::of(self.root, folder), true)];
-        while let Some((folder, rules, is_top)) = waiting.pop() {
-            if self.stop.load(Ordering::Relaxed) {
-                found.missing = Some("it was stopped");
-                return found;
-            }
-            (self.enter)(&folder);
-            let folders = self.list(&folder, &rules, &mut found, &mut entries_left);
-            for inner in folders.into_iter().rev() {
-                found.folders.insert(inner.clone());
-                if depth == Depth::One && is_top && known.contains(&inner) {
-                    continue;
-                }
-                if inner.as_str().matches('/').count() >= INDEX_DEPTH_MAX {
-                    found.missing = Some("some folders are nested too deep");
-                    continue;
-                }
-                let mut rules = rules.clone();
-                rules.enter(self.root, inner.as_str());
-                waiting.push((inner, rules, false));
-            }
+        let here = Here { rules: Rules::of(self.root, folder), is_top: true };
+        let passed_over = (depth == Depth::One).then_some(known);
+        (self.enter)(folder);
+        let top = open_at(self.root, folder);
+        let mut looking = Looking { walk: self, passed_over, found: Listing::default() };
+        // Gone by now, or not for us.
+        let Ok(top) = top else { return looking.found };
+        // The visitor asks how deep it is from the root, whatever folder a walk begins with.
+        let bounds = Bounds { entries: INDEX_ENTRIES_MAX, depth: INDEX_DEPTH_MAX + 1, until: None };
+        if let Err(Stopped) = walk(&mut looking, (top, OsStr::new(folder.as_str())), here, bounds) {
+            looking.found.missing = Some("it was stopped");
         }
-        found
+        looking.found
+    }
+}
+
+/// Opens a folder, step by step and through no link.
+fn open_at(root: &Dir, folder: &RepoPath) -> io::Result<Dir> {
+    let names = folder.as_str().split('/').filter(|it| !it.is_empty());
+    names.into_iter().try_fold(root.open_dir(".")?, |dir, name| open_folder(&dir, OsStr::new(name)))
+}
+
+/// What holds in a folder.
+struct Here {
+    rules: Rules,
+    is_top: bool,
+}
+
+/// The index is to end.
+struct Stopped;
+
+struct Looking<'a, 'b> {
+    walk: &'a mut Walk<'b>,
+    /// Folders in the top one that are known already.
+    passed_over: Option<&'a BTreeSet<RepoPath>>,
+    found: Listing,
+}
+
+impl Visitor for Looking<'_, '_> {
+    type Here = Here;
+    type Stop = Stopped;
+
+    /// Files first, so that those of deeper folders are left out where there are too many.
+    fn folder(&mut self, _: Folder<'_>, names: &mut Vec<Name>, _: &mut Here) -> Result<(), Stopped> {
+        names.sort_by(|a, b| match (a.kind == Kind::Folder, b.kind == Kind::Folder) {
+            (true, true) => a.name.cmp(&b.name),
+            (a, b) => a.cmp(&b),
+        });
+        Ok(())
     }
 
-    /// Notes the files of a folder; answers with the folders in it.
-    fn list(
-        &self,
-        folder: &RepoPath,
-        rules: &Rules,
-        found: &mut Listing,
-        entries_left: &mut usize,
-    ) -> BTreeSet<RepoPath> {
-        let mut folders = BTreeSet::new();
-        let name = if folder.is_root() { "." } else { folder.as_str() };
+    fn entry(&mut self, at: Entry<'_>, here: &mut Here) -> Result<Step<Here>, Stopped> {
+        let (Some(path), Some(name)) = (at.text(), at.name().to_str()) else { return Ok(Step::Over) };
+        if is_hidden(name) || !matches!(at.kind(), Kind::Folder | Kind::File) {
+            return Ok(Step::Over);
+        }
+        let Ok(path) = RepoPath::parse(path) else { return Ok(Step::Over) };
+        let is_folder = at.kind() == Kind::Folder;
+        // A name with a backslash in it would be another path.
+        if !path.as_str().ends_with(name) || here.rules.ignore(path.as_str(), is_folder) {
+            return Ok(Step::Over);
+        }
+        if is_folder {
+            return self.go_into(at, path, here);
+        }
+        self.file(at, path, is_of_interest(name));
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), Stopped> {
+        match why {
+            Unread::Beyond(Bound::Entries) => {
+                self.found.missing = Some("there are too many files, of whatever kind");
+            }
+            Unread::Beyond(Bound::Depth | Bound::Time) => self.found.missing = Some(TOO_DEEP),
+            // Not for us.
+            Unread::Failed(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Why folders are not looked at.
+const TOO_DEEP: &str = "some folders are nested too deep";
+
+impl Looking<'_, '_> {
+    fn go_into(&mut self, at: Entry<'_>, path: RepoPath, here: &Here) -> Result<Step<Here>, Stopped> {
+        if self.walk.stop.load(Ordering::Relaxed) {
+            return Err(Stopped);
+        }
+        self.found.folders.insert(path.clone());
+        if here.is_top && self.passed_over.is_some_and(|known| known.contains(&path)) {
+            return Ok(Step::Over);
+        }
+        if path.as_str().matches('/').count() >= INDEX_DEPTH_MAX {
+            self.found.missing = Some(TOO_DEEP);
+            return Ok(Step::Over);
+        }
+        let mut rules = here.rules.clone();
+        rules.enter(self.walk.root, path.as_str());
+        (self.walk.enter)(&path);
         // Gone by now, or not for us.
-        let Ok(entries) = self.root.open_dir(name).and_then(|it| it.entries()) else { return folders };
-        for entry in entries.flatten() {
-            let Some(left) = entries_left.checked_sub(1) else {
-                found.missing = Some("there are too many files, of whatever kind");
-                return folders;
-            };
-            *entries_left = left;
-            let name = entry.file_name();
-            let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
-            if is_hidden(name) || !(kind.is_dir() || kind.is_file()) {
-                continue;
+        let Ok(dir) = at.open() else { return Ok(Step::Over) };
+        Ok(Step::Into(dir, Here { rules, is_top: false }))
+    }
+
+    fn file(&mut self, at: Entry<'_>, path: RepoPath, interesting: bool) {
+        let found = &mut self.found;
+        if interesting && found.files.len() >= self.walk.files_max {
+            found.missing = Some("there are more source files than the configuration allows");
+        } else if let Ok(meta) = at.metadata()
+            && meta.is_file()
+        {
+            let stamp = Stamp::of(&meta);
+            if found.all.len() < SEEN_FILES_MAX {
+                found.all.insert(path.clone(), stamp);
             }
-            let Ok(path) = RepoPath::parse(&below(folder.as_str(), name)) else { continue };
-            // A name with a backslash in it would be another path.
-            if !path.as_str().ends_with(name) || rules.ignore(path.as_str(), kind.is_dir()) {
-                continue;
-            }
-            if kind.is_dir() {
-                folders.insert(path);
-                continue;
-            }
-            let interesting = is_of_interest(name);
-            if interesting && found.files.len() >= self.files_max {
-                found.missing = Some("there are more source files than the configuration allows");
-            } else if let Ok(meta) = entry.metadata()
-                && meta.is_file()
-            {
-                let stamp = Stamp::of(&meta);
-                if found.all.len() < SEEN_FILES_MAX {
-                    found.all.insert(path.clone(), stamp);
-                }
-                if interesting {
-                    found.files.insert(path, stamp);
-                }
+            if interesting {
+                found.files.insert(path, stamp);
             }
         }
-        folders
     }
 }

@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use notify::event::{AccessKind, AccessMode, EventKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-
 use provost_base::RepoPath;
-use provost_base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+use provost_base::limits::WATCH_EVENTS_MAX;
+use provost_system::folder_watch::{FolderWatch, Heard, ONE_BY_ONE};
 
 /// The changes since the last request for them.
 #[derive(Default, Debug)]
@@ -65,79 +63,40 @@ impl Bell {
 
 /// Watches folders of one tree.
 pub(super) struct Watch {
-    watcher: RecommendedWatcher,
+    watcher: FolderWatch,
     root: PathBuf,
-    folders: BTreeSet<RepoPath>,
     /// Why it watches no more.
     pub(super) broken: Option<String>,
 }
 
-/// Whether each folder is watched for itself.
-const ONE_BY_ONE: bool = cfg!(target_os = "linux");
-
 impl Watch {
     pub(super) fn begin(root: &Path, bell: &Arc<Bell>) -> Result<Self, String> {
         let (bell, from) = (bell.clone(), root.to_owned());
-        let hear = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => bell.ring(|news| news.everything = true),
-            Ok(event) if is_change(event.kind) => bell.ring(|news| {
-                event.paths.iter().for_each(|path| note(news, &from, path));
+        let mut watcher = FolderWatch::new(move |heard| match heard {
+            Heard::Change { paths, .. } => bell.ring(|news| {
+                paths.iter().for_each(|path| note(news, &from, path));
             }),
-            Ok(_) => {}
-            Err(_) => bell.ring(|news| news.everything = true),
-        };
-        // Links out of the tree are none of ours.
-        let config = notify::Config::default().with_follow_symlinks(false);
-        let mut watcher = RecommendedWatcher::new(hear, config).map_err(|err| err.to_string())?;
-        if !ONE_BY_ONE {
-            watcher.watch(root, RecursiveMode::Recursive).map_err(|err| err.to_string())?;
-        }
-        Ok(Self { watcher, root: root.to_owned(), folders: BTreeSet::new(), broken: None })
+            Heard::Lost => bell.ring(|news| news.everything = true),
+        })?;
+        watcher.tree(root)?;
+        Ok(Self { watcher, root: root.to_owned(), broken: None })
     }
 
     /// Watches a folder, also if it was watched before.
     pub(super) fn add(&mut self, folder: &RepoPath) {
-        if !ONE_BY_ONE || self.broken.is_some() {
-            return;
-        }
-        self.folders.insert(folder.clone());
-        if self.folders.len() > WATCH_FOLDERS_MAX {
-            self.broken = Some(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
-            return;
-        }
-        let at = if folder.is_root() { self.root.clone() } else { self.root.join(folder.as_str()) };
-        match self.watcher.watch(&at, RecursiveMode::NonRecursive) {
-            Ok(()) => {}
-            // Gone already; the folder that it was in has been told.
-            Err(err) if is_gone(&err) => {
-                self.folders.remove(folder);
-            }
-            Err(err) => self.broken = Some(err.to_string()),
+        if ONE_BY_ONE && self.broken.is_none() {
+            let at = if folder.is_root() { self.root.clone() } else { self.root.join(folder.as_str()) };
+            self.broken = self.watcher.change(&[], &[at]).err();
         }
     }
 
     /// Watches a folder no more.
     pub(super) fn remove(&mut self, folder: &RepoPath) {
-        if ONE_BY_ONE && self.folders.remove(folder) {
-            // The system has let go of one that is gone.
-            let _gone = self.watcher.unwatch(&self.root.join(folder.as_str()));
+        if ONE_BY_ONE {
+            // To let one go fails in no way that matters.
+            let _gone = self.watcher.change(&[self.root.join(folder.as_str())], &[]);
         }
     }
-}
-
-fn is_gone(err: &notify::Error) -> bool {
-    match &err.kind {
-        notify::ErrorKind::PathNotFound => true,
-        notify::ErrorKind::Io(err) => {
-            matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
-        }
-        _ => false,
-    }
-}
-
-/// Reading is none, or our own would be heard without end.
-fn is_change(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
 fn note(news: &mut IndexChanges, root: &Path, path: &Path) {

@@ -1,4 +1,5 @@
-//! Differences between operating systems, under one name for each function.
+//! Differences between operating systems, under one name for each function; and what all do alike who read trees of
+//! folders: the walk through one, and the watching of its folders.
 //!
 //! Promises: a function has the same meaning everywhere, so that no other module has to ask which system this is; if
 //! a system lacks the feature, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
@@ -11,13 +12,17 @@ use std::path::{Path, PathBuf};
 mod ages;
 mod clock;
 pub mod descriptor;
+pub mod folder_watch;
 #[cfg(unix)]
 mod headroom;
 #[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
 mod inside;
+#[cfg_attr(not(unix), path = "listing_elsewhere.rs")]
+mod listing;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
+pub mod walk;
 mod ways;
 
 #[cfg(unix)]
@@ -38,6 +43,9 @@ pub use inside::{
     file_inside, folder_inside, make_folder_inside, mode_of, name_inside, new_file_inside, set_mode,
     swap_inside, sync_folder,
 };
+#[cfg(unix)]
+pub use listing::is_empty_folder;
+pub use listing::open_folder;
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
 pub use ways::Ways;

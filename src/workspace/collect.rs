@@ -7,20 +7,21 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
-use std::ops::Bound;
+use std::ops::Bound::{Excluded, Included};
 use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
 use super::path_text::shown;
-use super::snapshot::{Base, Stamp, Was, add_rules, joined, open_file, open_folder};
+use super::snapshot::{Base, Stamp, Was, add_rules, open_file};
 use provost_base::limits::{
     ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
 };
 use provost_base::{Digest, IgnoreRules, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, is_test, language_by_name};
 use provost_domain::{Artifact, Changeset, CollectedArtifact};
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
 
 /// A file that has changed since the copy was made.
 enum Found {
@@ -45,14 +46,15 @@ pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Changeset {
         found: Vec::new(),
         seen: std::collections::BTreeSet::new(),
         left_out: LeftOut::default(),
-        entries: HARVEST_ENTRIES_MAX,
         bytes: ARTIFACTS_BYTES_MAX as u64,
         more: 0,
     };
     let top = Dir::open_ambient_dir(copy, ambient_authority());
+    let bounds = Bounds { entries: HARVEST_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
+    let here = Here { rules: base.above.clone(), ignored: false };
     let walked = top
         .map_err(Stop::Io)
-        .and_then(|top| look.folder(&top, base.below.as_str(), base.above.clone(), false, COPY_DEPTH_MAX));
+        .and_then(|top| walk(&mut look, (top, OsStr::new(base.below.as_str())), here, bounds));
     match walked {
         // Only who has seen everything knows what is missing.
         Ok(()) => look.missing(),
@@ -113,72 +115,77 @@ struct Collector<'a> {
     found: Vec<Found>,
     seen: std::collections::BTreeSet<String>,
     left_out: LeftOut,
-    entries: u64,
     /// How much may still be read into memory.
     bytes: u64,
     /// Changes beyond what one run may have.
     more: usize,
 }
 
-impl Collector<'_> {
-    fn folder(
-        &mut self,
-        dir: &Dir,
-        at: &str,
-        mut rules: IgnoreRules,
-        ignored: bool,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
-        add_rules(&mut rules, dir, ".gitignore", at);
-        let mut names = Vec::new();
-        for entry in dir.entries().map_err(Stop::Io)? {
-            self.entries = self.entries.checked_sub(1).ok_or(Stop::TooMany)?;
-            names.push(entry.map_err(Stop::Io)?.file_name());
-        }
-        names.sort();
-        for name in names.iter().filter(|name| *name != ".git") {
-            self.entry(dir, name, at, &rules, ignored, depth)?;
-        }
+/// What holds in a folder.
+struct Here {
+    rules: IgnoreRules,
+    ignored: bool,
+}
+
+impl Visitor for Collector<'_> {
+    type Here = Here;
+    type Stop = Stop;
+
+    fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, here: &mut Here) -> Result<(), Stop> {
+        // What is no text is not gone into.
+        let path = folder.path().to_str().unwrap_or_default();
+        add_rules(&mut here.rules, folder.dir, ".gitignore", path);
+        names.retain(|it| it.name != ".git");
+        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        dir: &Dir,
-        name: &OsStr,
-        at: &str,
-        rules: &IgnoreRules,
-        ignored: bool,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        let Ok(meta) = dir.symlink_metadata(name) else { return Ok(()) };
-        let Some(path) = fit_path(at, name) else {
-            let path = format!("{}/{}", at, name.to_string_lossy());
+    fn entry(&mut self, at: Entry<'_>, here: &mut Here) -> Result<Step<Here>, Stop> {
+        let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
+        let Some(path) = fit_path(at) else {
+            let path = at.path().to_string_lossy();
             self.left_out
                 .say(format!("{}: is no name that a file can be offered under", shown(path.as_bytes())));
-            return Ok(());
+            return Ok(Step::Over);
         };
-        let ignored = ignored || rules.ignores(&path, meta.is_dir());
+        let ignored = here.ignored || here.rules.ignores(&path, meta.is_dir());
         if meta.is_dir() {
             if ignored && !self.had_below(&path) {
-                return Ok(());
+                return Ok(Step::Over);
             }
-            return match open_folder(dir, name) {
-                Ok(inner) => self.folder(&inner, &path, rules.clone(), ignored, depth),
+            return match at.open() {
+                Ok(inner) => Ok(Step::Into(inner, Here { rules: here.rules.clone(), ignored })),
                 Err(error) => {
                     // It is there, whatever is in it.
                     self.seen.extend(self.below(&path));
+                    let error = io::Error::from(error);
                     self.left_out.lose(format!("{}: cannot be looked into: {error}", shown(path.as_bytes())));
-                    Ok(())
+                    Ok(Step::Over)
                 }
             };
         }
+        self.file(at, &meta, path, ignored);
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), Stop> {
+        Err(match why {
+            Unread::Beyond(Bound::Depth) => Stop::TooDeep,
+            Unread::Beyond(Bound::Entries | Bound::Time) => Stop::TooMany,
+            Unread::Failed(error) => Stop::Io(error),
+        })
+    }
+}
+
+impl Collector<'_> {
+    /// What is no folder.
+    fn file(&mut self, at: Entry<'_>, meta: &Metadata, path: String, ignored: bool) {
+        let (dir, name) = (at.dir, at.name());
         let was = self.base.was.get(&path);
         if was.is_some() {
             self.seen.insert(path.clone());
-        } else if ignored || is_placeholder(&meta) {
-            return Ok(());
+        } else if ignored || is_placeholder(meta) {
+            return;
         }
         if meta.is_symlink() {
             let same = matches!(was, Some(Was::Link(target)) if dir.read_link_contents(name).is_ok_and(|it| it == *target));
@@ -187,10 +194,9 @@ impl Collector<'_> {
             }
         } else if !meta.is_file() {
             self.left_out.say(format!("{}: is neither a file nor a folder", shown(path.as_bytes())));
-        } else if !matches!(was, Some(Was::File { copy, .. }) if *copy == Stamp::of(&meta)) {
+        } else if !matches!(was, Some(Was::File { copy, .. }) if *copy == Stamp::of(meta)) {
             self.changed(dir, name, path);
         }
-        Ok(())
     }
 
     fn changed(&mut self, dir: &Dir, name: &OsStr, path: String) {
@@ -247,7 +253,7 @@ impl Collector<'_> {
     fn below(&self, folder: &str) -> impl Iterator<Item = String> + use<> {
         let (from, to) = (format!("{folder}/"), format!("{folder}0"));
         // `0` follows `/`.
-        let range = self.base.was.range::<str, _>((Bound::Included(&*from), Bound::Excluded(&*to)));
+        let range = self.base.was.range::<str, _>((Included(&*from), Excluded(&*to)));
         range.map(|(path, _)| path.clone()).collect::<Vec<_>>().into_iter()
     }
 
@@ -283,9 +289,9 @@ impl Collector<'_> {
 }
 
 /// A path from the workspace; `None` for a name that would mean another one.
-fn fit_path(at: &str, name: &OsStr) -> Option<String> {
-    let path = joined(at, name.to_str()?);
-    RepoPath::parse(&path).is_ok_and(|parsed| parsed.as_str() == path).then_some(path)
+fn fit_path(at: Entry<'_>) -> Option<String> {
+    let path = at.text()?;
+    RepoPath::parse(path).is_ok_and(|parsed| parsed.as_str() == path).then(|| path.to_owned())
 }
 
 /// What a jail whose supervisor was killed has left behind.

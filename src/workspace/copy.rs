@@ -4,15 +4,20 @@
 //! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so are
 //! files that their owner cannot read.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use rustix::fs::{FileType, Mode, OFlags};
 
 use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
+use provost_system::open_folder;
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Step, Unopened, Unread, Visitor, walk};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +53,16 @@ impl From<rustix::io::Errno> for NoCopy {
     }
 }
 
+impl From<Unread> for NoCopy {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Beyond(Bound::Depth) => NoCopy::TooDeep,
+            Unread::Beyond(Bound::Entries | Bound::Time) => NoCopy::TooMany,
+            Unread::Failed(error) => NoCopy::Io(error),
+        }
+    }
+}
+
 /// A copy. Removed when dropped.
 #[derive(Debug)]
 pub struct Copied {
@@ -66,11 +81,11 @@ impl Copied {
     /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
     pub fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
-        let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
+        let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // The handle may be one that only stands for the directory; this one also lists it.
-        let source = rustix::fs::openat(directory, c".", directory_flags(), Mode::empty())?;
-        let mut room = Room::default();
-        room.directory(source.as_fd(), target.as_fd(), COPY_DEPTH_MAX)?;
+        let source = rustix::fs::openat(directory, c".", flags, Mode::empty())?;
+        Room::default().all_of(Dir::from_std_file(File::from(source)), target)?;
         Ok(copied)
     }
 
@@ -104,10 +119,6 @@ fn open_up(path: &Path) -> io::Result<()> {
     fs::read_dir(path)?.try_for_each(|entry| open_up(&entry?.path()))
 }
 
-fn directory_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
 /// How much may still be copied.
 pub struct Room {
     /// Bytes of files.
@@ -124,56 +135,22 @@ impl Default for Room {
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
-        self.directory(from.as_fd(), to.as_fd(), COPY_DEPTH_MAX)
+    pub fn all_of(&mut self, from: Dir, to: Dir) -> Result<(), NoCopy> {
+        let bounds = Bounds { entries: self.entries, depth: COPY_DEPTH_MAX, until: None };
+        walk(self, (from, OsStr::new("")), to, bounds)
     }
 
-    fn directory(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, depth: usize) -> Result<(), NoCopy> {
-        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
-        for entry in Dir::read_from(from)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
-            let stat = match rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
-                // Removed since it was listed.
-                Err(rustix::io::Errno::NOENT) => continue,
-                stat => stat?,
-            };
-            // Only what a copy's owner may have: no setuid and the like.
-            let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => {
-                    rustix::fs::mkdirat(to, name, mode | Mode::RWXU)?;
-                    let open = |dir| rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
-                    let inner_from: OwnedFd = match open(from) {
-                        // What is shut for its owner is left out: a worker could shut something for all later ones.
-                        Err(rustix::io::Errno::ACCESS) => continue,
-                        inner => inner?,
-                    };
-                    let inner_to: OwnedFd = open(to)?;
-                    self.directory(inner_from.as_fd(), inner_to.as_fd(), depth)?;
-                }
-                FileType::RegularFile => self.file(from, to, name, mode)?,
-                FileType::Symlink => {
-                    let target = rustix::fs::readlinkat(from, name, Vec::new())?;
-                    rustix::fs::symlinkat(&*target, to, name)?;
-                }
-                _ => {}
-            }
+    fn folder(&mut self, at: Entry<'_>, to: &Dir, mode: Mode) -> Result<Step<Dir>, NoCopy> {
+        rustix::fs::mkdirat(to, at.name(), mode | Mode::RWXU)?;
+        match at.open() {
+            // What is shut for its owner is left out: a worker could shut something for all later ones.
+            Err(Unopened::Shut(_)) => Ok(Step::Over),
+            Err(error) => Err(NoCopy::Io(error.into())),
+            Ok(inner) => Ok(Step::Into(inner, open_folder(to, at.name())?)),
         }
-        Ok(())
     }
 
-    fn file(
-        &mut self,
-        from: BorrowedFd<'_>,
-        to: BorrowedFd<'_>,
-        name: &std::ffi::CStr,
-        mode: Mode,
-    ) -> Result<(), NoCopy> {
+    fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, mode: Mode) -> Result<(), NoCopy> {
         // Without waiting: what was a file a moment ago may be a pipe now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut source = match rustix::fs::openat(from, name, flags, Mode::empty()) {
@@ -195,6 +172,37 @@ impl Room {
         let copied = copy_data(&mut source, &mut target, meta.len().saturating_add(self.bytes))?;
         self.bytes = self.bytes.saturating_sub(copied.saturating_sub(meta.len()));
         Ok(())
+    }
+}
+
+impl Visitor for Room {
+    /// The folder that is filled.
+    type Here = Dir;
+    type Stop = NoCopy;
+
+    fn entry(&mut self, at: Entry<'_>, to: &mut Dir) -> Result<Step<Dir>, NoCopy> {
+        self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+        let stat = match at.stat() {
+            // Removed since it was listed.
+            Err(rustix::io::Errno::NOENT) => return Ok(Step::Over),
+            stat => stat?,
+        };
+        // Only what a copy's owner may have: no setuid and the like.
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => return self.folder(at, to, mode),
+            FileType::RegularFile => self.file(at.dir, to, at.name(), mode)?,
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(at.dir, at.name(), Vec::new())?;
+                rustix::fs::symlinkat(&*target, &*to, at.name())?;
+            }
+            _ => {}
+        }
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), NoCopy> {
+        Err(why.into())
     }
 }
 

@@ -5,6 +5,7 @@
 //! links needs a right that users rarely have.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
 use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Step, Unread, Visitor, walk};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,16 @@ pub enum NoCopy {
     Io(#[from] io::Error),
 }
 
+impl From<Unread> for NoCopy {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Beyond(Bound::Depth) => NoCopy::TooDeep,
+            Unread::Beyond(Bound::Entries | Bound::Time) => NoCopy::TooMany,
+            Unread::Failed(error) => NoCopy::Io(error),
+        }
+    }
+}
+
 /// A copy. Removed when dropped.
 #[derive(Debug)]
 pub struct Copied {
@@ -61,7 +73,7 @@ impl Copied {
     pub fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
-        Room::default().directory(source, &target, COPY_DEPTH_MAX)?;
+        Room::default().all_of(source.open_dir(".")?, target)?;
         Ok(copied)
     }
 
@@ -110,29 +122,43 @@ pub fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
 
 impl Room {
     /// Copies everything in a folder into another one.
-    pub fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
-        self.directory(from, to, COPY_DEPTH_MAX)
+    pub fn all_of(&mut self, from: Dir, to: Dir) -> Result<(), NoCopy> {
+        let bounds = Bounds { entries: self.entries, depth: COPY_DEPTH_MAX, until: None };
+        walk(self, (from, OsStr::new("")), to, bounds)
     }
 
-    fn directory(&mut self, from: &Dir, to: &Dir, depth: usize) -> Result<(), NoCopy> {
-        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
-        for entry in from.entries()? {
-            let entry = entry?;
-            let (name, kind) = (entry.file_name(), entry.file_type()?);
-            self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
-            if kind.is_dir() {
-                to.create_dir(&name)?;
-                self.directory(&entry.open_dir()?, &to.open_dir(&name)?, depth)?;
-            } else if kind.is_file() {
-                let source = entry.open()?;
-                let length = source.metadata()?.len();
-                self.bytes = self.bytes.checked_sub(length).ok_or(NoCopy::TooLarge)?;
-                let mut target = to.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
-                // A file that grows while it is read does not get past its bound.
-                let copied = io::copy(&mut source.take(length.saturating_add(self.bytes)), &mut target)?;
-                self.bytes = self.bytes.saturating_sub(copied.saturating_sub(length));
-            }
-        }
+    fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr) -> Result<(), NoCopy> {
+        let source = from.open(name)?;
+        let length = source.metadata()?.len();
+        self.bytes = self.bytes.checked_sub(length).ok_or(NoCopy::TooLarge)?;
+        let mut target = to.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+        // A file that grows while it is read does not get past its bound.
+        let copied = io::copy(&mut source.take(length.saturating_add(self.bytes)), &mut target)?;
+        self.bytes = self.bytes.saturating_sub(copied.saturating_sub(length));
         Ok(())
+    }
+}
+
+impl Visitor for Room {
+    /// The folder that is filled.
+    type Here = Dir;
+    type Stop = NoCopy;
+
+    fn entry(&mut self, at: Entry<'_>, to: &mut Dir) -> Result<Step<Dir>, NoCopy> {
+        self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+        match at.kind() {
+            Kind::Folder => {
+                to.create_dir(at.name())?;
+                let inner = at.open().map_err(io::Error::from)?;
+                return Ok(Step::Into(inner, to.open_dir(at.name())?));
+            }
+            Kind::File => self.file(at.dir, to, at.name())?,
+            _ => {}
+        }
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), NoCopy> {
+        Err(why.into())
     }
 }

@@ -4,13 +4,16 @@
 //! beginning: it leaves out a file that was made and removed again.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode};
-use rustix::io::Errno;
+use cap_std::fs::Dir;
+use rustix::fs::FileType;
 
-use super::integrity_scan::{Stamp, directory_flags, is_placeholder, open_place};
+use super::integrity_scan::{Stamp, is_placeholder, open_place, survey_bounds};
 use super::path_text::shown;
 use provost_base::WatchPatterns;
 use provost_base::limits::{
@@ -18,9 +21,10 @@ use provost_base::limits::{
 };
 use provost_domain::{FileChange, Watched, WatchedFile};
 use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath};
+use provost_system::walk::{Bound, Entry, Folder, Name, Step, Unopened, Unread, Visitor, walk};
 
 /// Folders of git and of daemons; what changes in them is no work.
-const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
+const PASSED_OVER: [&str; 6] = [".git", ".wit", ".devit", ".git-paw", ".agent-protocol", ".provost"];
 
 /// The directory that is watched, and the patterns of the files.
 #[derive(Clone, Debug)]
@@ -56,83 +60,75 @@ impl Watch {
     /// Looks at all files. Never fails: what could not be looked at is said in the result.
     pub fn look(&self) -> WatchedFiles {
         let began = Instant::now();
-        let mut walk = Walk {
-            patterns: &self.patterns,
-            left: SURVEY_ENTRIES_MAX,
-            until: began + Duration::from_millis(SURVEY_MS_MAX),
-            look: WatchedFiles::default(),
-        };
-        let opened =
-            open_place(&self.place).map_err(|err| format!("the directory could not be looked at: {err}"));
-        let done = opened.and_then(|top| walk.directory(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX));
-        let mut look = walk.look;
+        let mut looking = Looking { patterns: &self.patterns, look: WatchedFiles::default() };
+        let done = open_place(&self.place).map_err(failed).and_then(|top| {
+            let top = Dir::from_std_file(File::from(top));
+            walk(&mut looking, (top, OsStr::new("")), (), survey_bounds(SURVEY_ENTRIES_MAX))
+        });
+        let mut look = looking.look;
         look.incomplete = done.err();
         look.took = began.elapsed();
         look
     }
 }
 
-struct Walk<'a> {
+fn failed(error: io::Error) -> String {
+    format!("the directory could not be looked at: {error}")
+}
+
+struct Looking<'a> {
     patterns: &'a WatchPatterns,
-    left: u64,
-    until: Instant,
     look: WatchedFiles,
 }
 
-impl Walk<'_> {
-    fn directory(&mut self, dir: BorrowedFd<'_>, path: &mut Vec<u8>, depth: usize) -> Result<(), String> {
-        let failed = |errno: Errno| format!("the directory could not be looked at: {errno}");
-        let depth =
-            depth.checked_sub(1).ok_or_else(|| format!("it is nested deeper than {SURVEY_DEPTH_MAX}"))?;
-        if Instant::now() > self.until {
-            return Err(format!("looking at it took longer than {SURVEY_MS_MAX} ms"));
-        }
+impl Visitor for Looking<'_> {
+    type Here = ();
+    type Stop = String;
+
+    fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, _here: &mut ()) -> Result<(), String> {
+        names.retain(|it| !PASSED_OVER.iter().any(|passed| it.name == *passed));
         if self.look.directories.len() <= WATCH_DIRS_MAX {
-            self.look.directories.push(path.clone());
-        }
-        for entry in Dir::read_from(dir).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") || PASSED_OVER.contains(&name.to_bytes()) {
-                continue;
-            }
-            self.left = self
-                .left
-                .checked_sub(1)
-                .ok_or_else(|| format!("it has more than {SURVEY_ENTRIES_MAX} entries"))?;
-            let Ok(stat) = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(dir, &name.to_owned(), &stat) {
-                continue;
-            }
-            let length = path.len();
-            if length > 0 {
-                path.push(b'/');
-            }
-            path.extend(name.to_bytes());
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => {
-                    match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
-                        Ok(inner) => self.directory(inner.as_fd(), path, depth)?,
-                        // Gone again, or shut.
-                        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => {}
-                        Err(errno) => return Err(failed(errno)),
-                    }
-                }
-                FileType::RegularFile | FileType::Symlink if self.is_meant(path) => {
-                    if self.look.files.len() >= WATCH_FILES_MAX {
-                        return Err(format!("more than {WATCH_FILES_MAX} files match"));
-                    }
-                    let written = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(i64::MAX));
-                    let known = FileState { stamp: Stamp::of(&stat), written, size: stat.st_size };
-                    self.look.files.insert(path.clone(), known);
-                }
-                _ => {}
-            }
-            path.truncate(length);
+            self.look.directories.push(folder.path().as_bytes().to_vec());
         }
         Ok(())
     }
 
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, String> {
+        let Ok(stat) = at.stat() else { return Ok(Step::Over) };
+        if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(at.dir, at.name(), &stat) {
+            return Ok(Step::Over);
+        }
+        let path = at.path().as_bytes();
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => match at.open() {
+                Ok(inner) => return Ok(Step::Into(inner, ())),
+                Err(Unopened::Gone(_) | Unopened::Shut(_)) => {}
+                Err(Unopened::Failed(error)) => return Err(failed(error)),
+            },
+            FileType::RegularFile | FileType::Symlink if self.is_meant(path) => {
+                if self.look.files.len() >= WATCH_FILES_MAX {
+                    return Err(format!("more than {WATCH_FILES_MAX} files match"));
+                }
+                let written = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(i64::MAX));
+                let known = FileState { stamp: Stamp::of(&stat), written, size: stat.st_size };
+                self.look.files.insert(path.to_vec(), known);
+            }
+            _ => {}
+        }
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), String> {
+        Err(match why {
+            Unread::Beyond(Bound::Entries) => format!("it has more than {SURVEY_ENTRIES_MAX} entries"),
+            Unread::Beyond(Bound::Depth) => format!("it is nested deeper than {SURVEY_DEPTH_MAX}"),
+            Unread::Beyond(Bound::Time) => format!("looking at it took longer than {SURVEY_MS_MAX} ms"),
+            Unread::Failed(error) => failed(error),
+        })
+    }
+}
+
+impl Looking<'_> {
     fn is_meant(&self, path: &[u8]) -> bool {
         self.patterns.matches(&String::from_utf8_lossy(path))
     }

@@ -5,14 +5,16 @@
 //! could block or act.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use cap_std::fs::Dir;
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,8 @@ use provost_base::limits::{
 };
 use provost_domain::FindingKind;
 use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath, is_repository_name};
+use provost_system::is_empty_folder;
+use provost_system::walk::{self, Bound, Bounds, Folder, Name, Step, Unopened, Unread, Visitor};
 
 /// What the kernel says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -146,6 +150,17 @@ impl From<Errno> for Stop {
     }
 }
 
+impl From<Unread> for Stop {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Beyond(Bound::Entries) => Stop::TooMany,
+            Unread::Beyond(Bound::Depth) => Stop::TooDeep,
+            Unread::Beyond(Bound::Time) => Stop::TooSlow,
+            Unread::Failed(error) => Stop::Io(error),
+        }
+    }
+}
+
 impl Stop {
     /// The reason as a sentence for a report.
     pub fn why(self) -> String {
@@ -179,111 +194,93 @@ impl Ground {
         if found.incomplete.is_none() { found } else { self.walk(SURVEY_ENTRIES_MAX, None, true) }
     }
 
-    fn walk(&self, left: u64, before: Option<&Survey>, passes_over_fetched: bool) -> Survey {
-        let mut walk = Walk {
-            passes_over_fetched,
-            ground: self,
-            before,
-            left,
-            until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
-            found: Survey::default(),
-            root: None,
-            fetched: 0,
-            held: 0,
-        };
-        let done = walk.everything();
-        let mut found = walk.found;
+    fn walk(&self, entries: u64, before: Option<&Survey>, passes_over_fetched: bool) -> Survey {
+        let mut scan =
+            Scan { passes_over_fetched, ground: self, before, found: Survey::default(), root: None };
+        let done = scan.everything(entries);
+        let mut found = scan.found;
         found.incomplete = done.err().map(Stop::why).or(found.incomplete);
         found
     }
 }
 
-struct Walk<'a> {
+/// The bounds of a look at a workspace that begins now.
+pub fn survey_bounds(entries: u64) -> Bounds {
+    let until = Some(Instant::now() + Duration::from_millis(SURVEY_MS_MAX));
+    Bounds { entries, depth: SURVEY_DEPTH_MAX, until }
+}
+
+struct Scan<'a> {
     ground: &'a Ground,
     /// What was there before a worker that has ended; folders that it has shut are opened.
     before: Option<&'a Survey>,
-    left: u64,
-    until: Instant,
     found: Survey,
     root: Option<OwnedFd>,
     passes_over_fetched: bool,
-    /// How many folders of fetched things are above.
-    fetched: u32,
-    /// How many folders above are read-only with all that is in them.
-    held: u32,
 }
 
-impl Walk<'_> {
-    fn everything(&mut self) -> Result<(), Stop> {
-        let Ground { root, directory, .. } = self.ground;
-        self.root = Some(open_place(root).map_err(Stop::Io)?);
-        let top = open_place(directory).map_err(Stop::Io)?;
-        let below = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
-        let mut path = below.as_os_str().as_bytes().to_vec();
-        self.directory(top.as_fd(), &mut path, Zone::Top, SURVEY_DEPTH_MAX)
-    }
+/// What holds in a folder.
+#[derive(Clone, Copy)]
+struct Here {
+    zone: Zone,
+    /// Whether it is, or lies in, a folder of fetched things.
+    fetched: bool,
+    /// Whether it is read-only with all that is in it.
+    held: bool,
+}
 
-    fn directory(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        path: &mut Vec<u8>,
-        mut zone: Zone,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        // What lies beside such a folder is looked at all the same, or a worker could hide it behind one.
-        let Some(depth) = depth.checked_sub(1) else {
-            self.stops_at(path);
-            self.is_incomplete(Stop::TooDeep);
-            return Ok(());
-        };
-        let names = match self.names(dir) {
-            Ok(names) => names,
-            Err(stop) => {
-                self.stops_at(path);
-                return Err(stop);
+impl Visitor for Scan<'_> {
+    type Here = Here;
+    type Stop = Stop;
+
+    fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, here: &mut Here) -> Result<(), Stop> {
+        let is_repository = || is_repository(names.iter().map(|it| it.name.as_bytes()));
+        if !matches!(here.zone, Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
+            if matches!(here.zone, Zone::Top | Zone::Plain | Zone::All(_)) {
+                self.found.repositories.insert(folder.path().as_bytes().to_vec());
             }
-        };
-        let is_repository = || is_repository(names.iter().map(|name| name.to_bytes()));
-        if !matches!(zone, Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
-            if matches!(zone, Zone::Top | Zone::Plain | Zone::All(_)) {
-                self.found.repositories.insert(path.clone());
+            if !matches!(here.zone, Zone::All(_)) {
+                here.zone = self.of_a_repository();
             }
-            if !matches!(zone, Zone::All(_)) {
-                zone = self.of_a_repository();
-            }
-        }
-        for name in names {
-            let length = path.len();
-            if length > 0 {
-                path.push(b'/');
-            }
-            path.extend(name.to_bytes());
-            self.entry(dir, &name, path, zone, depth)?;
-            path.truncate(length);
         }
         Ok(())
     }
 
-    /// The names in a folder, as long as there is room and time.
-    fn names(&mut self, dir: BorrowedFd<'_>) -> Result<Vec<CString>, Stop> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(dir)? {
-            let entry = entry?;
-            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
-                names.push(entry.file_name().to_owned());
-            }
+    fn entry(&mut self, at: walk::Entry<'_>, here: &mut Here) -> Result<Step<Here>, Stop> {
+        match at.stat() {
+            Ok(stat) => self.look_at(at, &stat, *here),
+            // Removed since it was listed.
+            Err(Errno::NOENT) => Ok(Step::Over),
+            Err(errno) => Err(errno.into()),
         }
-        if Instant::now() > self.until { Err(Stop::TooSlow) } else { Ok(names) }
     }
 
-    fn stops_at(&mut self, path: &[u8]) {
-        self.found.stopped_at.get_or_insert_with(|| path.to_vec());
+    fn unread(&mut self, folder: Folder<'_>, why: Unread) -> Result<(), Stop> {
+        self.found.stopped_at.get_or_insert_with(|| folder.path().as_bytes().to_vec());
+        match why {
+            // What lies beside such a folder is looked at all the same, or a worker could hide it behind one.
+            Unread::Beyond(Bound::Depth) => {
+                self.is_incomplete(Stop::TooDeep);
+                Ok(())
+            }
+            why => Err(why.into()),
+        }
+    }
+}
+
+impl Scan<'_> {
+    fn everything(&mut self, entries: u64) -> Result<(), Stop> {
+        let Ground { root, directory, .. } = self.ground;
+        self.root = Some(open_place(root).map_err(Stop::Io)?);
+        let top = Dir::from_std_file(File::from(open_place(directory).map_err(Stop::Io)?));
+        let below = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
+        let here = Here { zone: Zone::Top, fetched: false, held: false };
+        walk::walk(self, (top, below.as_os_str()), here, survey_bounds(entries))
     }
 
     /// What an entry is by its name and its place.
-    fn said_at(&self, path: &[u8], name: &CString, zone: Zone, row: Option<&later::Row>) -> Said {
-        let mut said = said(zone, name.to_bytes(), row);
+    fn said_at(&self, path: &[u8], name: &OsStr, zone: Zone, row: Option<&later::Row>) -> Said {
+        let mut said = said(zone, name.as_bytes(), row);
         if said.zone == Some(Zone::Git) {
             said.zone = Some(self.of_a_repository());
         }
@@ -305,75 +302,75 @@ impl Walk<'_> {
         !beside.is_empty() && later::is_module_in(path, |folder| beside.contains(folder))
     }
 
-    fn entry(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CString,
-        path: &mut Vec<u8>,
-        zone: Zone,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            // Removed since it was listed.
-            Err(Errno::NOENT) => return Ok(()),
-            stat => stat?,
-        };
+    fn look_at(&mut self, at: walk::Entry<'_>, stat: &Stat, here: Here) -> Result<Step<Here>, Stop> {
+        let (path, name, zone) = (at.path().as_bytes(), at.name(), here.zone);
         let row = later::row_at(path);
         let said = self.said_at(path, name, zone, row);
         let file_type = FileType::from_raw_mode(stat.st_mode);
-        if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(dir, name, &stat) {
-            return Ok(());
+        if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(at.dir, name, stat) {
+            return Ok(Step::Over);
         }
-        if is_repository_name(name.to_bytes()) && !matches!(zone, Zone::Git | Zone::GitInner) {
-            self.found.repositories.insert(path.clone());
+        if is_repository_name(name.as_bytes()) && !matches!(zone, Zone::Git | Zone::GitInner) {
+            self.found.repositories.insert(path.to_vec());
         }
         let is_setting = row.is_some_and(later::Row::is_read_only);
-        let mut entry = Entry::of(&stat, said.kind, zone);
+        let mut entry = Entry::of(stat, said.kind, zone);
         let is_end = file_type != FileType::Directory && self.is_an_end(path);
         if is_end {
             entry.kind = Some(FindingKind::Protected);
         } else if entry.kind.is_none() && self.is_beside(path) {
             (entry.kind, entry.only_new) = (Some(FindingKind::Protected), true);
         }
-        let held = (is_setting || is_end) && self.hold(path, zone, file_type);
+        let held = (is_setting || is_end) && self.hold(path, here, file_type);
         match file_type {
             FileType::Directory => {
-                let Some(zone) = said.zone else { return Ok(()) };
-                match self.opened(dir, name, &stat, path) {
-                    Ok(inner) => {
-                        let more = (u32::from(later::is_fetched(name.to_bytes())), u32::from(held));
-                        return self.below(inner.as_fd(), path, zone, depth, more);
-                    }
-                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-                    Err(Errno::ACCESS | Errno::PERM) => {
+                let Some(zone) = said.zone else { return Ok(Step::Over) };
+                let inner = Here {
+                    zone,
+                    fetched: here.fetched || later::is_fetched(name.as_bytes()),
+                    held: here.held || held,
+                };
+                match self.opened(at, stat) {
+                    Ok(_) if self.passes_over(name) => return Ok(Step::Over),
+                    Ok(dir) => return Ok(Step::Into(dir, inner)),
+                    Err(Unopened::Gone(_)) => return Ok(Step::Over),
+                    Err(Unopened::Shut(_)) => {
                         entry.closed = true;
-                        self.hold_if_ours(&stat, path);
+                        self.hold_if_ours(stat, path);
                     }
-                    Err(errno) => return Err(errno.into()),
+                    Err(Unopened::Failed(error)) => return Err(Stop::Io(error)),
                 }
             }
             FileType::Symlink => {
-                entry.leaves = self.leaves(dir, name, path);
-                self.link(path, zone, is_setting);
+                entry.leaves = self.leaves(at);
+                self.link(path, here, is_setting);
             }
             FileType::RegularFile => {
-                let held = held || self.held > 0 || is_fixed(zone);
-                self.regular(&mut entry, &stat, path, held);
+                self.regular(&mut entry, stat, path, held || here.held || is_fixed(zone));
             }
             FileType::Socket => entry.socket = true,
             // Who opens one waits, and reads what others write: as bad as a socket.
             FileType::Fifo => (entry.socket, entry.pipe) = (true, true),
             _ => {}
         }
+        self.keep(path, entry);
+        Ok(Step::Over)
+    }
+
+    /// Remembers an entry that matters.
+    fn keep(&mut self, path: &[u8], entry: Entry) {
         let named = entry.kind.is_some() || entry.leaves || entry.closed;
         if named || entry.setuid || entry.executable || entry.socket {
             if self.found.entries.len() < SURVEY_KEPT_MAX {
-                self.found.entries.insert(path.clone(), entry);
+                self.found.entries.insert(path.to_vec(), entry);
             } else {
                 self.is_incomplete(Stop::TooMany);
             }
         }
-        Ok(())
+    }
+
+    fn passes_over(&self, name: &OsStr) -> bool {
+        self.passes_over_fetched && later::is_fetched(name.as_bytes())
     }
 
     fn is_incomplete(&mut self, why: Stop) {
@@ -382,44 +379,19 @@ impl Walk<'_> {
 
     /// A folder; one that the worker has shut is opened for its owner first. Git finds a repository in a folder whose
     /// names it cannot list.
-    fn opened(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &CString,
-        stat: &Stat,
-        path: &[u8],
-    ) -> rustix::io::Result<OwnedFd> {
-        let open = || rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
-        let Some(before) = self.before else { return open() };
+    fn opened(&self, at: walk::Entry<'_>, stat: &Stat) -> Result<Dir, Unopened> {
+        let Some(before) = self.before else { return at.open() };
         let is_of_before = || {
-            let entry = before.entries.get(path).filter(|it| it.closed);
+            let entry = before.entries.get(at.path().as_bytes()).filter(|it| it.closed);
             entry.is_some_and(|it| it.stamp == Stamp::of(stat))
         };
-        match open() {
-            Err(Errno::ACCESS) if !is_of_before() => {
-                open_to_its_owner(dir, name)?;
-                open()
+        match at.open() {
+            Err(Unopened::Shut(_)) if !is_of_before() => {
+                open_to_its_owner(at.dir, at.name()).map_err(io::Error::from)?;
+                at.open()
             }
             found => found,
         }
-    }
-
-    /// Goes into a folder of fetched things, or one that is read-only, if these numbers are one.
-    fn below(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        path: &mut Vec<u8>,
-        zone: Zone,
-        depth: usize,
-        (fetched, held): (u32, u32),
-    ) -> Result<(), Stop> {
-        if fetched > 0 && self.passes_over_fetched {
-            return Ok(());
-        }
-        (self.fetched, self.held) = (self.fetched + fetched, self.held + held);
-        let walked = self.directory(dir, path, zone, depth);
-        (self.fetched, self.held) = (self.fetched - fetched, self.held - held);
-        walked
     }
 
     /// A folder that is shut: its owner could open it again, and what is in there is not known.
@@ -430,9 +402,9 @@ impl Walk<'_> {
     }
 
     /// Remembers settings that a worker is to leave as they are. What lies below them is held with them.
-    fn hold(&mut self, path: &[u8], zone: Zone, file_type: FileType) -> bool {
-        let within = matches!(zone, Zone::All(FindingKind::Setting | FindingKind::Protected));
-        if within || self.fetched > 0 || self.found.held.len() >= SETTINGS_HELD_MAX {
+    fn hold(&mut self, path: &[u8], here: Here, file_type: FileType) -> bool {
+        let within = matches!(here.zone, Zone::All(FindingKind::Setting | FindingKind::Protected));
+        if within || here.fetched || self.found.held.len() >= SETTINGS_HELD_MAX {
             return false;
         }
         if file_type != FileType::Symlink {
@@ -442,13 +414,13 @@ impl Walk<'_> {
     }
 
     /// Remembers a link of which it matters where it leads.
-    fn link(&mut self, path: &[u8], zone: Zone, is_setting: bool) {
-        let is_within = || match zone {
+    fn link(&mut self, path: &[u8], here: Here, is_setting: bool) {
+        let is_within = || match here.zone {
             Zone::Git | Zone::GitInner | Zone::All(FindingKind::Git | FindingKind::Protected) => true,
             Zone::All(FindingKind::Setting) => later::row_over(path).is_some_and(later::Row::is_read_only),
             _ => false,
         };
-        if self.fetched == 0 && (is_setting || is_within()) && self.found.links.len() < SETTINGS_HELD_MAX {
+        if !here.fetched && (is_setting || is_within()) && self.found.links.len() < SETTINGS_HELD_MAX {
             self.found.links.insert(path.to_vec());
         }
     }
@@ -476,10 +448,10 @@ impl Walk<'_> {
 
     /// Whether a link leads out of the workspace: as the kernel follows it; or, where it leads nowhere at
     /// present, by its text.
-    fn leaves(&self, dir: BorrowedFd<'_>, name: &CString, path: &[u8]) -> bool {
-        let Ok(target) = rustix::fs::readlinkat(dir, name, Vec::new()) else { return true };
-        let target = PathBuf::from(std::ffi::OsStr::from_bytes(target.to_bytes()));
-        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    fn leaves(&self, at: walk::Entry<'_>) -> bool {
+        let Ok(target) = rustix::fs::readlinkat(at.dir, at.name(), Vec::new()) else { return true };
+        let target = PathBuf::from(OsStr::from_bytes(target.to_bytes()));
+        let path = Path::new(at.path());
         let from_root = match target.is_absolute() {
             true => match target.strip_prefix(self.ground.root.path()) {
                 Ok(below) => below.to_owned(),
@@ -495,7 +467,7 @@ impl Walk<'_> {
 }
 
 /// Gives a folder's owner the right to look into it and to change it, if that is this user. Follows no link.
-pub fn open_to_its_owner(dir: impl AsFd, name: &CString) -> rustix::io::Result<()> {
+pub fn open_to_its_owner(dir: impl AsFd, name: &OsStr) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::openat(dir, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&found)?;
@@ -534,21 +506,16 @@ pub fn directory_flags() -> OFlags {
 
 /// What a jail has put somewhere for the time of a run, and which does no harm, even if a worker made it: an empty
 /// directory, an empty file, or git's word for "here".
-pub fn is_placeholder(dir: BorrowedFd<'_>, name: &CString, stat: &Stat) -> bool {
+pub fn is_placeholder(dir: &Dir, name: &OsStr, stat: &Stat) -> bool {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => {
-            let opened = rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
-            let listed = opened.and_then(|opened| Dir::read_from(&opened));
-            let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
-            listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
-        }
+        FileType::Directory => is_empty_folder(dir, name).unwrap_or(false),
         FileType::RegularFile if stat.st_mode & 0o7111 != 0 => false,
         FileType::RegularFile if stat.st_size == 0 => true,
-        FileType::RegularFile if stat.st_size == 2 && name.to_bytes() == b"commondir" => {
+        FileType::RegularFile if stat.st_size == 2 && name == "commondir" => {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let mut text = Vec::new();
             rustix::fs::openat(dir, name, flags, Mode::empty())
-                .is_ok_and(|file| std::fs::File::from(file).take(3).read_to_end(&mut text).is_ok())
+                .is_ok_and(|file| File::from(file).take(3).read_to_end(&mut text).is_ok())
                 && text == b".\n"
         }
         _ => false,

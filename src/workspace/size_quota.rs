@@ -3,14 +3,15 @@
 //!
 //! The supervisor of a single run enforces that run's bound, and knows nothing of the runs before it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
-use super::snapshot::open_folder;
 use provost_base::limits::COPY_DEPTH_MAX;
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Step, Unopened, Unread, Visitor, walk};
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -28,7 +29,10 @@ impl Size {
     /// What the system says, or that it is nested too deep to be looked through.
     pub fn of(folder: &Path) -> io::Result<Self> {
         let mut size = Self::default();
-        size.add(&Dir::open_ambient_dir(folder, ambient_authority())?, COPY_DEPTH_MAX)?;
+        let top = Dir::open_ambient_dir(folder, ambient_authority())?;
+        // Every entry counts, however many a run has made: the limit that its own jail holds it to is their bound.
+        let bounds = Bounds { entries: u64::MAX, depth: COPY_DEPTH_MAX, until: None };
+        walk(&mut size, (top, OsStr::new("")), (), bounds)?;
         Ok(size)
     }
 
@@ -39,31 +43,38 @@ impl Size {
             entries: self.entries.saturating_sub(before.entries),
         }
     }
+}
 
-    fn add(&mut self, dir: &Dir, depth: usize) -> io::Result<()> {
-        let too_deep = || io::Error::other(format!("nested deeper than {COPY_DEPTH_MAX}"));
-        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
-        for entry in dir.entries()? {
-            let name = entry?.file_name();
-            let meta = dir.symlink_metadata(&name)?;
-            self.entries += 1;
-            self.bytes += on_disk(&meta);
-            if meta.is_dir() {
-                self.add(&open_shut(dir, &name)?, depth)?;
+impl Visitor for Size {
+    type Here = ();
+    type Stop = io::Error;
+
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> io::Result<Step<()>> {
+        let meta = at.metadata()?;
+        self.entries += 1;
+        self.bytes += on_disk(&meta);
+        Ok(if meta.is_dir() { Step::Into(open_shut(at)?, ()) } else { Step::Over })
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> io::Result<()> {
+        Err(match why {
+            Unread::Beyond(Bound::Depth) => io::Error::other(format!("nested deeper than {COPY_DEPTH_MAX}")),
+            Unread::Beyond(Bound::Entries | Bound::Time) => {
+                io::Error::other("it has names that are too long to be measured")
             }
-        }
-        Ok(())
+            Unread::Failed(error) => error,
+        })
     }
 }
 
 /// A run may have shut what it has made; what is in there counts all the same.
-fn open_shut(dir: &Dir, name: &std::ffi::OsStr) -> io::Result<Dir> {
-    match open_folder(dir, name) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            unlock(dir, name)?;
-            open_folder(dir, name)
+fn open_shut(at: Entry<'_>) -> io::Result<Dir> {
+    match at.open() {
+        Err(Unopened::Shut(_)) => {
+            unlock(at.dir, at.name())?;
+            Ok(at.open()?)
         }
-        opened => opened,
+        opened => Ok(opened?),
     }
 }
 

@@ -18,9 +18,11 @@ use super::copy::{Copied, NoCopy, Room, copy_data, share};
 use super::tracked::tracked;
 use provost_base::limits::{
     BASE_BYTES_MAX, BASE_FILE_BYTES_MAX, COPY_DEPTH_MAX, HARVEST_FILES_MAX, IGNORE_BYTES_MAX,
+    SNAPSHOT_ENTRIES_MAX,
 };
 use provost_base::{Digest, IgnoreRules, RepoPath};
-use provost_system as system;
+use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
+use provost_system::{self as system, open_folder};
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,10 +121,12 @@ pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Res
     let tracked = git.as_ref().map(tracked).unwrap_or_default();
     let mut copier = Copier { base, room: Room::default(), tracked };
     let source = folder.open_dir(".")?;
-    copier.folder(&source, &target, below.as_str(), (above, false), COPY_DEPTH_MAX)?;
+    let here = Copying { to: target.try_clone()?, rules: above, ignored: false };
+    let bounds = Bounds { entries: SNAPSHOT_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
+    walk(&mut copier, (source, OsStr::new(below.as_str())), here, bounds)?;
     if let Some(git) = git.filter(|_| below.is_root()) {
         target.create_dir(".git")?;
-        copier.room.all_of(&git, &target.open_dir(".git")?)?;
+        copier.room.all_of(git, target.open_dir(".git")?)?;
     }
     Ok(Snapshot { copied, base: copier.base })
 }
@@ -164,40 +168,27 @@ fn is_folder(dir: &Dir, name: &str) -> bool {
     dir.symlink_metadata(name).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Opens a folder in another one, and no link.
-pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    no_links(&mut options, true);
-    Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
-}
-
 /// Opens a file in a folder, and no link; without waiting, since it may be a pipe by now.
 pub fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
-    no_links(&mut options, false);
+    no_links(&mut options);
     dir.open_with(name, &options)
 }
 
 #[cfg(unix)]
-fn no_links(options: &mut OpenOptions, folder: bool) {
+fn no_links(options: &mut OpenOptions) {
     use cap_std::fs::OpenOptionsExt as _;
     use rustix::fs::OFlags;
-    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    if folder {
-        flags |= OFlags::DIRECTORY;
-    }
-    options.custom_flags(flags.bits().cast_signed());
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
 }
 
-/// A folder is opened as such with this flag alone; a link, as a link, which lists nothing and reads nothing.
+/// A link is opened as a link, which reads nothing.
 #[cfg(windows)]
-fn no_links(options: &mut OpenOptions, folder: bool) {
+fn no_links(options: &mut OpenOptions) {
     use cap_std::fs::OpenOptionsExt as _;
-    const BACKUP_SEMANTICS: u32 = 0x0200_0000;
     const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
-    options.custom_flags(OPEN_REPARSE_POINT | if folder { BACKUP_SEMANTICS } else { 0 });
+    options.custom_flags(OPEN_REPARSE_POINT);
 }
 
 /// What is shut for its owner is left out: a worker could shut something for all later ones.
@@ -215,49 +206,62 @@ struct Copier {
     tracked: BTreeSet<String>,
 }
 
-impl Copier {
+/// What holds in a folder that is copied.
+struct Copying {
+    to: Dir,
+    rules: IgnoreRules,
+    /// Whether git ignores the folder; what it tracks in there is copied.
+    ignored: bool,
+}
+
+impl Visitor for Copier {
+    type Here = Copying;
+    type Stop = NoCopy;
+
     fn folder(
         &mut self,
-        from: &Dir,
-        to: &Dir,
-        at: &str,
-        (mut rules, ignored): (IgnoreRules, bool),
-        depth: usize,
+        folder: Folder<'_>,
+        _names: &mut Vec<Name>,
+        here: &mut Copying,
     ) -> Result<(), NoCopy> {
-        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
-        add_rules(&mut rules, from, ".gitignore", at);
-        for entry in from.entries()? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name == ".git" {
-                continue;
-            }
-            // No artifact could have such a name.
-            let Some(path) = name.to_str().map(|name| joined(at, name)) else { continue };
-            let meta = match from.symlink_metadata(&name) {
-                // Removed since it was listed.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                meta => meta?,
-            };
-            let ignored = ignored || rules.ignores(&path, meta.is_dir());
-            if ignored && !self.is_tracked(&path, meta.is_dir()) {
-                continue;
-            }
-            self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
-            if meta.is_dir() {
-                to.create_dir(&name)?;
-                let Some(inner_from) = readable(open_folder(from, &name))? else { continue };
-                let inner_to = to.open_dir(&name)?;
-                self.folder(&inner_from, &inner_to, &path, (rules.clone(), ignored), depth)?;
-            } else if meta.is_symlink() {
-                self.link(from, to, &name, path)?;
-            } else if meta.is_file() {
-                self.file(from, to, &name, path)?;
-            }
-        }
+        // What is no text is not gone into.
+        let path = folder.path().to_str().unwrap_or_default();
+        add_rules(&mut here.rules, folder.dir, ".gitignore", path);
         Ok(())
     }
 
+    fn entry(&mut self, at: Entry<'_>, here: &mut Copying) -> Result<Step<Copying>, NoCopy> {
+        // No artifact could have a name that is no text.
+        let Some(path) = at.text().filter(|_| at.name() != ".git") else { return Ok(Step::Over) };
+        let meta = match at.metadata() {
+            // Removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Over),
+            meta => meta?,
+        };
+        let ignored = here.ignored || here.rules.ignores(path, meta.is_dir());
+        if ignored && !self.is_tracked(path, meta.is_dir()) {
+            return Ok(Step::Over);
+        }
+        self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+        if meta.is_dir() {
+            here.to.create_dir(at.name())?;
+            let Some(inner) = readable(at.open().map_err(io::Error::from))? else { return Ok(Step::Over) };
+            let to = here.to.open_dir(at.name())?;
+            return Ok(Step::Into(inner, Copying { to, rules: here.rules.clone(), ignored }));
+        } else if meta.is_symlink() {
+            self.link(at.dir, &here.to, at.name(), path.to_owned())?;
+        } else if meta.is_file() {
+            self.file(at.dir, &here.to, at.name(), path.to_owned())?;
+        }
+        Ok(Step::Over)
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), NoCopy> {
+        Err(why.into())
+    }
+}
+
+impl Copier {
     fn is_tracked(&self, path: &str, is_folder: bool) -> bool {
         let below = format!("{path}/");
         match is_folder {

@@ -3,9 +3,6 @@
 /// Files that are named where a directory is too large for a copy.
 pub const HEAVY_NAMED_MAX: usize = 5;
 
-/// Folders that wait to be looked at for what is too large: no more than their paths can be kept.
-pub const HEAVY_FOLDERS_MAX: usize = 10_000;
-
 /// Questions to the file system about what lines, scripts and settings name, for one worker. A worker can have made such files.
 pub const NAMED_LOOKS_MAX: usize = 200_000;
 

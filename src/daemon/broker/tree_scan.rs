@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +14,17 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
 use crate::daemon::file_watcher::{Covered, FileWatcher};
 use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
-    WATCH_FOLDERS_MAX,
+    SURVEY_DEPTH_MAX, WATCH_FOLDERS_MAX,
 };
 use provost_config::WorkTree;
 use provost_system as system;
+use provost_system::walk::{Bounds, Entry, Folder, Kind, Name, Step, Unread, Visitor, walk};
 
 /// How often in a row a work tree is looked at in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;
@@ -188,29 +191,54 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
 
 /// The folders in which something that git would tell of can change; `None` where there are too many.
 fn folders(tree: &WorkTree, ignored: &BTreeSet<PathBuf>) -> Option<BTreeSet<PathBuf>> {
-    let mut found = BTreeSet::from([tree.git_dir.clone()]);
-    let mut waiting = vec![tree.top.clone()];
-    let mut entries_left = INDEX_ENTRIES_MAX;
-    while let Some(folder) = waiting.pop() {
-        if found.len() > WATCH_FOLDERS_MAX {
-            return None;
+    let mut listing = Listing { top: &tree.top, ignored, found: BTreeSet::from([tree.git_dir.clone()]) };
+    // Gone by now, or not for us.
+    let Ok(top) = Dir::open_ambient_dir(&tree.top, ambient_authority()) else { return Some(listing.found) };
+    let bounds = Bounds { entries: INDEX_ENTRIES_MAX, depth: SURVEY_DEPTH_MAX, until: None };
+    walk(&mut listing, (top, OsStr::new("")), (), bounds).ok()?;
+    Some(listing.found)
+}
+
+struct Listing<'a> {
+    top: &'a Path,
+    ignored: &'a BTreeSet<PathBuf>,
+    found: BTreeSet<PathBuf>,
+}
+
+/// There are too many folders, or too much in them.
+struct TooMany;
+
+impl Visitor for Listing<'_> {
+    type Here = ();
+    type Stop = TooMany;
+
+    fn folder(&mut self, folder: Folder<'_>, _names: &mut Vec<Name>, _here: &mut ()) -> Result<(), TooMany> {
+        if self.found.len() > WATCH_FOLDERS_MAX {
+            return Err(TooMany);
         }
-        // Gone by now, or not for us.
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            entries_left = entries_left.checked_sub(1)?;
-            let path = entry.path();
-            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-            if is_folder && entry.file_name() != ".git" && !ignored.contains(&path) && !is_repository(&path) {
-                waiting.push(path);
-            }
-        }
-        found.insert(folder);
+        let is_top = folder.path().is_empty();
+        self.found.insert(if is_top { self.top.to_owned() } else { self.top.join(folder.path()) });
+        Ok(())
     }
-    Some(found)
+
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, TooMany> {
+        let is_wanted = at.kind() == Kind::Folder
+            && at.name() != ".git"
+            && !self.ignored.contains(&self.top.join(at.path()));
+        // One that cannot be opened has gone by now, or is not for us.
+        let opened = is_wanted.then(|| at.open().ok()).flatten();
+        Ok(opened.filter(|dir| !is_repository(dir)).map_or(Step::Over, |dir| Step::Into(dir, ())))
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), TooMany> {
+        match why {
+            Unread::Beyond(_) => Err(TooMany),
+            Unread::Failed(_) => Ok(()),
+        }
+    }
 }
 
 /// Whether a folder is another repository, or another work tree of this one.
-fn is_repository(folder: &Path) -> bool {
-    fs::symlink_metadata(folder.join(".git")).is_ok()
+fn is_repository(folder: &Dir) -> bool {
+    folder.symlink_metadata(".git").is_ok()
 }

@@ -4,12 +4,14 @@
 //! it done. The daemon plans them as if the removals were already done, and does all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 
 use cap_std::fs::Dir;
 
 use super::Sorted;
 use provost_base::RepoPath;
-use provost_base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX};
+use provost_base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX};
+use provost_system::walk::{Bounds, Entry, Folder, Kind, Step, Unread, Visitor, walk};
 use provost_workspace::change_plan::FileWrite;
 use provost_workspace::file::{self, Found, Trouble};
 
@@ -25,14 +27,11 @@ pub(super) fn look_past(
     match file::look(root, path) {
         Err(Trouble::NoFolder) if leaving.iter().any(|gone| is_below(path, gone)) => Ok(None),
         Err(Trouble::Folder) if leaving.iter().any(|gone| is_below(gone, path)) => {
-            let mut stays = Vec::new();
-            if let Ok(Some(folder)) = file::folder_at(root, path) {
-                staying(&folder, path.as_str(), leaving, COPY_DEPTH_MAX, &mut stays);
-            }
-            match stays.first() {
-                Some(one) => Err(format!("it is a folder, and {one} in it stays")),
-                None => Ok(None),
-            }
+            let folder = file::folder_at(root, path).ok().flatten();
+            let looked = folder.map_or(Ok(()), |folder| {
+                walk(&mut Staying { leaving }, (folder, OsStr::new(path.as_str())), 0, BOUNDS)
+            });
+            looked.map(|()| None).map_err(|one| format!("it is a folder, and {one} in it stays"))
         }
         looked => looked.map_err(|trouble| trouble.to_string()),
     }
@@ -42,39 +41,43 @@ fn is_below(path: &RepoPath, folder: &RepoPath) -> bool {
     path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What is in a folder and does not go; one is enough.
-fn staying(dir: &Dir, at: &str, leaving: &BTreeSet<RepoPath>, depth: usize, stays: &mut Vec<String>) {
-    let Some((depth, entries)) = depth.checked_sub(1).zip(dir.entries().ok()) else {
-        return stays.push("what cannot be looked at".into());
-    };
-    for (number, entry) in entries.enumerate() {
-        if !stays.is_empty() {
-            return;
-        }
-        let Some(name) = entry.ok().and_then(|it| it.file_name().into_string().ok()) else {
-            return stays.push("what cannot be looked at".into());
-        };
-        let path = format!("{at}/{name}");
-        match file::folder_at(dir, &name_alone(&name)) {
-            // More folders than files that go: some of them have others in them.
-            Ok(Some(_)) if number > APPLY_FILES_MAX => stays.push(path),
-            Ok(Some(inner)) => staying(&inner, &path, leaving, depth, stays),
-            _ if RepoPath::parse(&path).is_ok_and(|path| leaving.contains(&path)) => {}
-            _ => stays.push(path),
-        }
-    }
+/// How far such folders are looked into.
+const BOUNDS: Bounds = Bounds { entries: HARVEST_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
+
+/// Looks for what is in a folder and does not go. One stops it.
+struct Staying<'a> {
+    leaving: &'a BTreeSet<RepoPath>,
 }
 
-/// A name as a path from its own folder.
-fn name_alone(name: &str) -> RepoPath {
-    RepoPath::parse(name).unwrap_or_default()
+impl Visitor for Staying<'_> {
+    /// How many entries of a folder were looked at.
+    type Here = usize;
+    type Stop = String;
+
+    fn entry(&mut self, at: Entry<'_>, number: &mut usize) -> Result<Step<usize>, String> {
+        let path = at.text().ok_or("what cannot be looked at")?;
+        *number += 1;
+        match at.open() {
+            // More folders than files that go: some of them have others in them.
+            Ok(_) if *number > APPLY_FILES_MAX + 1 => Err(path.to_owned()),
+            Ok(inner) => Ok(Step::Into(inner, 0)),
+            Err(_) if RepoPath::parse(path).is_ok_and(|path| self.leaving.contains(&path)) => Ok(Step::Over),
+            Err(_) => Err(path.to_owned()),
+        }
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, _why: Unread) -> Result<(), String> {
+        Err("what cannot be looked at".into())
+    }
 }
 
 /// Removes a folder in the place of a file, with the folders in it, as far as there are no files in them.
 pub(super) fn sweep(root: &Dir, path: &RepoPath) {
     let Ok(Some(folder)) = file::folder_at(root, path) else { return };
-    let mut folders = vec![path.clone()];
-    empty_folders(&folder, path.as_str(), COPY_DEPTH_MAX, &mut folders);
+    let mut found = Folders(vec![path.clone()]);
+    // What could not be looked at is not empty, and stays.
+    let _seen = walk(&mut found, (folder, OsStr::new(path.as_str())), (), BOUNDS);
+    let Folders(mut folders) = found;
     // The innermost of each first; one that is not empty is left, and those around it.
     folders.sort_by_key(|it| std::cmp::Reverse(it.as_str().matches('/').count()));
     for folder in folders {
@@ -82,17 +85,28 @@ pub(super) fn sweep(root: &Dir, path: &RepoPath) {
     }
 }
 
-fn empty_folders(dir: &Dir, at: &str, depth: usize, found: &mut Vec<RepoPath>) {
-    let Some((depth, entries)) = depth.checked_sub(1).zip(dir.entries().ok()) else { return };
-    for name in entries.filter_map(|it| it.ok()?.file_name().into_string().ok()) {
-        let path = format!("{at}/{name}");
-        if found.len() <= APPLY_FILES_MAX
-            && let Ok(Some(inner)) = file::folder_at(dir, &name_alone(&name))
-            && let Ok(place) = RepoPath::parse(&path)
-        {
-            found.push(place);
-            empty_folders(&inner, &path, depth, found);
+/// The folders in a folder, as many as could become empty.
+struct Folders(Vec<RepoPath>);
+
+/// There are more folders than files that have gone.
+struct TooMany;
+
+impl Visitor for Folders {
+    type Here = ();
+    type Stop = TooMany;
+
+    fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, TooMany> {
+        if self.0.len() > APPLY_FILES_MAX {
+            return Err(TooMany);
         }
+        let place = at.text().filter(|_| at.kind() == Kind::Folder).and_then(|it| RepoPath::parse(it).ok());
+        let Some((place, inner)) = place.zip(at.open().ok()) else { return Ok(Step::Over) };
+        self.0.push(place);
+        Ok(Step::Into(inner, ()))
+    }
+
+    fn unread(&mut self, _folder: Folder<'_>, _why: Unread) -> Result<(), TooMany> {
+        Ok(())
     }
 }
 

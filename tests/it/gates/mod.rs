@@ -7,3 +7,4 @@ mod layers;
 mod named_commands;
 mod recipes;
 mod tidy;
+mod walks;

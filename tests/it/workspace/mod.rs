@@ -7,4 +7,5 @@ mod git_merges;
 mod kept_copies;
 mod renamed_files;
 mod shared_copies;
+mod walks;
 mod watching;
