@@ -44,7 +44,7 @@ pub use table::{
     PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
+    AcrossDoors, Auto, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
     Unchecked, Value, Versions, WitOpen, WorkerKind,
 };

@@ -14,7 +14,7 @@ use super::mcp_tools::McpTools;
 use super::rate::Rate;
 use super::rounds::Mode;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
+    AcrossDoors, Auto, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
     Value, Versions, WitOpen, WorkerKind, checked,
 };
@@ -451,6 +451,12 @@ settings! {
         enforce: Enforce = Enforce::Advise, "", Strict;
         /// The answer to a claim, lock, intent or plan for a place that another agent has through another door: `advise`: the daemon grants it, and tells both agents; `deny`: the daemon refuses it, with its protocol's error.
         across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
+        /// The effect of a write that a host's hook reports: `hold`: its agent holds what the write touches, and other agents of the same work tree cannot write it; agents of other work trees are told; `announce`: all of them are told; `off`: nothing.
+        auto: Auto = Auto::Hold, "";
+        /// How long an agent holds what it has written, after its last write there.
+        auto_ttl: Ttl = Ttl::minutes(10), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+        /// Whether subagents of one session keep each other from writing the same.
+        auto_subagents: bool = false, "";
         /// Whether the daemon reads the repository in the background, so that it knows callers in other files.
         index: bool = true, "", Owner;
         /// The owners of files: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last matching one decides; those of a `CODEOWNERS` come before.

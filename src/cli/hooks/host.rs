@@ -53,7 +53,7 @@ const TIMEOUT_S: u64 = 30;
 const END_TIMEOUT_S: u64 = 3;
 
 /// Tools of Claude Code that write files.
-const CLAUDE_TOOLS: &str = "Edit|Write|NotebookEdit|Bash|Monitor";
+const CLAUDE_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor";
 /// The same of Codex, by its own name and by those that it takes for it.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
 /// The same of Cursor.

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod bytes;
+mod held;
 mod history;
 mod installing;
 mod names;
