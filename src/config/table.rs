@@ -14,12 +14,13 @@ use super::mcp_tools::McpTools;
 use super::rate::Rate;
 use super::rounds::Mode;
 use super::value::{
-    AcrossDoors, Auto, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
     Value, Versions, WitOpen, WorkerKind, checked,
 };
 use super::worker::Copies;
 use super::workflow::Workflow;
+use super::writing::{Auto, WhenDown};
 use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
@@ -369,6 +370,12 @@ settings! {
         deadline: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(5), Strict;
         /// Whether the hooks start a daemon if none runs, within that time.
         start_daemon: bool = false, "";
+    }
+
+    /// The hooks of agents' hosts.
+    ["hooks"] hooks: HostHooks {
+        /// What becomes of a write of a host while no daemon runs: `start`: the hook starts a daemon and waits for it; `pass`: the write goes on; `block`: it is refused.
+        when_down: WhenDown = WhenDown::Start, "", Strict;
     }
 
     /// The command for every notification, outside of the jail. `limits.hooks` sets how many run at once.

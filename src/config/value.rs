@@ -468,15 +468,6 @@ words! {
         /// Commits are not checked for locks.
         Off = "off",
     }
-    /// The effect of a write that a host's hook reports.
-    Auto {
-        /// Other agents of the work tree cannot write what the writer holds; those of other work trees are told.
-        Hold = "hold",
-        /// Other agents are told.
-        Announce = "announce",
-        /// Nothing is taken.
-        Off = "off",
-    }
     /// The answer to a request for a place that another agent has through another door.
     AcrossDoors {
         /// The request is granted, and both agents are told.

@@ -150,7 +150,7 @@ fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Ra
 /// Whether a line is a comment or an attribute of what follows it.
 fn is_note(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    const MARKS: [&[u8]; 8] = [b"//", b"/*", b"*", b"#[", b"# ", b"@", b"--", b";"];
+    const MARKS: [&[u8]; 5] = [b"//", b"/*", b"*", b"# ", b"@"];
     line == b"#" || MARKS.iter().any(|it| line.starts_with(it))
 }
 

@@ -148,9 +148,7 @@ impl Host {
                 ("sessionEnd", plain(Event::SessionEnd, json!({}))),
             ],
         };
-        let about_permissions =
-            ["PermissionRequest", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
-        all.retain(|(event, _)| wish.patience_s > 0 || !about_permissions.contains(event));
+        all.retain(|(event, _)| wish.patience_s > 0 || *event != "PermissionRequest");
         all
     }
 

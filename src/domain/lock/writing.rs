@@ -114,7 +114,7 @@ impl State {
             None => {}
         }
         // Another agent has it that the writer need not wait for: in another work tree, or announced only.
-        if self.locks.get(&place.at).is_some_and(|it| !it.lapsed) {
+        if self.locks.live_named(file, place.at.symbol()).any(|it| writer.is_other(it)) {
             return Ok(None);
         }
         self.room_for_lock(who, &place.at)?;

@@ -4,9 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{CODE, world};
-use crate::support::World;
+use super::{CODE, command_of, finish, start, world};
 use crate::support::host_hooks::recorded;
+use crate::support::repositories::well;
+use crate::support::{World, eventually};
 
 const CLAUDE: &str = "claude-2b64a1f3c001";
 const CODEX: &str = "codex-9690b4ce6b9e";
@@ -14,6 +15,7 @@ const CODEX: &str = "codex-9690b4ce6b9e";
 /// A world with the hooks of Claude Code and Codex.
 fn both() -> World {
     let world = world("claude");
+    world.configure("");
     assert!(world.install_hooks("codex", &[]).status.success());
     world
 }
@@ -222,4 +224,206 @@ fn a_lease_that_its_holder_asks_for_is_a_lock_and_announcements_and_silence_are_
     let _daemon = world.start();
     world.goes_on("claude", &other(claude(&world, "edit_beside")));
     assert!(!held(&world).iter().any(|it| it.contains("logout")), "{:?}", held(&world));
+}
+
+/// What a hook tells a model without refusing.
+fn told_by(world: &World, host: &str, event: &str, told: &Value) -> String {
+    let output = world.call(host, event, told);
+    assert!(output.status.success(), "{output:?}");
+    if output.stdout.is_empty() {
+        return String::new();
+    }
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["hookSpecificOutput"]["hookEventName"], told["hook_event_name"], "{said}");
+    said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_session_that_ends_gives_back_what_it_wrote_and_a_turn_that_ends_does_not() {
+    let world = both();
+    let _daemon = world.start();
+    world.goes_on("claude", &claude(&world, "edit"));
+    let mut prompt = claude(&world, "session_start");
+    prompt["hook_event_name"] = json!("UserPromptSubmit");
+    let said = told_by(&world, "claude", "UserPromptSubmit", &prompt);
+    assert!(said.contains("still hold") && said.contains("src/auth.ts:login"), "{said}");
+    assert_eq!(told_by(&world, "claude", "UserPromptSubmit", &other(prompt)), "");
+    assert_eq!(held(&world).len(), 1);
+    world.call("claude", "SessionEnd", &claude(&world, "session_end"));
+    assert!(held(&world).is_empty());
+    // A hook that is called late takes what ends with its host, or its time.
+    world.goes_on("claude", &claude(&world, "edit"));
+    world.call("claude", "SessionEnd", &claude(&world, "session_end"));
+    world.call("claude", "SessionEnd", &claude(&world, "session_end"));
+    assert!(held(&world).is_empty());
+}
+
+#[test]
+fn what_a_host_wrote_that_was_killed_is_free() {
+    let world = both();
+    let _daemon = world.start();
+    let told = world.path("told.json");
+    fs::write(&told, claude(&world, "edit").to_string()).unwrap();
+    let line = command_of(&world, "claude", "PreToolUse");
+    // A process that starts the hook and goes on.
+    let host = format!("({line}) < '{}'; echo; cat", told.display());
+    let mut host = start(&world, &host, &world.repo());
+    eventually("the lease", || held(&world).len() == 1);
+    world.is_refused("codex", &codex(&world, "apply_patch"));
+    host.kill().unwrap();
+    host.wait().unwrap();
+    eventually("its end", || held(&world).is_empty());
+    world.goes_on("codex", &codex(&world, "apply_patch"));
+}
+
+#[test]
+fn a_lease_ends_when_nothing_is_written_for_its_time() {
+    let world = both();
+    world.configure("[coordination]\nauto_ttl = \"1s\"\n");
+    let _daemon = world.start();
+    world.goes_on("claude", &claude(&world, "edit"));
+    eventually("its end", || held(&world).is_empty());
+    world.goes_on("codex", &codex(&world, "apply_patch"));
+}
+
+/// The same world with everything committed.
+fn committed() -> World {
+    let world = both();
+    let repo = world.repo();
+    well(&repo, &["add", "-A"]);
+    well(&repo, &["commit", "-qm", "one"]);
+    world
+}
+
+#[test]
+fn what_is_committed_is_given_back_and_what_is_not_stays() {
+    let world = committed();
+    let _daemon = world.start();
+    let repo = world.repo();
+    let mut more = other(claude(&world, "write"));
+    more["tool_input"]["file_path"] = json!(repo.join("src/more.ts"));
+    world.goes_on("claude", &more);
+    // Allowed by nobody yet: nothing was written there.
+    world.goes_on("codex", &codex(&world, "apply_patch_beside"));
+    world.goes_on("claude", &claude(&world, "edit"));
+    assert_eq!(held(&world).len(), 3);
+    world.write("src/auth.ts", &CODE.replace("return a", "return a + 1"));
+    well(&repo, &["add", "src/auth.ts"]);
+    well(&repo, &["commit", "-qm", "two"]);
+    let mine = format!("src/auth.ts:login {CLAUDE}");
+    eventually("what is committed", || !held(&world).contains(&mine));
+    assert!(held(&world).contains(&"src/more.ts: claude-2b64a1f3c002".to_owned()), "{:?}", held(&world));
+    world.goes_on("codex", &codex(&world, "apply_patch_beside"));
+    // Written again, and committed again.
+    world.goes_on("claude", &edit(&world, "return a + 1", "return a + 2"));
+    assert!(held(&world).contains(&mine), "{:?}", held(&world));
+    world.write("src/auth.ts", &CODE.replace("return a", "return a + 2"));
+    well(&repo, &["commit", "-qam", "three"]);
+    eventually("the second", || !held(&world).contains(&mine));
+}
+
+#[test]
+fn in_another_work_tree_what_is_written_is_told_and_stops_nobody() {
+    let world = committed();
+    let tree = world.path("side");
+    well(&world.repo(), &["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
+    let _daemon = world.start();
+    world.goes_on("claude", &claude(&world, "edit"));
+    let mut there = other(claude(&world, "edit"));
+    there["cwd"] = json!(tree);
+    there["tool_input"]["file_path"] = json!(tree.join("src/auth.ts"));
+    let said = told_by(&world, "claude", "PreToolUse", &there);
+    assert!(said.contains(&format!("{CLAUDE} has been writing src/auth.ts:login since")), "{said}");
+    let mut beside = other(claude(&world, "edit_beside"));
+    beside["cwd"] = json!(tree);
+    beside["tool_input"]["file_path"] = json!(tree.join("src/auth.ts"));
+    world.goes_on("claude", &beside);
+    let locks = world.done("x", &["lock", "list"])["locks"].clone();
+    let of_logout =
+        locks.as_array().unwrap().iter().find(|it| it["symbol"] == "src/auth.ts:logout").unwrap().clone();
+    assert_eq!(of_logout["written_in"], json!(fs::canonicalize(&tree).unwrap()));
+    // And the other way round.
+    assert!(told_by(&world, "codex", "PreToolUse", &codex(&world, "apply_patch_beside")).contains("writing"));
+}
+
+#[test]
+fn subagents_of_a_session_stop_each_other_only_if_the_settings_say_so() {
+    let world = both();
+    let daemon = world.start();
+    let of = |part: &str| {
+        let mut told = claude(&world, "edit");
+        told["agent_id"] = json!(part);
+        told
+    };
+    world.goes_on("claude", &of("one"));
+    world.goes_on("claude", &of("two"));
+    world.goes_on("claude", &claude(&world, "edit"));
+    drop(daemon);
+    world.configure("[coordination]\nauto_subagents = true\n");
+    let _daemon = world.start();
+    world.done(CLAUDE, &["unlock", "src/auth.ts:login"]);
+    world.goes_on("claude", &of("one"));
+    world.goes_on("claude", &of("one"));
+    world.is_refused("claude", &of("two"));
+    world.is_refused("claude", &claude(&world, "edit"));
+    world.is_refused("codex", &codex(&world, "apply_patch"));
+}
+
+#[test]
+fn without_a_daemon_writes_pass_or_not_as_the_settings_say() {
+    let world = both();
+    let line = command_of(&world, "claude", "PreToolUse");
+    let told = claude(&world, "edit").to_string();
+    for (when_down, passes) in [("pass", true), ("block", false)] {
+        world.configure(&format!("[hooks]\nwhen_down = \"{when_down}\"\n"));
+        let output = finish(start(&world, &line, &world.repo()), told.as_bytes());
+        assert_eq!(output.stdout.is_empty(), passes, "{output:?}");
+        assert!(passes || String::from_utf8_lossy(&output.stdout).contains("when_down"), "{output:?}");
+        assert_eq!(world.command(&["status"]).output().unwrap().status.code(), Some(3), "none was started");
+    }
+}
+
+#[test]
+fn what_a_shell_command_overwrites_is_told_on_both_sides_and_kept() {
+    let world = both();
+    let _daemon = world.start();
+    world.goes_on("codex", &codex(&world, "apply_patch_beside"));
+    let written = CODE.replace("return b", "return b + 1");
+    world.write("src/auth.ts", &written);
+    let mut before = claude(&world, "bash");
+    before["cwd"] = json!(world.repo());
+    before["tool_input"]["command"] = json!("make");
+    let mut after = before.clone();
+    after["hook_event_name"] = json!("PostToolUse");
+    world.goes_on("claude", &before);
+    let spoilt = written.replace("return b + 1", "return 0");
+    world.write("src/auth.ts", &spoilt);
+    let said = told_by(&world, "claude", "PostToolUse", &after);
+    assert!(
+        said.contains(CODEX) && said.contains("src/auth.ts:logout") && said.contains("it was told"),
+        "{said}"
+    );
+    let at =
+        |which: &str| said.split(&format!("{which}: ")).nth(1).unwrap().split([';', ')']).next().unwrap();
+    assert_eq!(fs::read_to_string(at("before")).unwrap(), written);
+    assert_eq!(fs::read_to_string(at("after")).unwrap(), spoilt);
+    let inbox = world.done(CODEX, &["broker", "inbox", CODEX]).to_string();
+    assert!(inbox.contains("has changed what you hold") && inbox.contains("src/auth.ts:logout"), "{inbox}");
+    // Told once; and not of what nobody holds, or what the holder writes itself meanwhile.
+    assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
+    before["tool_use_id"] = json!("another");
+    after["tool_use_id"] = json!("another");
+    world.goes_on("claude", &before);
+    world.write("src/auth.ts", &spoilt.replace("return a", "return 1"));
+    assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
+    let mut own = codex(&world, "apply_patch_beside");
+    own["tool_input"]["command"] = json!(
+        "*** Begin Patch\n*** Update File: src/auth.ts\n@@\n-export function logout(b: string): string { return 0 }\n\
+         +export function logout(b: string): string { return 7 }\n*** End Patch"
+    );
+    world.goes_on("claude", &before);
+    world.goes_on("codex", &own);
+    let text = fs::read_to_string(world.repo().join("src/auth.ts")).unwrap();
+    world.write("src/auth.ts", &text.replace("return 0", "return 7"));
+    assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
 }
