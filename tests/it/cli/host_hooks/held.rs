@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{CODE, command_of, finish, start, world};
+use crate::support::desk::ask;
 use crate::support::host_hooks::recorded;
 use crate::support::repositories::well;
 use crate::support::{World, eventually};
@@ -407,7 +408,7 @@ fn what_a_shell_command_overwrites_is_told_on_both_sides_and_kept() {
         |which: &str| said.split(&format!("{which}: ")).nth(1).unwrap().split([';', ')']).next().unwrap();
     assert_eq!(fs::read_to_string(at("before")).unwrap(), written);
     assert_eq!(fs::read_to_string(at("after")).unwrap(), spoilt);
-    let inbox = world.done(CODEX, &["broker", "inbox", CODEX]).to_string();
+    let inbox = ask(&world, CODEX, "POST /read-inbox", &json!({})).1.to_string();
     assert!(inbox.contains("has changed what you hold") && inbox.contains("src/auth.ts:logout"), "{inbox}");
     // Told once; and not of what nobody holds, or what the holder writes itself meanwhile.
     assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
