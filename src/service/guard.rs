@@ -154,7 +154,7 @@ fn is_touched(theirs: &Obstacle, mine: &[Hold<'_>], places: &[Box<str>], read: O
         let versions = read.and_then(Read::versions);
         versions.is_some_and(|(old, new)| has_moved(old.reading, new.reading, it)) && !had(it)
     };
-    places.iter().any(|it| hold.covers(it) && !had(it)) || hold.names.iter().any(|it| moved(&it))
+    places.iter().any(|it| hold.covers(it) && !had(it)) || hold.names.iter().any(moved)
 }
 
 /// What the holder says that it does.

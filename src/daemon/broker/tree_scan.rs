@@ -122,8 +122,8 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
         let changed: BTreeSet<&[u8]> = names.map(|(_, name)| name).collect();
         // Of a folder that git ignores it names the folder.
         let is_changed = |file: &[u8]| {
-            let folders = changed.iter().filter(|it| it.ends_with(b"/"));
-            changed.contains(file) || folders.into_iter().any(|it| file.starts_with(it))
+            let mut folders = changed.iter().filter(|it| it.ends_with(b"/"));
+            changed.contains(file) || folders.any(|it| file.starts_with(it))
         };
         found.extend(some.iter().filter(|it| !is_changed(it.as_str().as_bytes())).cloned());
     }

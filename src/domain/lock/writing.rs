@@ -119,12 +119,11 @@ impl State {
         }
         self.room_for_lock(who, &place.at)?;
         let fence = out.next_fence();
-        let names = place.names.iter();
-        let is_free = |name: &&Box<str>| self.locks.live_named(file, name).all(|it| !writer.is_other(it));
+        let is_free = |name: &str| self.locks.live_named(file, name).all(|it| !writer.is_other(it));
         let lock = Arc::new(Lock {
             at: place.at.clone(),
             asked: place.at.to_string().into(),
-            names: names.filter(is_free).cloned().collect(),
+            names: place.names.iter().filter(|it| is_free(it)).cloned().collect(),
             holder: who.agent().clone(),
             run: run_of(who),
             acquired_at: now,

@@ -284,6 +284,8 @@ fn a_lease_ends_when_nothing_is_written_for_its_time() {
     let _daemon = world.start();
     world.goes_on("claude", &claude(&world, "edit"));
     eventually("its end", || held(&world).is_empty());
+    let log = world.command(&["log", "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&log.stdout).contains("its time was up"), "{log:?}");
     world.goes_on("codex", &codex(&world, "apply_patch"));
 }
 
