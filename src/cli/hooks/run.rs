@@ -203,7 +203,9 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
-    if told.is_command() && !matches!(checked, Checked::Held(_)) {
+    // The others do not say when a command has ended.
+    let says_so = asked.host == Host::Claude && std::env::var_os("CURSOR_VERSION").is_none();
+    if says_so && told.is_command() && !matches!(checked, Checked::Held(_)) {
         afterwards::put_aside(asked, &here, &told, until);
     }
     Ok(checked)

@@ -103,3 +103,21 @@ fn committed_work_is_free_and_what_was_taken_at_that_commit_is_not() {
     assert_eq!(live(&s), ["b.ts:f", "a.ts:g"]);
     assert!(matches!(s.say(&ada, committed("/r", "two")), Err(Refusal::OutOfScope { .. })));
 }
+
+#[test]
+fn a_thousand_sessions_write_side_by_side_and_each_has_its_own() {
+    let mut s = Script::new();
+    for number in 0..1_000 {
+        let file = path(&format!("{}.ts", number % 100));
+        let seen: Vec<u64> = s.core.state().locks.live_in(&file).map(|it| it.fence.0).collect();
+        let (own, others) = (format!("{file}:f{number}"), format!("{file}:f{}", number % 100));
+        let who = client(&format!("claude-{number}"));
+        assert_eq!(granted(s.say(&who, write(&[&own], &seen))).len(), 1);
+        if number >= 100 {
+            assert!(is_overtaken(s.say(&who, write(&[&others], &seen[1..]))));
+        }
+    }
+    assert_eq!(s.core.state().locks.len(), 1_000);
+    s.pass(Ttl::minutes(10));
+    assert!(s.core.state().locks.is_empty());
+}
