@@ -134,7 +134,8 @@ fn left_out(script: &str) -> Vec<(&str, &str)> {
 fn untried(recipes: &BTreeMap<String, Recipe>, script: &str) -> Vec<String> {
     let mut tried = left_out(script);
     let mut found = Vec::new();
-    for (name, file) in recipes.iter().flat_map(|(name, it)| it.demanded.iter().map(move |file| (name, file))) {
+    for (name, file) in recipes.iter().flat_map(|(name, it)| it.demanded.iter().map(move |file| (name, file)))
+    {
         match tried.iter().position(|(of, path)| of == name && fits(file, path)) {
             Some(at) => drop(tried.remove(at)),
             None => found.push(format!("{name}: scripts/recipes never leaves out `{file}`")),
