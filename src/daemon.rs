@@ -5,6 +5,8 @@ mod agents;
 mod broker;
 mod clock;
 mod code_owners;
+#[cfg(unix)]
+mod committed;
 mod file_watcher;
 mod follow;
 mod hosts;
@@ -242,6 +244,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.see_files(&config.agent_protocol);
     daemon.follow_code_owners();
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
+    #[cfg(unix)]
+    daemon.give_back_committed();
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);

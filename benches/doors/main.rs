@@ -26,6 +26,7 @@ mod storage;
 mod table;
 mod wit;
 mod world;
+mod writes;
 
 use std::process::ExitCode;
 
@@ -36,13 +37,14 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 12] = [
+const SECTIONS: [(&str, Section); 13] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
     ("history", history::measure),
     ("storage", storage::measure),
     ("hooks", hooks::measure),
+    ("writes", writes::measure),
     ("wit", wit::measure),
     ("loopback", loopback::measure),
     ("agent_protocol", agent_protocol::measure),

@@ -123,6 +123,9 @@ macro_rules! for_each_endpoint {
             /// Says whether the caller may write to files and symbols.
             POST "/guard" guard Guard(Guard) -> Guarded,
                 tools ("the host's hook asks before a tool writes"), commands ["file check", "hook run"], carries_files;
+            /// Takes leases on what the caller is about to write, unless another agent has it.
+            POST "/hold-edits" hold_edits HoldEdits(HoldEdits) -> Guarded,
+                tools ("the host's hook asks before a tool writes"), commands ["hook run"], carries_files;
 
             /// Joins the crew.
             POST "/join-crew" join_crew JoinCrew(JoinCrew) -> Member,

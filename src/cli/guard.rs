@@ -75,6 +75,13 @@ pub(super) fn held(it: &wire::Blocked) -> String {
     let Some(lock) = &it.lock else { return "another agent's".into() };
     let reason = lock.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let until = short_time(&lock.until);
+    if lock.written_in.is_some() {
+        let since = short_time(&lock.since);
+        return format!(
+            "being written: {} by {} since {since}, held until {until} unless it is written again (grant {})",
+            lock.symbol, lock.holder, lock.fence
+        );
+    }
     format!("locked: {} by {} until {until} (grant {}){reason}", lock.symbol, lock.holder, lock.fence)
 }
 
@@ -95,7 +102,8 @@ fn look(here: &RepoContext, asked: &Check) -> Result<wire::Guarded, CliError> {
         (edits[0].before, edits[0].after) = contents(&here.cwd.join(path), deadline)?;
     }
     wait_for(async {
-        let asking = async { Ok(here.daemon(agent).await?.guard(&wire::Guard { edits }).await?) };
+        let asked = wire::Guard { edits, worktree: here.linked_worktree() };
+        let asking = async { Ok(here.daemon(agent).await?.guard(&asked).await?) };
         tokio::time::timeout(deadline, asking).await.unwrap_or_else(|_| {
             Err(CliError::of("the daemon did not answer in time")
                 .next("provost doctor, or a longer git.deadline"))

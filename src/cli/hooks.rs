@@ -6,12 +6,15 @@
 //! `json` and `file` write them, the hooks call `run`, and `call`, `patch` and `shell` find the files that a tool
 //! call would write.
 
+mod afterwards;
 mod call;
 mod file;
 mod host;
 mod install;
 mod json;
+mod overwritten;
 mod patch;
+mod refusal;
 mod rule;
 mod run;
 mod shell;

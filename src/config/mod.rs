@@ -28,6 +28,7 @@ pub mod table;
 mod value;
 mod worker;
 mod workflow;
+mod writing;
 
 pub use agent::{AgentConfig, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use doors::{DoorSettings, Doors, print_doors};
@@ -40,8 +41,8 @@ pub use rate::Rate;
 pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
-    Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, McpSettings, Notify,
-    PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,
+    Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
@@ -50,3 +51,4 @@ pub use value::{
 };
 pub use worker::Copies;
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
+pub use writing::{Auto, WhenDown};

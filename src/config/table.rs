@@ -20,6 +20,7 @@ use super::value::{
 };
 use super::worker::Copies;
 use super::workflow::Workflow;
+use super::writing::{Auto, WhenDown};
 use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
@@ -371,6 +372,12 @@ settings! {
         start_daemon: bool = false, "";
     }
 
+    /// The hooks of agents' hosts.
+    ["hooks"] hooks: HostHooks {
+        /// What becomes of a write of a host while no daemon runs: `start`: the hook starts a daemon and waits for it; `pass`: the write goes on; `block`: it is refused.
+        when_down: WhenDown = WhenDown::Start, "", Strict;
+    }
+
     /// The command for every notification, outside of the jail. `limits.hooks` sets how many run at once.
     ["hooks.notify"] notify: Notify {
         /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables, and those folders of `PATH` that lie outside of the repository: a program in the repository is named by its path.
@@ -451,6 +458,12 @@ settings! {
         enforce: Enforce = Enforce::Advise, "", Strict;
         /// The answer to a claim, lock, intent or plan for a place that another agent has through another door: `advise`: the daemon grants it, and tells both agents; `deny`: the daemon refuses it, with its protocol's error.
         across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
+        /// The effect of a write that a host's hook reports: `hold`: its agent holds what the write touches, and other agents of the same work tree cannot write it; agents of other work trees are told; `announce`: all of them are told; `off`: nothing.
+        auto: Auto = Auto::Hold, "";
+        /// How long an agent holds what it has written, after its last write there.
+        auto_ttl: Ttl = Ttl::minutes(10), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+        /// Whether subagents of one session keep each other from writing the same.
+        auto_subagents: bool = false, "";
         /// Whether the daemon reads the repository in the background, so that it knows callers in other files.
         index: bool = true, "", Owner;
         /// The owners of files: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last matching one decides; those of a `CODEOWNERS` come before.

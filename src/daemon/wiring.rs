@@ -16,7 +16,7 @@ use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
 use provost_config::{self as config, AcrossDoors, Config, Places, Worker};
 use provost_domain::post::{Owner, owner_slugs};
-use provost_domain::{self as domain, CrewSetting, PostSettings, Settings, WorkerSetting};
+use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
 use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
@@ -35,6 +35,15 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.away_keep = config.devit.away_keep;
     settings.mail_keep = config.devit.mail_keep;
     settings.deny_across_doors = config.coordination.across_doors == AcrossDoors::Deny;
+    settings.auto = AutoSetting {
+        mode: match config.coordination.auto {
+            config::Auto::Hold => domain::Auto::Hold,
+            config::Auto::Announce => domain::Auto::Announce,
+            config::Auto::Off => domain::Auto::Off,
+        },
+        ttl: config.coordination.auto_ttl,
+        subagents_differ: config.coordination.auto_subagents,
+    };
     let crew = &config.agent_protocol;
     settings.crew = CrewSetting {
         dead_after: crew.dead_after,

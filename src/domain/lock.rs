@@ -14,6 +14,7 @@
 //! same answer at any time. wit, 5.3 to 5.5; waiting is Provost's own.
 
 mod table;
+mod writing;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use provost_base::limits::{
 use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 
 pub use table::Locks;
+pub use writing::{Writer, Writing};
 
 /// How long a lapsed lock is remembered for its late holder.
 const LAPSED_KEEP: Ttl = Ttl::minutes(10);
@@ -78,6 +80,9 @@ pub struct Lock {
     /// The share of its holder, for which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
+    /// How a write has taken it; `None` where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<Writing>,
 }
 
 impl Lock {
@@ -180,6 +185,9 @@ impl State {
         }
         if own.is_none() {
             self.room_for_lock(who, &verb.at)?;
+            if let Some(announced) = held {
+                self.free(announced, "another agent has asked for it", out);
+            }
         }
         if let Some(ticket) = verb.ticket.filter(|it| self.owns_place(who.agent(), *it)) {
             out.put(Change::DropWaiter(ticket));
@@ -272,6 +280,8 @@ impl State {
             process: verb.process.or_else(|| own.filter(|_| !verb.in_session)?.process),
             reason: verb.reason.clone().or_else(|| own?.reason.clone()),
             share: Some(who.share()),
+            // A lease that its holder asks for is a lock like any other from now on.
+            writing: None,
         }
     }
 
@@ -511,7 +521,9 @@ impl State {
     /// Lets locks lapse whose time is up, forgets lapsed ones, and ends waits whose time is up.
     pub(super) fn lapse_locks(&self, now: Timestamp, out: &mut Outbox) {
         for lock in self.locks.due(now) {
-            if lock.lapsed || lock.expires_at.after(LAPSED_KEEP) <= now {
+            // The writer of a lease takes the next one by writing again, and asks about none that is over.
+            let is_over = lock.lapsed || lock.writing.is_some();
+            if is_over || lock.expires_at.after(LAPSED_KEEP) <= now {
                 self.free(lock, "its time was up", out);
             } else {
                 self.mail.withdraw_wanted(&lock.holder, lock.fence, out);

@@ -85,7 +85,7 @@ pub use judge::{
     Action, Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms,
     Tier, WorkerKind,
 };
-pub use lock::{Lock, Locks, ProcessMark, Waiter};
+pub use lock::{Lock, Locks, ProcessMark, Waiter, Writer, Writing};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
@@ -98,7 +98,7 @@ pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
-pub use settings::{CrewSetting, Settings, WorkerSetting};
+pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
 pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};

@@ -28,6 +28,8 @@ pub struct Settings {
     pub tasks_per_agent: u32,
     /// Whether what another agent has through another door is refused, and not only told.
     pub deny_across_doors: bool,
+    /// The leases that agents take by writing.
+    pub auto: AutoSetting,
     /// Whether screens may be captured at all.
     pub screenshots: bool,
     /// Whether there is a notification hook.
@@ -38,6 +40,35 @@ pub struct Settings {
     pub crew: CrewSetting,
     /// How many pictures are taken; `None` for as many as wanted.
     pub screenshot_rate: Option<Rate>,
+}
+
+/// What a write does for its agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Auto {
+    /// It takes leases that keep other agents of the same work tree out.
+    #[default]
+    Hold,
+    /// It takes leases that other agents are told of.
+    Announce,
+    /// Nothing.
+    Off,
+}
+
+/// The leases that agents take by writing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AutoSetting {
+    /// What a write does.
+    pub mode: Auto,
+    /// How long a lease lasts after the last write.
+    pub ttl: Ttl,
+    /// Whether subagents of one session keep each other out.
+    pub subagents_differ: bool,
+}
+
+impl Default for AutoSetting {
+    fn default() -> Self {
+        Self { mode: Auto::default(), ttl: Ttl::minutes(10), subagents_differ: false }
+    }
 }
 
 /// How a crew works together. Agent Protocol, 3.8.
@@ -108,6 +139,7 @@ impl Settings {
             approval_wait_max: Ttl::minutes(24 * 60),
             tasks_per_agent: 1_000,
             deny_across_doors: false,
+            auto: AutoSetting::default(),
             screenshots: false,
             hooks: false,
             posts: PostSettings::default(),

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent, State, Task,
-    Token, Waiter,
+    AutoSetting, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent,
+    State, Task, Token, Waiter,
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
@@ -341,6 +341,30 @@ impl View for ContractsOn {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         self.0.iter().map(|file| state.contracts.in_force_on(file).cloned().collect()).collect()
+    }
+}
+
+/// What a write does for its agent, as the configuration says.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoNow;
+
+impl View for AutoNow {
+    type Out = AutoSetting;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.settings.auto
+    }
+}
+
+/// Leases that were taken by writing.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenLeases;
+
+impl View for WrittenLeases {
+    type Out = Vec<Arc<Lock>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.locks.iter().filter(|lock| !lock.lapsed && lock.writing.is_some()).cloned().collect()
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Provost;
-use super::code::{READ_TIME_MAX, Source};
+use super::code::{Base, READ_TIME_MAX, Source};
 use super::locks::known_as;
+use provost_base::limits::HELD_IN_A_FILE_MAX;
 use provost_base::{AgentId, Fence, RepoPath, encloses};
 use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
-use provost_domain::{Claim, Intent, Lock, Refusal};
-use provost_syntax::Reading;
+use provost_domain::{Claim, Intent, Lock, Refusal, Writer};
+use provost_syntax::{Reading, Version, has_moved, touched};
 
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
@@ -24,6 +25,8 @@ pub struct Edit {
     pub change: Option<BeforeAndAfter>,
     /// Of the file, this symbol alone.
     pub symbol: Option<Box<str>>,
+    /// Whether the host will refuse the edit itself, so that it writes nothing.
+    pub fails: bool,
 }
 
 /// The answer about some edits.
@@ -33,6 +36,8 @@ pub struct Guarded {
     pub blocked: Vec<Blocked>,
     /// Announced changes of others that are about the same, with the file and the symbol as far as they are named.
     pub near: Vec<(Arc<Intent>, Box<str>)>,
+    /// Leases of others on the same that keep nobody out here.
+    pub written: Vec<Arc<Lock>>,
 }
 
 /// Other agents' holds on the place of the write.
@@ -42,6 +47,8 @@ pub struct Blocked {
     pub by: Obstacle,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,
+    /// What its holder says that it does: the reason of a lock, or its newest intent.
+    pub doing: Option<Box<str>>,
 }
 
 /// What can stand in the way of writing.
@@ -81,6 +88,15 @@ impl<'a> Hold<'a> {
             || other.is_whole()
             || self.names.iter().any(|a| other.names.iter().any(|b| touch(a, b)))
     }
+
+    /// Whether a touched place is it, or part of it, or the file.
+    fn meets(&self, places: &[Box<str>]) -> bool {
+        self.is_whole() && !places.is_empty() || places.iter().any(|it| it.is_empty() || self.covers(it))
+    }
+
+    fn covers(&self, place: &str) -> bool {
+        self.is_whole() || self.names.iter().any(|name| *name == place || encloses(name, place))
+    }
 }
 
 /// An edit as it is read: what the file says before and after.
@@ -89,67 +105,199 @@ struct Read<'a> {
     new: (Source, &'a [u8]),
 }
 
+impl Read<'_> {
+    fn versions(&self) -> Option<(Version<'_>, Version<'_>)> {
+        let (old, new) = (self.old.0.reading()?, self.new.0.reading()?);
+        Some((Version { reading: old, bytes: self.old.1 }, Version { reading: new, bytes: self.new.1 }))
+    }
+
+    /// The names of a symbol beside its whole path, in the version that has it.
+    fn other_names(&self, path: &str) -> Vec<Box<str>> {
+        let readings = [self.new.0.reading(), self.old.0.reading()].into_iter().flatten();
+        let names = readings.map(|it| known_as(it, path).1).find(|it| !it.is_empty());
+        names.unwrap_or_default()
+    }
+}
+
+/// The top of a work tree, as leases name it.
+pub(super) fn tree_of(base: &Base) -> Box<str> {
+    base.root().place().path().to_string_lossy().into()
+}
+
+/// What an edit touches, by whole paths; the file where that cannot be told.
+fn places_of(read: Option<&Read<'_>>, names: &[Box<str>]) -> Vec<Box<str>> {
+    if let Some(name) = names.first() {
+        return vec![name.clone()];
+    }
+    let Some(read) = read else { return vec!["".into()] };
+    if read.old.1 == read.new.1 {
+        return Vec::new();
+    }
+    // What is made or removed is touched as a whole.
+    let is_all = read.old.1.is_empty() || read.new.1.is_empty();
+    let places = read.versions().filter(|_| !is_all).map(|(old, new)| touched(old, new));
+    match places {
+        Some(places) if places.len() <= HELD_IN_A_FILE_MAX => places,
+        _ => vec!["".into()],
+    }
+}
+
+/// Whether a write touches another agent's place by what belongs to it, such as its comment, or moves it.
+fn is_touched(theirs: &Obstacle, mine: &[Hold<'_>], places: &[Box<str>], read: Option<&Read<'_>>) -> bool {
+    let Obstacle::Lock(lock) = theirs else { return false };
+    let hold = Hold::of_lock(&lock.it);
+    if hold.is_whole() {
+        return false;
+    }
+    let had = |place: &str| mine.iter().any(|it| it.fence < hold.fence && it.covers(place));
+    let moved = |it: &&str| {
+        let versions = read.and_then(Read::versions);
+        versions.is_some_and(|(old, new)| has_moved(old.reading, new.reading, it)) && !had(it)
+    };
+    places.iter().any(|it| hold.covers(it) && !had(it)) || hold.names.iter().any(moved)
+}
+
+/// What the holder says that it does.
+fn doing(by: &Obstacle, intents: &[Arc<Intent>]) -> Option<Box<str>> {
+    let (holder, reason) = match by {
+        Obstacle::Lock(lock) => (Some(&lock.it.holder), lock.it.reason.clone()),
+        Obstacle::Claim(claim) => (claim.held.owner(), None),
+    };
+    let newest = || intents.iter().filter(|it| Some(&it.agent) == holder).max_by_key(|it| it.place);
+    reason.or_else(|| newest().map(|it| it.description.clone()))
+}
+
+/// Some edits, compared with what others hold.
+#[derive(Default)]
+pub(super) struct Looked {
+    /// The answer about them.
+    pub(super) guarded: Guarded,
+    /// The grants of others in the files.
+    pub(super) seen: Vec<Fence>,
+    /// The files, in their one spelling.
+    pub(super) files: Vec<RepoPath>,
+    /// What the edits touch: symbols by their whole paths, with an empty one for the file.
+    pub(super) touched: Vec<(RepoPath, Box<str>, Vec<Box<str>>)>,
+}
+
+/// What is held and announced in some files.
+struct Around {
+    locks: Vec<Named<Arc<Lock>>>,
+    own_claims: Vec<Arc<Claim>>,
+    intents: Vec<Arc<Intent>>,
+}
+
 impl Provost {
-    /// Claims and locks of others that stand in the way of some edits, in the order of the edits. Of two that
+    /// Claims and locks of others that stand in the way of some edits in a work tree, in the order of the edits. Of two that
     /// overlap, the earlier grant counts: the later one has what the earlier one leaves.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`]. The caller has to treat that as a no.
-    pub async fn guard(&self, agent: &AgentId, edits: Vec<Edit>) -> Result<Guarded, Refusal> {
+    pub async fn guard(
+        &self,
+        agent: &AgentId,
+        base: Option<&Base>,
+        edits: &[Edit],
+    ) -> Result<Guarded, Refusal> {
+        let writer = Writer { agent: agent.clone(), part: None, parts_differ: false };
+        Ok(self.look_at(&writer, base.unwrap_or(self.base()), edits, false).await?.guarded)
+    }
+
+    /// The same, and for a writer what its edits touch.
+    pub(super) async fn look_at(
+        &self,
+        writer: &Writer,
+        base: &Base,
+        edits: &[Edit],
+        writes: bool,
+    ) -> Result<Looked, Refusal> {
         let mut files = Vec::with_capacity(edits.len());
-        for edit in &edits {
-            files.push(self.code().spelling(self.base(), &edit.path).await);
+        for edit in edits {
+            files.push(self.code().spelling(base, &edit.path).await);
         }
-        let claims = self.view(ClaimsOn { files: files.clone(), others_than: agent.clone() }).await?;
-        let own_claims = self.view(ClaimsOf(agent.clone())).await?;
-        let (locks, _) = self.locks(None, files.clone()).await?;
-        let (own, foreign): (Vec<_>, Vec<_>) = locks.into_iter().partition(|it| it.it.holder == *agent);
+        let claims = ClaimsOn { files: files.clone(), others_than: writer.agent.clone() };
+        let claims = self.view(claims).await?;
+        let around = Around {
+            own_claims: self.view(ClaimsOf(writer.agent.clone())).await?,
+            locks: self.locks(None, files.clone()).await?.0,
+            intents: self.view(IntentsOn(files.clone())).await?,
+        };
+        let mut looked = Looked { files: files.clone(), ..Looked::default() };
+        let foreign = around.locks.iter().filter(|it| writer.is_other(&it.it)).map(|it| it.it.fence);
+        looked.seen.extend(foreign.chain(claims.iter().flatten().map(|it| it.fence)));
         let until = Instant::now() + READ_TIME_MAX;
-        let intents = self.view(IntentsOn(files.clone())).await?;
-        let intents: Vec<_> = intents.into_iter().filter(|it| it.agent != *agent).collect();
-        let mut found = Guarded::default();
-        for ((edit, file), claim) in edits.into_iter().zip(files).zip(claims) {
-            let locks = foreign.iter().filter(|it| *it.it.at.file() == file).cloned().map(Obstacle::Lock);
-            let theirs: Vec<Obstacle> = claim.into_iter().map(Obstacle::Claim).chain(locks).collect();
-            let planned: Vec<_> =
-                intents.iter().filter(|it| it.files.iter().any(|it| it.path == file)).collect();
-            if theirs.is_empty() && planned.is_empty() {
-                continue;
-            }
-            let locked = own.iter().filter(|it| *it.it.at.file() == file).map(|it| Hold::of_lock(&it.it));
-            let claimed = own_claims.iter().filter(|it| it.file == file).map(|it| Hold::of_claim(it));
-            let mine: Vec<Hold<'_>> = locked.chain(claimed).collect();
-            let read = match &edit.change {
-                None => None,
-                Some((before, after)) => {
-                    let old = self.code().read_content(file.clone(), before.clone(), until).await;
-                    let new = self.code().read_content(file.clone(), after.clone(), until).await;
-                    Some(Read { old: (old, before), new: (new, after) })
+        for ((edit, file), claim) in edits.iter().zip(files).zip(claims) {
+            self.look_at_one((writer, base), (edit, &file, claim), &around, (writes, until), &mut looked)
+                .await;
+        }
+        Ok(looked)
+    }
+
+    async fn look_at_one(
+        &self,
+        (writer, base): (&Writer, &Base),
+        (edit, file, claim): (&Edit, &RepoPath, Option<Arc<Claim>>),
+        around: &Around,
+        (writes, until): (bool, Instant),
+        looked: &mut Looked,
+    ) {
+        let tree = tree_of(base);
+        let locks = || around.locks.iter().filter(|it| *it.it.at.file() == *file);
+        let foreign = || locks().filter(|it| writer.is_other(&it.it));
+        let walls = foreign().filter(|it| it.it.keeps_out(Some(&tree))).cloned().map(Obstacle::Lock);
+        let theirs: Vec<Obstacle> = claim.into_iter().map(Obstacle::Claim).chain(walls).collect();
+        let is_planned =
+            |it: &&Arc<Intent>| it.agent != writer.agent && it.files.iter().any(|it| it.path == *file);
+        let planned: Vec<_> = around.intents.iter().filter(is_planned).collect();
+        if !writes && theirs.is_empty() && planned.is_empty() && foreign().next().is_none() {
+            return;
+        }
+        let locked = locks().filter(|it| !writer.is_other(&it.it)).map(|it| Hold::of_lock(&it.it));
+        let claimed = around.own_claims.iter().filter(|it| it.file == *file).map(|it| Hold::of_claim(it));
+        let mine: Vec<Hold<'_>> = locked.chain(claimed).collect();
+        let read = self.read_edit(edit, file, until).await;
+        let names = match &edit.symbol {
+            Some(symbol) => self.names_of(base, file, symbol).await,
+            None => Vec::new(),
+        };
+        let places = if edit.fails { Vec::new() } else { places_of(read.as_ref(), &names) };
+        let is_known = read.is_some() || !names.is_empty();
+        for by in theirs {
+            let stands = match names.is_empty() {
+                true => {
+                    is_in_the_way(&by, &mine, read.as_ref())
+                        || (writes && is_touched(&by, &mine, &places, read.as_ref()))
                 }
+                false => is_in_the_way_of(&by, &mine, &names),
             };
-            let names = match &edit.symbol {
-                Some(symbol) => self.names_of(&file, symbol).await,
-                None => Vec::new(),
-            };
-            let touched = read.is_some() || !names.is_empty();
-            let stands = theirs.into_iter().filter(|it| match names.is_empty() {
-                true => is_in_the_way(it, &mine, read.as_ref()),
-                false => is_in_the_way_of(it, &mine, &names),
-            });
-            found.blocked.extend(stands.map(|by| Blocked { by, touched }));
-            for intent in planned {
-                let is_told = found.near.iter().any(|(it, _)| it.id == intent.id);
-                if let Some(at) = meets(intent, &file, &names, read.as_ref()).filter(|_| !is_told) {
-                    found.near.push((intent.clone(), at));
-                }
+            if stands {
+                let doing = doing(&by, &around.intents);
+                looked.guarded.blocked.push(Blocked { by, touched: is_known, doing });
             }
         }
-        Ok(found)
+        let near = foreign().filter(|it| !it.it.keeps_out(Some(&tree)));
+        let near = near.filter(|it| Hold::of_lock(&it.it).meets(&places));
+        looked.guarded.written.extend(near.map(|it| it.it.clone()));
+        for intent in planned {
+            let is_told = looked.guarded.near.iter().any(|(it, _)| it.id == intent.id);
+            if let Some(at) = meets(intent, file, &names, read.as_ref()).filter(|_| !is_told) {
+                looked.guarded.near.push((intent.clone(), at));
+            }
+        }
+        let also = |path: &str| read.as_ref().map(|it| it.other_names(path)).unwrap_or_default();
+        looked.touched.extend(places.into_iter().map(|it| (file.clone(), it.clone(), also(&it))));
+    }
+
+    async fn read_edit<'a>(&self, edit: &'a Edit, file: &RepoPath, until: Instant) -> Option<Read<'a>> {
+        let (before, after) = edit.change.as_ref()?;
+        let old = self.code().read_content(file.clone(), before.clone(), until).await;
+        let new = self.code().read_content(file.clone(), after.clone(), until).await;
+        Some(Read { old: (old, before), new: (new, after) })
     }
 
     /// Every name of a symbol of a file, as the file is now.
-    async fn names_of(&self, file: &RepoPath, symbol: &str) -> Vec<Box<str>> {
-        let source = self.code().read(self.base(), file).await;
+    async fn names_of(&self, base: &Base, file: &RepoPath, symbol: &str) -> Vec<Box<str>> {
+        let source = self.code().read(base, file).await;
         let others = source.reading().map(|it| known_as(it, symbol).1).unwrap_or_default();
         std::iter::once(symbol.into()).chain(others).collect()
     }

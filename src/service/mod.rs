@@ -26,6 +26,7 @@ mod picture;
 mod posts;
 mod programs;
 mod screenshot;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -47,6 +48,7 @@ pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use screenshot::Screenshot;
+pub use writing::{WriteOrder, commit_of};
 
 use programs::Programs;
 use provost_base::AgentId;

@@ -21,6 +21,7 @@ mod locals;
 mod reading;
 mod signature;
 mod symbols;
+mod touched;
 mod trouble;
 mod walk;
 
@@ -31,4 +32,5 @@ pub use language::{Language, language_of};
 pub use reading::{Reading, Unread, read};
 pub use signature::{NoSignature, Signature};
 pub use symbols::{Kind, Symbol};
+pub use touched::{Version, has_moved, touched};
 pub use trouble::{ParseDeadline, Trouble};

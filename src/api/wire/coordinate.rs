@@ -58,6 +58,9 @@ pub struct Lock {
     pub pid: Option<u32>,
     /// The task with which it ends.
     pub task: Option<String>,
+    /// The absolute path of the work tree in which the holder writes; absent for a lock that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_in: Option<String>,
 }
 
 /// Something in the way, or something to know. Never a refusal.
@@ -408,6 +411,23 @@ pub struct Violation {
 pub struct Guard {
     /// The files that the caller is about to write.
     pub edits: Vec<Edit>,
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
+}
+
+/// `POST /hold-edits`: the caller is about to write there. It gets short leases on what it touches, or hears who has it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HoldEdits {
+    /// The files that the caller is about to write.
+    pub edits: Vec<Edit>,
+    /// The absolute path of the caller's work tree; the daemon's own when absent.
+    pub worktree: Option<String>,
+    /// The process of the host; the leases end with it.
+    pub pid: Option<u32>,
+    /// The subagent of the host's session that writes; absent for the session itself.
+    pub part: Option<String>,
 }
 
 /// A file that the caller is about to write.
@@ -423,6 +443,9 @@ pub struct Edit {
     /// Of the file, this symbol alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
+    /// Whether the host will refuse the edit itself, so that nothing is written and nothing taken.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fails: bool,
 }
 
 /// Answer to [`Guard`].
@@ -436,6 +459,9 @@ pub struct Guarded {
     /// Announced changes of others that are about the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<NearIntent>,
+    /// Leases of others on the same that keep nobody out in this work tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<Lock>,
 }
 
 /// What another agent has announced to change.
@@ -460,6 +486,9 @@ pub struct Blocked {
     pub claim: Option<Claim>,
     /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,
+    /// What the holder says that it does, in its words; absent where it has said nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
 }
 
 /// A claim on a file.

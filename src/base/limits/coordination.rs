@@ -6,6 +6,16 @@ pub const LOCKS_MAX: usize = 20_000;
 /// Locks that one agent may hold: so many that no honest one notices.
 pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
 
+/// Symbols of one file that a write takes leases on; a write that touches more takes the file.
+pub const HELD_IN_A_FILE_MAX: usize = 64;
+
+/// How often a write looks again at what others hold, because another agent was granted something meanwhile. Each time, one of
+/// them has got what it wanted.
+pub const HOLD_LOOKS_MAX: usize = 64;
+
+/// Bytes of a file in which git names commits that are read.
+pub const GIT_REFS_BYTES_MAX: u64 = 16 << 20;
+
 /// Locks that may be held under all names of one tree of processes, so that one cannot take all.
 pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
 

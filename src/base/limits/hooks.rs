@@ -31,6 +31,18 @@ pub const HOOK_WIDE_MAX: usize = 500;
 /// Those of them that git is asked about: each takes it some milliseconds.
 pub const HOOK_CHANGED_MAX: usize = 24;
 
+/// How long a hook may take to put aside what others hold, in milliseconds; a command that takes longer to prepare is not watched.
+pub const HOOK_ASIDE_MS_MAX: u64 = 1_000;
+
+/// Files that are put aside before one shell command, since others hold them.
+pub const HOOK_ASIDE_FILES_MAX: usize = 200;
+
+/// Overwritten files of which both versions are kept; the oldest give way.
+pub const HOOK_ASIDE_KEPT_MAX: usize = 500;
+
+/// Size of the note of what writes left of a file, in bytes, beyond which it begins again: some hundred writes.
+pub const HOOK_NOTES_BYTES_MAX: u64 = 8 << 10;
+
 /// Files that are looked through at a session's end; there is one for each question that waits.
 pub const HOOK_SHOWN_FILES_MAX: usize = 1_000;
 

@@ -227,7 +227,8 @@ impl<'a> Checker<'a> {
             edit.after = contents.pop().map(|it| STANDARD.encode(it));
             edit.before = contents.pop().map(|it| STANDARD.encode(it));
         }
-        Ok(self.client.guard(&wire::Guard { edits: vec![edit] }).await?.blocked)
+        let asked = wire::Guard { edits: vec![edit], worktree: self.here.linked_worktree() };
+        Ok(self.client.guard(&asked).await?.blocked)
     }
 }
 

@@ -22,6 +22,15 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     /// What it says before and after, where that is known.
     pub(super) change: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether the host will refuse the edit itself: what it is to replace is not there.
+    pub(super) fails: bool,
+}
+
+impl Target {
+    /// A file of which it is not known what it will say.
+    fn whole(path: PathBuf) -> Self {
+        Self { path, change: None, fails: false }
+    }
 }
 
 /// What a call would write.
@@ -82,6 +91,11 @@ impl Told {
         }
     }
 
+    /// Whether the tool runs a command, which writes what cannot be foreseen.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self.tool(), Ok("Bash" | "Monitor" | "Shell" | "shell" | "exec_command"))
+    }
+
     /// The tool's arguments.
     pub(super) fn arguments(&self) -> &Value {
         let given = self.0.get("tool_input");
@@ -105,7 +119,7 @@ impl Told {
         let mut wide = Vec::new();
         let files = match tool {
             "Write" | "TabWrite" | "write_file" | "create_file" => given.whole()?,
-            "Edit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
+            "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
             "NotebookEdit" | "EditNotebook" | "Delete" | "delete_file" => given.named()?,
             "apply_patch" | "ApplyPatch" => given.patched()?,
             // Without a command it watches something else.
@@ -152,7 +166,7 @@ impl Arguments<'_> {
     }
 
     fn named(&self) -> Result<Vec<Target>, String> {
-        Ok(vec![Target { path: self.path()?, change: None }])
+        Ok(vec![Target::whole(self.path()?)])
     }
 
     fn whole(&self) -> Result<Vec<Target>, String> {
@@ -160,7 +174,7 @@ impl Arguments<'_> {
         let Some(after) = self.text(&["content", "contents", "code_content"]) else { return self.edited() };
         let path = self.path()?;
         let change = content(&path).map(|before| (before, after.as_bytes().to_vec()));
-        Ok(vec![Target { path, change }])
+        Ok(vec![Target { path, change, fails: false }])
     }
 
     /// A file in which texts are replaced by others.
@@ -170,14 +184,12 @@ impl Arguments<'_> {
             Some(edits) => edits.iter().collect(),
             None => vec![self.given],
         };
-        let change = content(&path).and_then(|before| {
-            let mut text = String::from_utf8(before.clone()).ok()?;
-            for edit in edits {
-                text = replaced(&text, edit)?;
-            }
-            Some((before, text.into_bytes()))
-        });
-        Ok(vec![Target { path, change }])
+        let Some(before) = content(&path) else { return Ok(vec![Target::whole(path)]) };
+        let Ok(text) = String::from_utf8(before.clone()) else { return Ok(vec![Target::whole(path)]) };
+        let after = edits.into_iter().try_fold(text, |text, edit| replaced(&text, edit));
+        let fails = after.is_none();
+        let change = after.map(|after| (before, after.into_bytes()));
+        Ok(vec![Target { path, change, fails }])
     }
 
     fn patched(&self) -> Result<Vec<Target>, String> {
@@ -199,22 +211,22 @@ impl Arguments<'_> {
             // What one part of a patch has written, the next one reads.
             let is_again = targets.iter().any(|it| it.path == path);
             let before = content(&path).filter(|_| !is_again);
-            let after = match (&file.change, &before) {
+            let text = before.as_deref().and_then(|it| std::str::from_utf8(it).ok());
+            let after = match (&file.change, text) {
                 (Change::Whole(text), _) => Some(text.clone()),
                 (Change::Gone, _) => Some(String::new()),
-                (Change::Parts(parts), Some(before)) => {
-                    std::str::from_utf8(before).ok().and_then(|it| patch::apply(it, parts))
-                }
+                (Change::Parts(parts), Some(before)) => patch::apply(before, parts),
                 (Change::Parts(_), None) => None,
             };
+            let fails = text.is_some() && after.is_none();
             if let Some(to) = &file.to {
                 let gone = before.clone().map(|it| (it, Vec::new()));
-                targets.push(Target { path, change: gone });
+                targets.push(Target { path, change: gone, fails });
                 let path = self.folder.join(to);
                 let change = content(&path).zip(after.map(String::into_bytes));
-                targets.push(Target { path, change });
+                targets.push(Target { path, change, fails });
             } else {
-                targets.push(Target { path, change: before.zip(after.map(String::into_bytes)) });
+                targets.push(Target { path, change: before.zip(after.map(String::into_bytes)), fails });
             }
         }
         targets
@@ -236,7 +248,7 @@ impl Arguments<'_> {
                 Written::Path(path) if path.symlink_metadata().is_ok_and(|it| it.is_dir()) => {
                     wide.push(Wide::Below(path, Vec::new()));
                 }
-                Written::Path(path) => targets.push(Target { path, change: None }),
+                Written::Path(path) => targets.push(Target::whole(path)),
                 Written::Below(folder, patterns) => wide.push(Wide::Below(folder, patterns)),
                 Written::Changed(folder, between) => wide.push(Wide::Changed(folder, between)),
                 Written::Anything => wide.push(Wide::Anything),
@@ -246,7 +258,7 @@ impl Arguments<'_> {
                         Some(patch) => targets.extend(
                             patch::named(&String::from_utf8_lossy(&patch), strip)
                                 .into_iter()
-                                .map(|it| Target { path: folder.join(it), change: None }),
+                                .map(|it| Target::whole(folder.join(it))),
                         ),
                         None => wide.push(Wide::Below(folder, Vec::new())),
                     }
@@ -275,7 +287,7 @@ impl Arguments<'_> {
             it => it.as_str().into_iter().collect::<Vec<_>>(),
         });
         let texts = texts.filter(|it| !it.is_empty() && !it.contains("://"));
-        texts.map(|it| Target { path: self.folder.join(it), change: None }).collect()
+        texts.map(|it| Target::whole(self.folder.join(it))).collect()
     }
 }
 

@@ -53,7 +53,7 @@ const TIMEOUT_S: u64 = 30;
 const END_TIMEOUT_S: u64 = 3;
 
 /// Tools of Claude Code that write files.
-const CLAUDE_TOOLS: &str = "Edit|Write|NotebookEdit|Bash|Monitor";
+const CLAUDE_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor";
 /// The same of Codex, by its own name and by those that it takes for it.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
 /// The same of Cursor.
@@ -148,9 +148,7 @@ impl Host {
                 ("sessionEnd", plain(Event::SessionEnd, json!({}))),
             ],
         };
-        let about_permissions =
-            ["PermissionRequest", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
-        all.retain(|(event, _)| wish.patience_s > 0 || !about_permissions.contains(event));
+        all.retain(|(event, _)| wish.patience_s > 0 || *event != "PermissionRequest");
         all
     }
 

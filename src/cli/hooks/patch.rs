@@ -1,8 +1,8 @@
 //! Codex's patches: which files one writes, and what they say afterwards.
 //!
 //! `*** Begin Patch`, then for each file `*** Add File:`, `*** Delete File:` or `*** Update File:` with an optional
-//! `*** Move to:`, then `*** End Patch`. What does not fit a file to the letter is not guessed: such a file counts as
-//! changed as a whole.
+//! `*** Move to:`, then `*** End Patch`. What does not fit a file is not guessed: such a file counts as changed as a
+//! whole.
 
 /// What a patch does with a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,7 +102,19 @@ fn take(change: &mut Change, line: &str) {
     }
 }
 
-/// What a file says after its parts were replaced; `None` where one of them is not in it to the letter.
+/// Where some lines are found from a line on. As Codex does it, blanks at the ends of lines, then those before them too, do not
+/// count where the lines are not there to the letter.
+fn found(lines: &[&str], wanted: &[&str], from: usize) -> Option<usize> {
+    let equal: [fn(&str, &str) -> bool; 3] =
+        [|a, b| a == b, |a, b| a.trim_end() == b.trim_end(), |a, b| a.trim() == b.trim()];
+    let rest = lines.get(from..)?;
+    equal.iter().find_map(|same| {
+        let fits = |window: &[&str]| window.iter().zip(wanted).all(|(a, b)| same(a, b));
+        rest.windows(wanted.len()).position(fits).map(|at| from + at)
+    })
+}
+
+/// What a file says after its parts were replaced; `None` where one of them is not in it.
 pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     let mut lines: Vec<&str> = before.split('\n').collect();
     let ends = lines.last() == Some(&"");
@@ -113,12 +125,15 @@ pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     for part in parts {
         let mut from = at;
         if let Some(after) = &part.after {
-            from += lines[at..].iter().position(|it| it == after)? + 1;
+            from = found(&lines, &[after.as_str()], at)? + 1;
         }
         let found = match part.old.is_empty() {
             true if part.after.is_some() => from,
             true => lines.len(),
-            false => from + lines[from..].windows(part.old.len()).position(|it| it == part.old.as_slice())?,
+            false => {
+                let old: Vec<&str> = part.old.iter().map(String::as_str).collect();
+                found(&lines, &old, from)?
+            }
         };
         out.extend(&lines[at..found]);
         out.extend(part.new.iter().map(String::as_str));

@@ -18,6 +18,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::daemon::file_watcher::{Covered, FileWatcher};
+use provost_base::RepoPath;
 use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
     SURVEY_DEPTH_MAX, WATCH_FOLDERS_MAX,
@@ -105,6 +106,35 @@ pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<Strin
     }
     Ok(text)
 }
+
+/// Which of some files are as committed. Blocking.
+///
+/// # Errors
+/// Why it is not known.
+pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Result<Vec<RepoPath>, String> {
+    let mut found = Vec::new();
+    for some in files.chunks(FILES_AT_ONCE) {
+        let literal: Vec<String> = some.iter().map(|it| format!(":(top,literal){}", it.as_str())).collect();
+        let mut args = vec!["--untracked-files=all", "--ignored=matching", "--"];
+        args.extend(literal.iter().map(String::as_str));
+        let (answer, whole) = ask_status(tree, &args)?;
+        if !whole {
+            return Err("git says more than is read".into());
+        }
+        let names = answer.split(|byte| *byte == 0).filter_map(|it| it.split_at_checked(3));
+        let changed: BTreeSet<&[u8]> = names.map(|(_, name)| name).collect();
+        // Of a folder that git ignores it names the folder.
+        let is_changed = |file: &[u8]| {
+            let mut folders = changed.iter().filter(|it| it.ends_with(b"/"));
+            changed.contains(file) || folders.any(|it| file.starts_with(it))
+        };
+        found.extend(some.iter().filter(|it| !is_changed(it.as_str().as_bytes())).cloned());
+    }
+    Ok(found)
+}
+
+/// Files that git is asked about in one call.
+const FILES_AT_ONCE: usize = 200;
 
 /// Asks git how a work tree stands; what it says, and whether that is all of it.
 fn ask_status(tree: &WorkTree, args: &[&str]) -> Result<(Vec<u8>, bool), String> {

@@ -149,6 +149,61 @@ pub enum Warning {
     Unreadable(Box<str>),
 }
 
+/// Take or renew leases on what a write touches: all of them, or none.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HoldPlaces {
+    /// The symbols and files that the write touches, each once.
+    pub places: Vec<PlaceToHold>,
+    /// The files that the write is about.
+    pub files: Vec<RepoPath>,
+    /// The grants of others in these files that were found to be in nobody's way.
+    pub seen: Vec<Fence>,
+    /// The top of the work tree in which the agent writes.
+    pub tree: Box<str>,
+    /// The commit that the work tree is at; `None` where that is not known.
+    pub commit: Option<Box<str>>,
+    /// The subagent of the session that writes.
+    pub part: Option<Box<str>>,
+    /// The process with which the leases end.
+    pub process: Option<ProcessMark>,
+}
+
+/// A symbol that a write touches, or a whole file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlaceToHold {
+    /// The symbol, by its whole path; without one, the file.
+    pub at: SymbolPath,
+    /// The other names of the same symbol.
+    pub names: Vec<Box<str>>,
+}
+
+/// How a write stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlacesHeld {
+    /// The caller has what it touches: the leases and locks by which it has it.
+    Held(Vec<Arc<Lock>>),
+    /// Another agent has been granted something there since the look; nothing has changed.
+    Overtaken,
+}
+
+/// Free the leases of work that is committed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FreeCommitted {
+    /// The top of the work tree.
+    pub tree: Box<str>,
+    /// The commit that it is at now; a lease that was taken at this commit stays.
+    pub commit: Box<str>,
+    /// Files that are as committed there.
+    pub files: Vec<RepoPath>,
+}
+
+/// The leases are free.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommittedFreed {
+    /// How many were freed.
+    pub count: usize,
+}
+
 /// Give up a lock. wit `lock.release`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReleaseLock {

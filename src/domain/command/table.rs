@@ -162,6 +162,8 @@ verbs! {
     NameAgent => AgentNamed, needs Join, Commit, by state.agents.name(call.now, call.who, it, out);
     /// Take or refresh a lock on a symbol.
     AcquireLock => Locked, needs Coordinate, Commit, by state.acquire(call.now, call.who, it, out);
+    /// Take or renew leases on what a write touches.
+    HoldPlaces => PlacesHeld, needs Coordinate, Commit, by state.hold_places(call.now, call.who, it, out);
     /// Release a lock before its time is up.
     ReleaseLock => LockReleased, needs Coordinate, Commit, by state.release(call.now, call.who, it, out);
     /// Wait for a lock no longer.
@@ -170,6 +172,8 @@ verbs! {
     Leave => HasLeft, needs Coordinate, Commit, by Ok(state.leave(call.now, call.who, it, out));
     /// Free locks whose holders are gone.
     ReapLocks => LocksReaped, needs Host, Commit, by Ok(state.reap(it, out));
+    /// Free the leases of work that is committed.
+    FreeCommitted => CommittedFreed, needs Host, Commit, by Ok(state.free_committed(it, out));
     /// Let locks follow files that were renamed.
     FollowLocks => LocksFollowed, needs Host, Commit, by Ok(state.follow_locks(it, out));
     /// Announce a change of files and symbols.

@@ -215,14 +215,15 @@ impl Locks {
         self.by_holder.get(agent).into_iter().flatten().filter_map(|at| self.get(at))
     }
 
-    /// Locks of others on a symbol under any of its names.
+    /// Locks of others on a symbol under any of its names, those that are only announced left out.
     pub(super) fn rivals<'a>(
         &'a self,
         who: &'a AgentId,
         file: &'a RepoPath,
         names: impl Iterator<Item = &'a str> + 'a,
     ) -> impl Iterator<Item = &'a Arc<Lock>> + 'a {
-        names.flat_map(move |name| self.live_named(file, name)).filter(move |lock| lock.holder != *who)
+        let named = names.flat_map(move |name| self.live_named(file, name));
+        named.filter(move |lock| lock.holder != *who && lock.keeps_out(None))
     }
 
     /// The same, and locks of others on what the symbol is part of: with those nothing is left to have.
@@ -234,7 +235,7 @@ impl Locks {
     ) -> impl Iterator<Item = &'a Arc<Lock>> + 'a {
         let around = names.iter().flat_map(move |name| self.live_around(file, name));
         let same = self.rivals(who, file, names.iter().copied());
-        same.chain(around.filter(move |lock| lock.holder != *who))
+        same.chain(around.filter(move |lock| lock.holder != *who && lock.keeps_out(None)))
     }
 
     /// Others who wait for a symbol under any of its names, or for what it is part of, from before `ticket`.

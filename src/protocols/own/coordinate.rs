@@ -15,7 +15,7 @@ use provost_auth::peer::process_of_ours;
 use provost_base::{Fence, IntentId, is_absolute};
 use provost_domain::command::AppointLead;
 use provost_domain::view::{ClaimsOn, ContractsOn};
-use provost_service::{Base, CallGraphImportError, IntentOrder, LockOrder};
+use provost_service::{Base, CallGraphImportError, Edit, IntentOrder, LockOrder, WriteOrder};
 
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
@@ -287,22 +287,34 @@ impl Handles<endpoints::CheckContracts> for Own {
     }
 }
 
+/// The edits of a caller, no more than are looked at at once.
+fn edits(own: &Own, base: Option<&Base>, mut edits: Vec<wire::Edit>) -> Result<Vec<Edit>, OwnError> {
+    from_the_top(own, base, edits.iter_mut().map(|it| &mut it.path));
+    if edits.len() > provost_base::limits::STAGED_FILES_MAX {
+        return Err(OwnError::invalid("more files than are looked at at once"));
+    }
+    edits.iter().map(words::edit).collect()
+}
+
 impl Handles<endpoints::Guard> for Own {
-    async fn handle(&self, call: &Call, mut body: wire::Guard) -> Answered<wire::Guarded> {
-        let of_edits = body.edits.iter_mut().map(|it| &mut it.path);
-        from_the_top(self, None, of_edits);
-        let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
-        if edits.len() > provost_base::limits::STAGED_FILES_MAX {
-            return Err(OwnError::invalid("more files than are looked at at once"));
-        }
-        let found = self.0.provost.guard(call.who.agent(), edits).await.map_err(map::fault)?;
-        let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
-            agent: intent.agent.to_string(),
-            at: at.to_string(),
-            description: intent.description.to_string(),
-        });
-        let agent = call.who.agent().to_string();
-        let blocked = found.blocked.iter().map(words::blocked).collect();
-        Ok(wire::Guarded { agent, blocked, near: near.collect() })
+    async fn handle(&self, call: &Call, body: wire::Guard) -> Answered<wire::Guarded> {
+        let base = base(self, body.worktree).await?;
+        let edits = edits(self, base.as_ref(), body.edits)?;
+        let agent = call.who.agent();
+        let found = self.0.provost.guard(agent, base.as_ref(), &edits).await.map_err(map::fault)?;
+        Ok(words::guarded(agent, &found))
+    }
+}
+
+impl Handles<endpoints::HoldEdits> for Own {
+    async fn handle(&self, call: &Call, body: wire::HoldEdits) -> Answered<wire::Guarded> {
+        let base = base(self, body.worktree).await?;
+        let edits = edits(self, base.as_ref(), body.edits)?;
+        let part = body.part.map(|it| words::words(&it, "part")).transpose()?;
+        // A host that has gone by now holds nothing; its leases end with their time if they are taken at all.
+        let process = body.pid.and_then(process_of_ours);
+        let order = WriteOrder { edits, base, process, part };
+        let found = self.0.provost.hold(&call.who, order).await.map_err(map::fault)?;
+        Ok(words::guarded(call.who.agent(), &found))
     }
 }

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod bytes;
+mod held;
 mod history;
 mod installing;
 mod names;
@@ -112,9 +113,10 @@ impl World {
     }
 }
 
-/// A world with code in it and the hooks of a host.
+/// A world with code in it and the hooks of a host. A write takes no lease there: tried is what agents have asked for.
 fn world(host: &str) -> World {
     let world = World::new();
+    world.configure("[coordination]\nauto = \"off\"\n");
     world.write("src/auth.ts", CODE);
     world.write("notes.ipynb", "{}");
     let done = world.install_hooks(host, &[]);

@@ -5,3 +5,4 @@ mod index;
 mod languages;
 mod questions;
 mod syntax;
+mod touched;

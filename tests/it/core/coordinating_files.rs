@@ -434,13 +434,14 @@ async fn an_edit_is_stopped_by_locks_on_what_it_changes() {
         path: path("src/auth.ts"),
         change: Some((before.as_bytes().into(), after.as_bytes().into())),
         symbol: None,
+        fails: false,
     };
     world.put("src/auth.ts", AUTH);
     world.lock("ada", "src/auth.ts:check").await.unwrap();
     let bob = AgentId::parse("bob").unwrap();
     let provost = &world.provost;
     let guard = |who: AgentId, edit: Edit| async move {
-        provost.guard(&who, vec![edit]).await.unwrap().blocked.len()
+        provost.guard(&who, None, &[edit]).await.unwrap().blocked.len()
     };
     let elsewhere = AUTH.replace("end(): void {}", "end(): void { return }");
     let there = AUTH.replace("return true", "return false");
@@ -448,9 +449,10 @@ async fn an_edit_is_stopped_by_locks_on_what_it_changes() {
     assert_eq!(guard(bob.clone(), edit(AUTH, &there)).await, 1);
     assert_eq!(guard(bob.clone(), edit(AUTH, "")).await, 1, "what is gone has changed");
     assert_eq!(guard(bob.clone(), edit(AUTH, "function (((")).await, 1, "what cannot be told counts");
-    assert_eq!(guard(bob.clone(), Edit { path: path("./src/auth.ts"), change: None, symbol: None }).await, 1);
+    let whole = |at: &str| Edit { path: path(at), change: None, symbol: None, fails: false };
+    assert_eq!(guard(bob.clone(), whole("./src/auth.ts")).await, 1);
     assert_eq!(guard(AgentId::parse("ada").unwrap(), edit(AUTH, &there)).await, 0, "her own");
-    assert_eq!(guard(bob, Edit { path: path("src/none.ts"), change: None, symbol: None }).await, 0);
+    assert_eq!(guard(bob, whole("src/none.ts")).await, 0);
 }
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost::base::{AgentId, ContractId, Fence, IntentId, Ticket, Timestamp, Ttl};
+use provost::base::{AgentId, ContractId, Fence, IntentId, SymbolPath, Ticket, Timestamp, Ttl};
 use provost::domain::command::{
-    AcquireLock, AnswerContract, FollowContracts, FreshSpans, Leave, LeaveQueue, Locked, ProposeContract,
-    ReapLocks, RefreshIntents, ReleaseLock, UpdateIntent, WithdrawContract,
+    AcquireLock, AnswerContract, FollowContracts, FreshSpans, HoldPlaces, Leave, LeaveQueue, Locked,
+    PlaceToHold, PlacesHeld, ProposeContract, ReapLocks, RefreshIntents, ReleaseLock, UpdateIntent,
+    WithdrawContract,
 };
 use provost::domain::{
     Answer, Call, Change, Command, ContractStatus, Contracts, Core, Facts, IntentStatus, Intents, Locks,
@@ -64,7 +65,8 @@ impl Storm {
         self.core.lapse(self.now, &mut self.out);
         self.fold();
         match self.dice.roll(24) {
-            0..=9 => self.lock(),
+            0..=7 => self.lock(),
+            8..=9 => self.write(),
             10..=13 => {
                 let (who, symbol, force) = (self.someone(), self.symbol(), self.dice.roll(10) == 0);
                 let fence = (self.dice.roll(3) == 0).then(|| Fence(self.dice.roll(self.newest.0 + 2)));
@@ -131,6 +133,42 @@ impl Storm {
             Err(Refusal::WouldDeadlock { circle, .. }) => {
                 assert_eq!(circle.first().map(AgentId::as_str), Some(&*name));
                 assert!(circle.len() > 1, "a circle has others in it");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A write after a look at what others hold, which is too old at times.
+    fn write(&mut self) {
+        let name = self.pick(&AGENTS).to_owned();
+        let (one, other) = (at(&self.symbol()), at(&self.symbol()));
+        let files = vec![one.file().clone(), other.file().clone()];
+        let locks = || self.core.state().locks.iter().filter(|it| !it.lapsed && it.holder.as_str() != name);
+        let mut seen: Vec<Fence> =
+            locks().filter(|it| files.contains(it.at.file())).map(|it| it.fence).collect();
+        let is_old = self.dice.roll(4) == 0 && seen.pop().is_some();
+        let mut places = vec![one, other];
+        places.dedup();
+        // As with locks, a bare name and a full one may be the same.
+        let place = |at: SymbolPath| {
+            let names = if at.symbol() == "Base.run" { vec!["run".into()] } else { Vec::new() };
+            PlaceToHold { at, names }
+        };
+        let verb = HoldPlaces {
+            places: places.into_iter().map(place).collect(),
+            files,
+            seen,
+            tree: "/r".into(),
+            commit: None,
+            part: None,
+            process: None,
+        };
+        match self.say(&client(&name), verb) {
+            Ok(Answer::Done(Reply::PlacesHeld(PlacesHeld::Overtaken))) => assert!(is_old),
+            Ok(Answer::Done(Reply::PlacesHeld(PlacesHeld::Held(locks)))) => {
+                assert!(!is_old);
+                assert!(locks.iter().all(|it| it.holder.as_str() == name && it.expires_at > self.now));
+                self.newest = locks.iter().map(|it| it.fence).fold(self.newest, Fence::max);
             }
             other => panic!("{other:?}"),
         }

@@ -46,3 +46,4 @@ mod store_sqlite;
 mod tasks;
 mod transcripts;
 mod waiters;
+mod writing;

@@ -15,7 +15,7 @@ use provost_domain::{
     Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Reservation,
     ReservationKind, Waiter,
 };
-use provost_service::{Blocked, Edit, Granted, Obstacle, ProposeError, Staged, Violation};
+use provost_service::{Blocked, Edit, Granted, Guarded, Obstacle, ProposeError, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
 pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnError {
@@ -190,7 +190,7 @@ pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, OwnError> {
         _ => return Err(OwnError::invalid("before and after come together")),
     };
     let symbol = it.symbol.as_deref().map(|it| words(it, "symbol")).transpose()?;
-    Ok(Edit { path: path(&it.path, "path")?, change, symbol })
+    Ok(Edit { path: path(&it.path, "path")?, change, symbol, fails: it.fails })
 }
 
 pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
@@ -205,6 +205,7 @@ pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
         reason: lock.reason.as_ref().map(ToString::to_string),
         pid: lock.process.map(|it| it.pid),
         task: lock.run.as_ref().map(ToString::to_string),
+        written_in: lock.writing.as_ref().map(|it| it.tree.to_string()),
     }
 }
 
@@ -417,12 +418,27 @@ pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
     }
 }
 
-pub(in super::super) fn blocked(it: &Blocked) -> wire::Blocked {
+fn blocked(it: &Blocked) -> wire::Blocked {
     let (lock, claim) = match &it.by {
         Obstacle::Lock(lock) => (Some(named_lock(lock)), None),
         Obstacle::Claim(it) => (None, Some(claim(it))),
     };
-    wire::Blocked { lock, claim, touched: it.touched }
+    wire::Blocked { lock, claim, touched: it.touched, doing: it.doing.as_ref().map(ToString::to_string) }
+}
+
+/// What stands in the way of an agent's edits, and what is near.
+pub(in super::super) fn guarded(agent: &AgentId, found: &Guarded) -> wire::Guarded {
+    let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
+        agent: intent.agent.to_string(),
+        at: at.to_string(),
+        description: intent.description.to_string(),
+    });
+    wire::Guarded {
+        agent: agent.to_string(),
+        blocked: found.blocked.iter().map(blocked).collect(),
+        near: near.collect(),
+        written: found.written.iter().map(|it| lock(it, None)).collect(),
+    }
 }
 
 fn claim(it: &Claim) -> wire::Claim {

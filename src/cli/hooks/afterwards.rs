@@ -1,0 +1,147 @@
+//! What a model is told after the fact: what a shell command has overwritten of others', and what it still holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::call::Told;
+use super::overwritten::{self, Changed};
+use super::run::{self, Run};
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::AgentId;
+use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX};
+use provost_client::{Client, ClientError};
+
+/// What names one call of a tool before and after it.
+fn call(told: &Told) -> Value {
+    let tool = told.tool().unwrap_or_default();
+    match told.text("tool_use_id") {
+        Some(id) => json!([tool, id]),
+        None => json!([tool, told.arguments()]),
+    }
+}
+
+/// Puts aside what others hold, before a command. Where no daemon runs nobody holds anything, and a command that cannot be
+/// watched is run all the same.
+pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Instant) {
+    let Ok(agent) = run::agent(asked, told, here) else { return };
+    let until = until.min(Instant::now() + Duration::from_millis(HOOK_ASIDE_MS_MAX));
+    let client = here.client().speaking_as(Some(agent.clone()));
+    let held = run::within(until, async { Ok(held_by_others(here, &client).await?) });
+    if let Ok(held) = held {
+        overwritten::put_aside(here, &agent, &call(told), &held);
+    }
+}
+
+/// The files of this work tree of which others hold something.
+async fn held_by_others(here: &RepoContext, client: &Client) -> Result<BTreeSet<String>, ClientError> {
+    let locks = client.locks(&wire::Whose::default()).await?.locks;
+    let claims = client.claims(&wire::ClaimsQuery::default()).await?;
+    if locks.is_empty() && claims.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let me = client.who_am_i().await?.agent;
+    let tree = here.places.worktree.to_string_lossy();
+    let is_here = |it: &wire::Lock| it.written_in.as_deref().is_none_or(|it| *it == *tree);
+    let locked = locks.into_iter().filter(|it| it.holder != me && is_here(it)).map(|it| file_of(&it.symbol));
+    let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| it.file);
+    Ok(locked.chain(claimed).collect())
+}
+
+fn file_of(symbol: &str) -> String {
+    symbol.split_once(':').map_or(symbol, |(file, _)| file).to_owned()
+}
+
+/// What a command has changed of what others hold: both versions are kept, the holders get a message, and the model is told.
+pub(super) async fn overwritten(
+    here: &RepoContext,
+    agent: AgentId,
+    told: &Told,
+) -> Result<Option<String>, CliError> {
+    let changed = overwritten::take_changed(here, &agent, &call(told));
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let client = here.daemon(Some(agent.clone())).await?;
+    let edits = changed.iter().map(Changed::edit).collect();
+    let guarded = client.guard(&wire::Guard { edits, worktree: here.linked_worktree() }).await?;
+    let mut by_holder: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for it in guarded.blocked {
+        let lock = it.lock.map(|it| (it.holder, file_of(&it.symbol), it.symbol));
+        let Some((holder, file, what)) =
+            lock.or_else(|| it.claim.map(|it| (it.holder, it.file.clone(), it.file)))
+        else {
+            continue;
+        };
+        by_holder.entry(holder).or_default().entry(file).or_default().insert(what);
+    }
+    if by_holder.is_empty() {
+        return Ok(None);
+    }
+    let mut kept = BTreeMap::new();
+    for file in &changed {
+        let is_held = by_holder.values().any(|it| it.contains_key(&file.path));
+        if is_held {
+            let (before, after) = file.keep(&here.places).map_err(|err| {
+                CliError::of(format!("the versions of {} cannot be kept", file.path)).because(err)
+            })?;
+            kept.insert(
+                file.path.clone(),
+                format!("before: {}; after: {}", before.display(), after.display()),
+            );
+        }
+    }
+    let mut lines = Vec::new();
+    for (holder, files) in &by_holder {
+        let lines_of_it = files.iter().map(|(file, what)| {
+            let what: Vec<String> = what.iter().map(|it| out::one_line(it, 200)).collect();
+            let kept = kept.get(file).map(String::as_str).unwrap_or_default();
+            format!("{} ({kept})", what.join(", "))
+        });
+        let what: Vec<String> = lines_of_it.take(HOOK_OBSTACLES_NAMED_MAX).collect();
+        let text = format!(
+            "A shell command of {agent} has changed what you hold:\n{}\nBoth versions are kept; to bring one back, copy it.",
+            what.join("\n")
+        );
+        let message = wire::SendMessage {
+            kind: "message".into(),
+            to: Some(holder.clone()),
+            text,
+            ..wire::SendMessage::default()
+        };
+        let sent = client.send_message(&message).await;
+        let sent = if sent.is_ok() { "it was told" } else { "it could not be told" };
+        lines.extend(what.into_iter().map(|it| format!("{}: {it}; {sent}", out::one_line(holder, 100))));
+    }
+    Ok(Some(format!(
+        "Provost: the command has changed what other agents hold:\n{}\nAgree with them on what becomes of it. To take the \
+         change back, copy the version before it over the file.",
+        lines.join("\n")
+    )))
+}
+
+/// What the agent holds of this work tree by writing, uncommitted; nothing where no daemon runs.
+pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Option<String>, CliError> {
+    let client = here.client().speaking_as(Some(agent));
+    let mine = wire::Whose { mine: true, ..wire::Whose::default() };
+    let locks = match client.locks(&mine).await {
+        Ok(locks) => locks.locks,
+        Err(ClientError::NotRunning(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let tree = here.places.worktree.to_string_lossy();
+    let written = locks.iter().filter(|it| it.written_in.as_deref() == Some(&*tree));
+    let written: Vec<String> = written.map(|it| out::one_line(&it.symbol, 200)).collect();
+    if written.is_empty() {
+        return Ok(None);
+    }
+    let more = written.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = written[..written.len().min(HOOK_OBSTACLES_NAMED_MAX)].join(", ");
+    Ok(Some(format!(
+        "Provost: you still hold what you have written and not committed: {named}{more}. Other agents cannot write it until you \
+         commit it, or have not written there for a while. Commit it when it is done, or give it back with lock_release."
+    )))
+}

@@ -1,0 +1,197 @@
+//! Leases that agents take by writing: the host's hook asks before each write, and no agent has to remember a lock.
+//!
+//! The service looks at the code and at what others hold, and decides whether the write is in the way of another agent.
+//! The rule here grants in one step what the write touches, if no grant has come in the meantime that the service has not
+//! looked at; otherwise the service looks again. So two writes of the same moment are ordered by the engine.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Lock, run_of};
+use crate::command::{CommittedFreed, FreeCommitted, HoldPlaces, PlaceToHold, PlacesHeld};
+use crate::{Auto, Change, EventKind, Outbox, Principal, Refusal, State};
+use provost_base::{AgentId, Fence, RepoPath, Timestamp};
+
+/// How a lease was taken by a write. Its renewals keep the time of the grant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Writing {
+    /// The top of the work tree in which the agent writes.
+    pub tree: Box<str>,
+    /// Whether it keeps other agents of that work tree out; otherwise it is only announced.
+    pub holds: bool,
+    /// The commit that the work tree was at; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<str>>,
+    /// The subagent of the session that writes; `None` for the session itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Box<str>>,
+}
+
+/// A writer, as far as it matters whose leases keep it out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Writer {
+    /// The agent of the session.
+    pub agent: AgentId,
+    /// The subagent of the session that writes; `None` for the session itself.
+    pub part: Option<Box<str>>,
+    /// Whether subagents of one session keep each other out.
+    pub parts_differ: bool,
+}
+
+impl Writer {
+    /// Whether a lock is another writer's.
+    pub fn is_other(&self, lock: &Lock) -> bool {
+        let other_part = || lock.writing.as_ref().is_some_and(|it| it.part != self.part);
+        lock.holder != self.agent || (self.parts_differ && other_part())
+    }
+}
+
+impl Lock {
+    /// Whether it keeps other agents from writing in a work tree; without one, from a lock that was asked for.
+    pub fn keeps_out(&self, tree: Option<&str>) -> bool {
+        self.writing.as_ref().is_none_or(|it| it.holds && tree.is_none_or(|tree| *it.tree == *tree))
+    }
+}
+
+impl State {
+    /// Grants or renews what a write touches, or says that the look at it is too old.
+    pub(crate) fn hold_places(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &HoldPlaces,
+        out: &mut Outbox,
+    ) -> Result<PlacesHeld, Refusal> {
+        let auto = &self.settings.auto;
+        if auto.mode == Auto::Off {
+            return Ok(PlacesHeld::Held(Vec::new()));
+        }
+        let writer = Writer {
+            agent: who.agent().clone(),
+            part: verb.part.clone(),
+            parts_differ: auto.subagents_differ,
+        };
+        let is_known = |fence: &Fence| verb.seen.contains(fence);
+        if !verb.files.iter().flat_map(|it| self.grants_of_others(&writer, it)).all(|it| is_known(&it)) {
+            return Ok(PlacesHeld::Overtaken);
+        }
+        self.agents.beat(now, who.agent(), out);
+        let mut held = Vec::new();
+        for place in &verb.places {
+            held.extend(self.hold_place(now, who, (verb, &writer), place, out)?);
+        }
+        Ok(PlacesHeld::Held(held))
+    }
+
+    /// The grants by which others have something of a file.
+    fn grants_of_others<'a>(
+        &'a self,
+        writer: &'a Writer,
+        file: &'a RepoPath,
+    ) -> impl Iterator<Item = Fence> + 'a {
+        let locks = self.locks.live_in(file).filter(|it| writer.is_other(it)).map(|it| it.fence);
+        let claim = self.claims.get(file);
+        let claim = claim.filter(|it| it.held.owner().is_some_and(|owner| *owner != writer.agent));
+        locks.chain(claim.map(|it| it.fence))
+    }
+
+    fn hold_place(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        (verb, writer): (&HoldPlaces, &Writer),
+        place: &PlaceToHold,
+        out: &mut Outbox,
+    ) -> Result<Option<Arc<Lock>>, Refusal> {
+        let file = place.at.file();
+        let covers = |lock: &Lock| lock.at.symbol().is_empty() || lock.covers(place.at.symbol());
+        let own = self.locks.live_in(file).filter(|it| !writer.is_other(it) && covers(it));
+        // One that was asked for has a time of its own.
+        match own.min_by_key(|it| it.writing.is_some()) {
+            Some(lock) if lock.writing.is_none() => return Ok(Some(lock.clone())),
+            Some(lock) => return Ok(Some(self.lease_renewed(now, verb, lock, out))),
+            None => {}
+        }
+        // Another agent has it that the writer need not wait for: in another work tree, or announced only.
+        if self.locks.live_named(file, place.at.symbol()).any(|it| writer.is_other(it)) {
+            return Ok(None);
+        }
+        self.room_for_lock(who, &place.at)?;
+        let fence = out.next_fence();
+        let is_free = |name: &str| self.locks.live_named(file, name).all(|it| !writer.is_other(it));
+        let lock = Arc::new(Lock {
+            at: place.at.clone(),
+            asked: place.at.to_string().into(),
+            names: place.names.iter().filter(|it| is_free(it)).cloned().collect(),
+            holder: who.agent().clone(),
+            run: run_of(who),
+            acquired_at: now,
+            expires_at: now.after(self.settings.auto.ttl),
+            fence,
+            place: fence,
+            lapsed: false,
+            process: verb.process,
+            reason: None,
+            share: Some(who.share()),
+            writing: Some(self.writing(verb)),
+        });
+        out.append_event(EventKind::LockAcquired {
+            symbol: lock.at.clone(),
+            fence,
+            until: lock.expires_at,
+            refreshed: false,
+        });
+        out.put(Change::PutLock(lock.clone()));
+        Ok(Some(lock))
+    }
+
+    fn writing(&self, verb: &HoldPlaces) -> Writing {
+        Writing {
+            tree: verb.tree.clone(),
+            holds: self.settings.auto.mode == Auto::Hold,
+            commit: verb.commit.clone(),
+            part: verb.part.clone(),
+        }
+    }
+
+    /// A lease that goes on. One that was renewed a moment ago stays as it is, and costs no commit.
+    fn lease_renewed(
+        &self,
+        now: Timestamp,
+        verb: &HoldPlaces,
+        lock: &Arc<Lock>,
+        out: &mut Outbox,
+    ) -> Arc<Lock> {
+        let ttl = self.settings.auto.ttl;
+        let new = Lock {
+            expires_at: now.after(ttl),
+            process: verb.process.or(lock.process),
+            writing: Some(self.writing(verb)),
+            ..Lock::clone(lock)
+        };
+        let ttl_ms = u64::from(ttl.as_millis());
+        let is_fresh = lock.expires_at.since_ms(now) > ttl_ms - ttl_ms / RENEWED_AFTER;
+        if is_fresh && new.process == lock.process && new.writing == lock.writing {
+            return lock.clone();
+        }
+        let new = Arc::new(new);
+        out.put(Change::PutLock(new.clone()));
+        new
+    }
+
+    /// Work is committed: leases in files that are as committed are over.
+    pub(crate) fn free_committed(&self, verb: &FreeCommitted, out: &mut Outbox) -> CommittedFreed {
+        let is_done = |lock: &&Arc<Lock>| {
+            lock.writing.as_ref().is_some_and(|it| {
+                it.tree == verb.tree && it.commit.is_some() && it.commit.as_deref() != Some(&*verb.commit)
+            })
+        };
+        let done = verb.files.iter().flat_map(|file| self.locks.live_in(file)).filter(is_done);
+        let count = done.map(|lock| self.free(lock, "its work is committed", out)).count();
+        CommittedFreed { count }
+    }
+}
+
+/// A lease is renewed when one part in so many of its time has passed.
+const RENEWED_AFTER: u64 = 10;
