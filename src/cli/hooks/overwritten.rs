@@ -12,6 +12,8 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use serde_json::{Value, json};
 
 use crate::RepoContext;
@@ -90,8 +92,11 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     system::private_file(&mut options).open(path)?.write_all(bytes)
 }
 
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match fs::File::open(path) {
+/// A file of the work tree as it is; `None` for what is no file, or too large. Other agents choose what is held: a pipe is not
+/// waited for, and no link leads out of the tree.
+fn read(here: &RepoContext, path: &str) -> io::Result<Option<Vec<u8>>> {
+    let tree = Dir::open_ambient_dir(&here.places.worktree, ambient_authority())?;
+    let file = match tree.open_with(path, &system::reading_without_waiting()) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Some(Vec::new())),
         Err(err) => return Err(err),
@@ -124,7 +129,7 @@ pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held:
     let mut list = Vec::new();
     for (number, path) in held.iter().take(HOOK_ASIDE_FILES_MAX).enumerate() {
         // What cannot be read cannot be compared either.
-        let Ok(Some(bytes)) = read(&here.places.worktree.join(path)) else { continue };
+        let Ok(Some(bytes)) = read(here, path) else { continue };
         if write(&folder.join(number.to_string()), &bytes).is_ok() {
             list.push(json!([number, path]));
         }
@@ -140,8 +145,8 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
     let put_at = fs::metadata(folder.join(LIST)).and_then(|it| it.modified()).ok();
     let mut found = Vec::new();
     for (number, path) in list {
-        let Ok(Some(before)) = read(&folder.join(number.to_string())) else { continue };
-        let Ok(Some(after)) = read(&here.places.worktree.join(&path)) else { continue };
+        let Ok(before) = fs::read(folder.join(number.to_string())) else { continue };
+        let Ok(Some(after)) = read(here, &path) else { continue };
         if before != after && !is_theirs(here, agent, &path, &after, put_at) {
             found.push(Changed { path, before, after });
         }

@@ -430,3 +430,26 @@ fn what_a_shell_command_overwrites_is_told_on_both_sides_and_kept() {
     world.write("src/auth.ts", &text.replace("return 0", "return 7"));
     assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
 }
+
+#[test]
+fn what_others_hold_is_put_aside_without_waiting_for_a_pipe_and_without_following_a_link_out() {
+    let world = both();
+    let _daemon = world.start();
+    let made = std::process::Command::new("mkfifo").arg(world.repo().join("pipe")).status().unwrap();
+    assert!(made.success());
+    world.write("of_the_user", "secret");
+    let outside = world.path("outside");
+    fs::rename(world.repo().join("of_the_user"), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, world.repo().join("link")).unwrap();
+    for held in ["pipe", "link"] {
+        world.done("hostile", &["lock", "acquire", held]);
+    }
+    let mut before = claude(&world, "bash");
+    before["cwd"] = json!(world.repo());
+    before["tool_input"]["command"] = json!("make");
+    let mut after = before.clone();
+    after["hook_event_name"] = json!("PostToolUse");
+    world.goes_on("claude", &before);
+    fs::write(&outside, "another secret").unwrap();
+    assert_eq!(told_by(&world, "claude", "PostToolUse", &after), "");
+}
