@@ -271,7 +271,10 @@ fn the_demo_shows_what_the_readme_says_and_leaves_nothing_behind() {
     let mut demo = Command::new("bash");
     demo.arg(place.join("bin/demo")).arg("--in").arg(&place).stdin(Stdio::null());
     // What the caller's clients are set to is none of the demo's business.
-    demo.env("DEVIT_SECRET", "somebody-elses").env("PROVOST_ROOT", "/").env("CI", "1").env("PROVOST_AGENT", "a");
+    demo.env("DEVIT_SECRET", "somebody-elses")
+        .env("PROVOST_ROOT", "/")
+        .env("CI", "1")
+        .env("PROVOST_AGENT", "a");
     let done = demo.output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{}\n{out}\n{err}", done.status);
