@@ -453,7 +453,8 @@ fn others_are_shown_only_where_it_is_wanted() {
     // What the first daemon was given is still there, and comes first.
     worker.poll_until(|it| it["msg_type"] == "DELEGATE");
     worker.poll_until(|it| it["msg_type"] == "DELEGATE");
-    assert_eq!(task()["status"], "assigned");
+    // That a message has arrived is recorded after it was sent.
+    eventually("the delivery", || task()["status"] == "assigned");
     worker.say("NOTIFY", json!({ "task_id": id, "status": "in_progress" })).ack();
     assert_eq!(task()["status"], "in_progress");
     let helper = http.get("/agents/helper").json();
