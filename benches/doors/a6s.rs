@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -64,9 +63,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     let world = World::new()?;
-    let config = world.path("home/.config/provost/provost.toml");
-    let mut file = File::options().create_new(true).write(true).mode(0o600).open(config)?;
-    file.write_all(CONFIG.as_bytes())?;
+    world.configure(CONFIG)?;
     let (daemon, _) = world.start()?;
     let ours = Server::new(daemon.port("a6s")?, daemon.pid());
     let (_helper, echo) = started(ECHO_ROLE, &world.path("echo.port"))?;

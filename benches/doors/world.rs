@@ -56,6 +56,13 @@ impl World {
         self.dir.path().join(name)
     }
 
+    /// Writes the settings of its user, before it is started for the first time.
+    pub(crate) fn configure(&self, settings: &str) -> Result<()> {
+        let config = self.path("home/.config/provost/provost.toml");
+        let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(config)?;
+        Ok(file.write_all(settings.as_bytes())?)
+    }
+
     /// Where its daemon keeps state, once there was one.
     pub(crate) fn state_dir(&self) -> Result<PathBuf> {
         let below = fs::read_dir(self.path("home/.local/state/provost"))?.flatten().map(|it| it.path());
