@@ -20,7 +20,7 @@ const PAYLOAD: &str = r#"{"return_to":"bench:0","task":{"action":"devit_delegate
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let world = World::new()?;
-    // The measuring process counts as one agent, whatever its clients' names.
+    // The daemon counts all clients of this process as one agent, so the limit for one agent is raised.
     world.configure("[limits]\ntasks_per_agent = 10000\n")?;
     let flush = machine::flush_cost(&world.path("run"))?;
     let (best, median) = (flush.best(Unit::Milliseconds), flush.median());

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use crate::table::{Rounds, Table, Unit};
 use crate::world::{World, provost};
 
-/// Writes, of which each changes another function than the one before.
+/// A list of writes. Each write changes a different function from the previous write.
 const WRITES: usize = 300;
 /// Functions of five lines in the file.
 const FUNCTIONS: usize = 200;

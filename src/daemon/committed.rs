@@ -1,7 +1,7 @@
 //! Gives leases back when the work is committed: the daemon looks at the commit of each work tree in which agents hold what
 //! they write, and where that is another one, asks git which of their files are as committed.
 //!
-//! No hook of git is needed for it, and whoever commits is all the same.
+//! The daemon needs no git hook for this, and does not care which program commits.
 
 use std::collections::BTreeMap;
 use std::path::Path;

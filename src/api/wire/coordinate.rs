@@ -459,7 +459,7 @@ pub struct Guarded {
     /// Announced changes of others that are about the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<NearIntent>,
-    /// Leases of others on the same that keep nobody out in this work tree.
+    /// Other agents' leases on the same places that do not keep writers out of this work tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<Lock>,
 }

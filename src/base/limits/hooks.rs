@@ -37,7 +37,7 @@ pub const HOOK_ASIDE_MS_MAX: u64 = 1_000;
 /// Files that are put aside before one shell command, since others hold them.
 pub const HOOK_ASIDE_FILES_MAX: usize = 200;
 
-/// Overwritten files of which both versions are kept; the oldest give way.
+/// Overwritten files whose two versions are kept; the daemon removes the oldest first.
 pub const HOOK_ASIDE_KEPT_MAX: usize = 500;
 
 /// Size of the note of what writes left of a file, in bytes, beyond which it begins again: some hundred writes.

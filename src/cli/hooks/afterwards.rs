@@ -23,7 +23,7 @@ fn call(told: &Told) -> Value {
     }
 }
 
-/// Puts aside what others hold, before a command. Where no daemon runs nobody holds anything, and a command that cannot be
+/// Copies the files that other agents hold, before a command. Without a daemon no agent holds anything, and a command that cannot be
 /// watched is run all the same.
 pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Instant) {
     let Ok(agent) = run::agent(asked, told, here) else { return };
@@ -35,7 +35,7 @@ pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Ins
     }
 }
 
-/// The files of this work tree of which others hold something.
+/// The files of this work tree in which other agents hold something.
 async fn held_by_others(here: &RepoContext, client: &Client) -> Result<BTreeSet<String>, ClientError> {
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;

@@ -27,7 +27,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// A file of which it is not known what it will say.
+    /// A file whose new content is not known.
     fn whole(path: PathBuf) -> Self {
         Self { path, change: None, fails: false }
     }

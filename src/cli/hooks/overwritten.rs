@@ -1,5 +1,5 @@
 //! What a shell command has changed of what others hold. It cannot be foreseen: so what others hold is put aside before the
-//! command, and compared with what is there afterwards. Both versions of what has changed are kept.
+//! command, and compared with what is there afterwards. The daemon's state folder keeps both versions of each changed file.
 //!
 //! A holder may itself write while the command runs. Each hook notes what a write will leave, and a file that says just that
 //! was not changed by the command.

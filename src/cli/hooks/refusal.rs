@@ -11,7 +11,7 @@ use crate::tasks::short_time;
 use provost_api::wire;
 use provost_base::limits::{HOOK_OBSTACLES_NAMED_MAX, MCP_WAIT_S_MAX};
 
-/// Who has announced to change what is written, or writes it elsewhere; nothing where that is nobody.
+/// The agents that have announced a change of this place, or write it in another work tree; empty if there is none.
 pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
     let intended = guarded.near.iter().map(|it| {
         let (agent, at) = (out::one_line(&it.agent, 100), out::one_line(&it.at, 300));

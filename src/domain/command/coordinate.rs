@@ -156,7 +156,7 @@ pub struct HoldPlaces {
     pub places: Vec<PlaceToHold>,
     /// The files that the write is about.
     pub files: Vec<RepoPath>,
-    /// The grants of others in these files that were found to be in nobody's way.
+    /// The other agents' grants in these files; the service has found that none of them is in the way of this write.
     pub seen: Vec<Fence>,
     /// The top of the work tree in which the agent writes.
     pub tree: Box<str>,

@@ -24,7 +24,7 @@ pub(super) const SUBJECTS_MAX: NonZeroUsize =
 /// What was told of each execution and background task.
 pub struct Pace {
     subjects: LruCache<String, Subject>,
-    /// Those of which something waits, by the time when it may be told.
+    /// The executions that have a waiting event, by the time at which it may be sent.
     waiting: BTreeSet<(Instant, String)>,
     topics: Topic,
 }

@@ -30,7 +30,7 @@ struct Carrying {
     pen: Option<Pen>,
     /// Whether an approval covers exactly this, so that nothing else is written.
     exactly: bool,
-    /// Files that were written, of which that is not on record.
+    /// Files that were written and are not on record as written.
     untold: Vec<AppliedFile>,
 }
 

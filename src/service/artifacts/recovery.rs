@@ -33,7 +33,7 @@ impl Provost {
         Ok(())
     }
 
-    /// Puts the end of an apply on record, with the files of which that is not said yet. It is owed until then.
+    /// Puts the end of an apply on record, with the written files that are not on record yet. The effect is owed until then.
     pub(super) async fn end_apply(
         &self,
         apply: ApplyId,
