@@ -52,7 +52,7 @@ use provost_auth::role;
 use provost_base::limits::{CONNECTIONS_MAX, POLICY_LOOK_S};
 use provost_base::{AgentId, EffectId, Json, Secret, Timestamp};
 use provost_config::env::Environment;
-use provost_config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
+use provost_config::{Config, Loaded, Places, Severity, Sources, daemons, load, pin, sockets};
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
@@ -249,6 +249,9 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
+    // Everything works without it, except that `provost` elsewhere does not list this daemon.
+    let _announced = daemons::Announced::keep(&daemon.start.places)
+        .inspect_err(|err| tracing::warn!(%err, "this daemon is not listed among those of its user"));
     ready.say("ready");
     let mut reply_to = None;
     loop {

@@ -4,7 +4,7 @@
 //! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not
 //! check, and says so; it never approves in a person's place. `host` describes the entries for each host, `install`,
 //! `json` and `file` write them, the hooks call `run`, and `call`, `patch` and `shell` find the files that a tool
-//! call would write.
+//! call would write, and `settled` which permission requests are the host's own business.
 
 mod afterwards;
 mod call;
@@ -17,6 +17,7 @@ mod patch;
 mod refusal;
 mod rule;
 mod run;
+mod settled;
 mod shell;
 mod shown;
 mod trust;
@@ -104,7 +105,7 @@ pub(super) struct Install {
     #[arg(long, value_name = "AGENT")]
     agent: Option<AgentId>,
     /// How long the hook waits for an answer to a permission request before the host itself asks; 0s means not at all
-    #[arg(long, value_name = "TIME", value_parser = patience, default_value = "1m")]
+    #[arg(long, value_name = "TIME", value_parser = patience, default_value = "5s")]
     permission_wait: u64,
 }
 

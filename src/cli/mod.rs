@@ -40,6 +40,7 @@ mod log;
 mod manual;
 mod mcp;
 mod out;
+mod overview;
 mod policy;
 mod repo_context;
 mod screenshot;
@@ -89,7 +90,9 @@ pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
 
 fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
     let mut definition = definition();
-    let Read { args, form } = read(args.to_vec(), &definition);
+    let mut args = args.to_vec();
+    let narrowed = overview::go_elsewhere(&mut args)?;
+    let Read { args, form } = read(args, &definition);
     let hint = form.and_then(Form::hint);
     let matches = definition.try_get_matches_from_mut(args);
     let line = match matches.and_then(|mut it| Line::from_arg_matches_mut(&mut it)) {
@@ -101,16 +104,16 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Cli
     };
     let json = line.json;
     hint.iter().filter(|_| !json).for_each(out::note);
-    let done = carry_out(line, run, rehearse);
+    let done = carry_out(line, narrowed, run, rehearse);
     // What a program reads on standard error is one value: there an error has the hint as a member.
     hint.iter().filter(|_| json && done.is_ok()).for_each(out::note);
     done.map_err(|error| error.typed_as(form).for_program(json))
 }
 
-fn carry_out(line: Line, run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
+fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
     let json = line.json;
     match line.command {
-        None => RepoContext::find(json).and_then(|here| status::overview(&here)),
+        None => overview::overview(narrowed, json),
         // These need no repository, so that they work anywhere.
         Some(Command::Completions(it)) => manual::completions(it.shell),
         Some(Command::Man) => manual::page(),

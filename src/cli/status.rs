@@ -23,50 +23,65 @@ const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 
 /// What needs someone, for programs.
 #[derive(Serialize)]
-struct Needs {
+pub(super) struct Needs {
     approvals: Vec<wire::Approval>,
     questions: Vec<wire::Question>,
     overlaps: Vec<wire::Overlap>,
+    /// Agents that wait for a lock.
+    waiting: Vec<wire::Waiter>,
     active: Vec<wire::Task>,
     failed: Vec<wire::Task>,
     tainted: Vec<wire::Task>,
     broken_workers: Vec<wire::WorkerAt>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
-/// `provost` alone.
+/// `provost` alone, for one repository.
 pub(super) fn overview(here: &RepoContext) -> Result<u8, CliError> {
-    let needs = wait_for(async {
-        let client = here.daemon(None).await?;
-        let about = client.about().await?;
-        let failed = wire::TasksQuery {
-            filter: Some("failed".into()),
-            limit: Some(FAILURES_SHOWN),
-            ..wire::TasksQuery::default()
-        };
-        let mut failed = client.tasks(&failed).await?.finished;
-        failed.retain(is_recent);
-        let mut tainted = recently_tainted(&client).await?;
-        tainted.truncate(FAILURES_SHOWN);
-        let active =
-            wire::TasksQuery { filter: Some("active".into()), limit: None, ..wire::TasksQuery::default() };
-        Ok(Needs {
-            approvals: client.approvals().await?,
-            questions: client.questions().await?,
-            overlaps: client.overlaps().await?,
-            active: client.tasks(&active).await?.active,
-            failed,
-            tainted,
-            broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
-            notes: about.broken.into_iter().chain(about.notes).collect(),
-        })
-    })?;
+    let needs = wait_for(async { Ok(needs_of(&here.daemon(None).await?).await?.1) })?;
     if here.json {
         out::json(&needs)?;
         return Ok(DONE);
     }
-    out::text_as_is(&in_words(&needs))?;
+    let words = in_words(&needs, "provost");
+    out::text_as_is(if words.is_empty() { "Nothing needs you.\n" } else { &words })?;
     Ok(DONE)
+}
+
+/// The version of a daemon, and what needs someone there; everything is asked at the same time.
+pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientError> {
+    let query = |filter: &str, limit| wire::TasksQuery {
+        filter: Some(filter.into()),
+        limit,
+        ..wire::TasksQuery::default()
+    };
+    let (failed, active) = (query("failed", Some(FAILURES_SHOWN)), query("active", None));
+    let everyones = wire::Whose::default();
+    let (about, approvals, questions, overlaps, locks, active, failed, mut tainted) = tokio::try_join!(
+        client.about(),
+        client.approvals(),
+        client.questions(),
+        client.overlaps(),
+        client.locks(&everyones),
+        client.tasks(&active),
+        client.tasks(&failed),
+        recently_tainted(client),
+    )?;
+    let mut failed = failed.finished;
+    failed.retain(is_recent);
+    tainted.truncate(FAILURES_SHOWN);
+    let needs = Needs {
+        approvals,
+        questions,
+        overlaps,
+        waiting: locks.waiting,
+        active: active.active,
+        failed,
+        tainted,
+        broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
+        notes: about.broken.into_iter().chain(about.notes).collect(),
+    };
+    Ok((about.version, needs))
 }
 
 async fn recently_tainted(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
@@ -83,22 +98,26 @@ fn is_recent(task: &wire::Task) -> bool {
     chrono::DateTime::parse_from_rfc3339(&task.updated_at).map_or(true, |at| at >= since)
 }
 
-fn in_words(needs: &Needs) -> String {
+/// All of it, in which the commands to type begin with `run`; empty if nothing needs anyone.
+pub(super) fn in_words(needs: &Needs, run: &str) -> String {
     let mut text = String::new();
     if !needs.approvals.is_empty() {
         text.push_str(&format!("Waiting for your word ({}):\n", needs.approvals.len()));
         text.push_str(&approvals::table(&needs.approvals));
-        text.push_str(
-            "  look: provost approval list    answer: provost approve ID, provost deny ID --reason WHY\n\n",
-        );
+        text.push_str(&format!(
+            "  look: {run} approval list    answer: {run} approve ID, {run} deny ID --reason WHY\n\n"
+        ));
     }
     if !needs.questions.is_empty() {
         text.push_str(&format!("Questions of agents ({}):\n", needs.questions.len()));
         text.push_str(&broker::questions(&needs.questions));
-        text.push_str("  answer: provost answer NUMBER TEXT\n\n");
+        text.push_str(&format!("  answer: {run} answer NUMBER TEXT\n\n"));
     }
     if !needs.overlaps.is_empty() {
-        text.push_str(&overlaps(&needs.overlaps));
+        text.push_str(&overlaps(&needs.overlaps, run));
+    }
+    if !needs.waiting.is_empty() {
+        text.push_str(&waiters(&needs.waiting, run));
     }
     if !needs.active.is_empty() {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));
@@ -108,25 +127,35 @@ fn in_words(needs: &Needs) -> String {
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");
         text.push_str(&tasks::table(needs.failed.iter().rev()));
-        text.push_str("  look: provost task show ID\n\n");
+        text.push_str(&format!("  look: {run} task show ID\n\n"));
     }
     if !needs.tainted.is_empty() {
         text.push_str("Tainted: what they have left runs later, look before you run anything:\n");
         text.push_str(&tasks::table(needs.tainted.iter().rev()));
-        text.push_str("  look: provost task show ID\n\n");
+        text.push_str(&format!("  look: {run} task show ID\n\n"));
     }
     for worker in &needs.broken_workers {
         let why = out::one_line(worker.broken.as_deref().unwrap_or_default(), 400);
         text.push_str(&format!("Worker {} cannot be used: {why}\n", out::one_line(&worker.id, 60)));
     }
     needs.notes.iter().for_each(|note| text.push_str(&format!("Note: {}\n", out::one_line(note, 400))));
-    if text.is_empty() {
-        text.push_str("Nothing needs you.\n");
-    }
     text
 }
 
-fn overlaps(pairs: &[wire::Overlap]) -> String {
+fn waiters(waiting: &[wire::Waiter], run: &str) -> String {
+    let mut text = format!("Agents wait for a lock ({}):\n", waiting.len());
+    for it in waiting.iter().take(OVERLAPS_SHOWN) {
+        let (agent, symbol) = (out::one_line(&it.agent, 60), out::one_line(&it.symbol, 200));
+        text.push_str(&format!("  {agent} for {symbol}, since {}\n", tasks::short_time(&it.since)));
+    }
+    if waiting.len() > OVERLAPS_SHOWN {
+        text.push_str("  …\n");
+    }
+    text.push_str(&format!("  look: {run} lock list\n\n"));
+    text
+}
+
+fn overlaps(pairs: &[wire::Overlap], run: &str) -> String {
     let mut text = format!("In each other's way ({}):\n", pairs.len());
     for it in pairs.iter().take(OVERLAPS_SHOWN) {
         let [a, b] = it.agents.each_ref().map(|it| out::one_line(it, 60));
@@ -135,9 +164,9 @@ fn overlaps(pairs: &[wire::Overlap]) -> String {
     if pairs.len() > OVERLAPS_SHOWN {
         text.push_str("  …\n");
     }
-    text.push_str(
-        "  look: provost lock list, provost intent list, provost claim list    settle it: tell one of them to wait\n\n",
-    );
+    text.push_str(&format!(
+        "  look: {run} lock list, {run} intent list, {run} claim list    settle it: tell one of them to wait\n\n",
+    ));
     text
 }
 

@@ -78,12 +78,8 @@ impl Places {
         let start = environment.root.as_deref().unwrap_or(cwd);
         let start =
             system::real_path(start).map_err(|e| unusable(start, format!("cannot be entered: {e}")))?;
-        let home = environment.home.as_deref();
-        let base = |given: &Option<PathBuf>, below: &str| {
-            given.clone().or_else(|| home.map(|home| home.join(below))).ok_or(PlacesError::NoHome)
-        };
-        let states = base(&environment.state_home, ".local/state")?.join("provost");
-        let config = base(&environment.config_home, ".config")?.join("provost");
+        let states = states(environment)?;
+        let config = base(environment, &environment.config_home, ".config")?.join("provost");
         let repository = match repository_around(&start)? {
             Some(repository) => repository,
             None => Repository::plain(nearest_known(&start, &states)),
@@ -209,6 +205,17 @@ impl Places {
     }
 }
 
+/// The folder in which each repository has its state folder.
+pub(super) fn states(environment: &Environment) -> Result<PathBuf, PlacesError> {
+    Ok(base(environment, &environment.state_home, ".local/state")?.join("provost"))
+}
+
+/// A folder that a variable names, or that lies below the home.
+fn base(environment: &Environment, given: &Option<PathBuf>, below: &str) -> Result<PathBuf, PlacesError> {
+    let home = environment.home.as_deref();
+    given.clone().or_else(|| home.map(|home| home.join(below))).ok_or(PlacesError::NoHome)
+}
+
 struct Repository {
     root: PathBuf,
     worktree: PathBuf,
@@ -315,7 +322,7 @@ fn make_folder(path: &Path) -> Result<(), PlacesError> {
     })
 }
 
-fn make_private(path: &Path) -> Result<(), PlacesError> {
+pub(super) fn make_private(path: &Path) -> Result<(), PlacesError> {
     make_folder(path)?;
     let meta = fs::symlink_metadata(path).map_err(|e| unusable(path, e.to_string()))?;
     if !meta.is_dir() {

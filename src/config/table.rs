@@ -410,6 +410,8 @@ settings! {
         enabled: bool = true, "", Owner;
         /// Whether people can answer approvals with a click, if the desktop has buttons.
         answer: bool = true, "", Strict, Owner;
+        /// Whether a click can also allow an agent's host to use a tool. The agent itself may listen in on the session bus, and click for you; without this, a click can only deny.
+        answer_permissions: bool = false, "", Strict, Owner;
         /// The ends of tasks that get a notice.
         tasks: DesktopTasks = DesktopTasks::All, "", Owner;
         /// Largest number of notices in a minute; the last of them sums up the rest.

@@ -13,6 +13,7 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
     DesktopOptions {
         enabled: desktop.enabled,
         answer: desktop.answer,
+        answer_permissions: desktop.answer_permissions,
         tasks: match desktop.tasks {
             DesktopTasks::All => TaskNotices::All,
             DesktopTasks::Failed => TaskNotices::Failed,

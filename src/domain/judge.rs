@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Command, Principal};
+use super::{Command, Principal, ToolFacts};
 use provost_base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
 /// The actions that policy has a say over.
@@ -263,6 +263,9 @@ pub struct Facts {
     pub running: u32,
     /// How many delegations lie above this one; filled by the core.
     pub depth: u32,
+    /// What a call of a host's tool names; filled by the service. `None` for everything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Box<ToolFacts>>,
 }
 
 /// The policy the core consults. A trait so that `domain` need not know the rule file.

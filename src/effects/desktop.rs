@@ -5,9 +5,10 @@
 //! so many notices come in a minute; the last of them sums up the rest.
 //!
 //! A click answers as the person, for exactly what was shown. The bus proves little: every process of the user may
-//! speak on it. So buttons have unguessable names, and the journal marks an answer as `desktop`.
+//! speak on it. So buttons have unguessable names, and the journal marks an answer as `desktop`. The host of an agent that asks
+//! for permission to use a tool is such a process itself, so that a click there only denies, unless the user says otherwise.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ use super::result::clip;
 use provost_base::{ApprovalId, TaskId, visible};
 use provost_domain::command::{AnswerApproval, Command, Status};
 use provost_domain::view::{Waiting, WaitingOne};
-use provost_domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
+use provost_domain::{
+    Answer, Approver, Event, EventKind, Facts, Parked, PermissionEvent, Principal, Refusal, Verdict,
+};
 
 /// How long the notification service may take for one call.
 const BUS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -39,6 +42,10 @@ const GUESS_PAUSE: Duration = Duration::from_millis(50);
 const SHOWN_BYTES_MAX: usize = 240;
 /// Approvals that have notices at once.
 const OPEN_MAX: usize = 64;
+/// Of these, the questions of hosts that are shown although the minute is full: they wait for seconds only.
+const URGENT_OPEN_MAX: usize = 3;
+/// The verb of such a question, as events name it.
+const PERMISSION: &str = "AskPermission";
 
 /// Which ends of tasks are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +65,8 @@ pub struct DesktopOptions {
     pub enabled: bool,
     /// Whether approvals can be answered from them.
     pub answer: bool,
+    /// Whether that includes a yes to a tool of a host.
+    pub answer_permissions: bool,
     /// Which ends of tasks are told.
     pub tasks: TaskNotices,
     /// How many come in a minute at most.
@@ -75,6 +84,8 @@ pub struct DesktopParts {
 /// Something that the person is to be told.
 enum DesktopNotice {
     Approval(ApprovalId),
+    /// One whose asker waits for seconds only.
+    Urgent(ApprovalId),
     Task(TaskId, Status, Option<&'static str>),
 }
 
@@ -85,6 +96,7 @@ pub(super) struct Desktop {
     service: Service,
     shown: VecDeque<Instant>,
     open: HashMap<ApprovalId, CancellationToken>,
+    urgent: HashSet<ApprovalId>,
     backlog: (u32, u32),
     sum_up_at: Option<Instant>,
 }
@@ -126,7 +138,7 @@ impl Service {
 impl Desktop {
     pub(super) fn new(handle: EngineHandle, parts: DesktopParts) -> Self {
         let (service, shown, open) = (Service::default(), VecDeque::new(), HashMap::new());
-        Self { handle, parts, service, shown, open, backlog: (0, 0), sum_up_at: None }
+        Self { handle, parts, service, shown, open, urgent: HashSet::new(), backlog: (0, 0), sum_up_at: None }
     }
 
     /// Looks on until the daemon stops.
@@ -165,17 +177,20 @@ impl Desktop {
             }
             waits
         });
+        self.urgent.retain(|id| self.open.contains_key(id));
         for parked in waiting {
             if !self.open.contains_key(&parked.id) {
-                self.tell(DesktopNotice::Approval(parked.id)).await;
+                self.tell(approval(parked.id, parked.command.name())).await;
             }
         }
     }
 
     async fn hear(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::ApprovalAsked { approval, .. } => self.tell(DesktopNotice::Approval(*approval)).await,
-            EventKind::ApprovalAnswered { approval, .. } | EventKind::ApprovalExpired { approval } => {
+            EventKind::ApprovalAsked { approval: id, verb, .. } => self.tell(approval(*id, verb)).await,
+            EventKind::ApprovalAnswered { approval, .. }
+            | EventKind::ApprovalExpired { approval }
+            | EventKind::Permission(PermissionEvent::PermissionWithdrawn { approval, .. }) => {
                 self.close(*approval);
             }
             EventKind::TaskFinished { task, status, failure, .. } => {
@@ -195,6 +210,7 @@ impl Desktop {
     }
 
     fn close(&mut self, approval: ApprovalId) {
+        self.urgent.remove(&approval);
         if let Some(close) = self.open.remove(&approval) {
             close.cancel();
         }
@@ -219,12 +235,14 @@ impl Desktop {
         let Some(buttons) = self.service.has_buttons().await else { return };
         let most = options.per_minute as usize;
         self.shown.retain(|at| at.elapsed() < MINUTE);
-        if self.shown.len() + 1 < most && self.open.len() < OPEN_MAX && self.sum_up_at.is_none() {
+        let has_room = self.shown.len() + 1 < most && self.sum_up_at.is_none();
+        let is_urgent = matches!(news, DesktopNotice::Urgent(_)) && self.urgent.len() < URGENT_OPEN_MAX;
+        if (has_room || is_urgent) && self.open.len() < OPEN_MAX {
             self.shown.push_back(Instant::now());
             return self.show(news, buttons && options.answer).await;
         }
         match news {
-            DesktopNotice::Approval(_) => self.backlog.0 += 1,
+            DesktopNotice::Approval(_) | DesktopNotice::Urgent(_) => self.backlog.0 += 1,
             DesktopNotice::Task(..) => self.backlog.1 += 1,
         }
         let free_at = match self.shown.front() {
@@ -252,16 +270,22 @@ impl Desktop {
             DesktopNotice::Task(task, status, reason) => {
                 self.handle.tracker.spawn(task_ended(self.handle.clone(), task, status, reason));
             }
-            DesktopNotice::Approval(approval) => {
+            DesktopNotice::Approval(approval) | DesktopNotice::Urgent(approval) => {
                 let Ok(Some(parked)) = self.handle.engine.view(WaitingOne(approval)).await else { return };
                 let close = CancellationToken::new();
                 self.open.insert(approval, close.clone());
+                let is_permission = matches!(parked.command, Command::AskPermission(_));
+                if is_permission {
+                    self.urgent.insert(approval);
+                }
+                let may_allow = !is_permission || self.parts.options.borrow().answer_permissions;
                 let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human));
                 let question = Question {
                     handle: self.handle.clone(),
                     person: self.parts.person.clone(),
                     parked,
                     buttons: buttons && asks_people,
+                    may_allow,
                 };
                 self.handle.tracker.spawn(question.put(close));
             }
@@ -275,6 +299,16 @@ struct Question {
     person: Principal,
     parked: Arc<Parked>,
     buttons: bool,
+    /// Whether one of them is a yes.
+    may_allow: bool,
+}
+
+/// What is told of an approval.
+fn approval(id: ApprovalId, verb: &str) -> DesktopNotice {
+    match verb == PERMISSION {
+        true => DesktopNotice::Urgent(id),
+        false => DesktopNotice::Approval(id),
+    }
 }
 
 impl Question {
@@ -285,14 +319,17 @@ impl Question {
         let mut notice = Notification::new();
         notice.appname("provost").summary(&format!("Provost: approval {} is wanted", self.parked.id));
         notice.body(&facts(&self.parked)).urgency(Urgency::Normal).timeout(Timeout::Never);
+        if self.buttons && self.may_allow {
+            notice.action(&yes, "Approve");
+        }
         if self.buttons {
-            notice.action(&yes, "Approve").action(&no, "Deny");
+            notice.action(&no, "Deny");
         }
         let Some(notification) = put_up(notice).await else { return };
         let notification = Arc::new(notification);
         loop {
             match first_response(&notification, &close).await {
-                Some(NotificationResponse::Action(key)) if key == yes => {
+                Some(NotificationResponse::Action(key)) if key == yes && self.may_allow => {
                     self.answer(Verdict::Granted).await;
                     break;
                 }
@@ -396,6 +433,8 @@ fn facts(parked: &Parked) -> String {
         shown(&parked.tool())
     );
     if let Command::AskPermission(verb) = &parked.command {
+        let seconds = verb.wait.as_seconds();
+        text += &format!("\nAllow: provost approve {} within {seconds} s; then its host asks.", parked.id);
         text += &format!("\nWith: «{}»", shown(&verb.arguments.value().to_string()));
     }
     if let Command::Delegate(order) = &parked.command {

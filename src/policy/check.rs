@@ -6,6 +6,7 @@ use super::file::{Action, Ruling};
 use super::judge::{Layer, Matched, RuleSet, rule_of, ruling_of};
 use super::reader::Problem;
 use super::request::{Case, Request};
+use super::subject::Subject;
 use provost_base::Digest;
 use provost_domain::{Judge, WorkerKind};
 
@@ -76,9 +77,13 @@ fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
 
 /// Conditions that no request can meet together.
 fn impossible(when: &When) -> Option<String> {
-    let without_work = when.action.as_ref().is_some_and(|it| !it.contains(&Action::Delegate));
-    let why = if without_work && when.needs_work() {
-        "only a delegation has a worker, a directory and a tool, and `when.action` leaves it out"
+    let leaves_out = |action| when.action.as_ref().is_some_and(|it| !it.contains(&action));
+    let (work, call) = (Request::default(), Request::any_call());
+    let fits = [(Action::Delegate, &work), (Action::Permission, &call)];
+    let fits = fits.iter().any(|(action, it)| !leaves_out(*action) && !when.needs_more_than(&it.subject()));
+    let why = if !fits && when.needs_more_than(&Subject::WITHOUT_WORK) {
+        "only a delegation has a worker and a directory, and only a delegation and a permission have a tool; `when.action` leaves \
+         them out, or no request has all that is asked for"
     } else if when.path_missing.is_some() && (when.path.is_some() || when.path_outside.is_some()) {
         "`path_missing` contradicts the conditions on the path"
     } else if when

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::file::Net;
+use super::command_form::Commands;
+use super::file::{Net, Ruling};
 use super::form::{
-    BytesMax, BytesOver, CountOver, Folders, Form, Missing, Names, OneOf, Paths, Phrases, TimeOver, Within,
+    BytesMax, BytesOver, CountOver, Folders, Form, Missing, Names, OneOf, Paths, PathsOutside, Phrases,
+    TimeOver, Within,
 };
 use super::reader::{Notes, Section};
 use super::subject::Subject;
@@ -68,9 +70,10 @@ fn clause<F: Form + Debug + 'static>(
     key: &'static str,
     stated: Option<&F>,
     of: Property<F>,
+    ruling: Ruling,
 ) -> Result<Option<Clause>, String> {
     let Some(form) = stated else { return Ok(None) };
-    let test = Arc::new(Compiled { test: form.compile()?, of });
+    let test = Arc::new(Compiled { test: form.compile(ruling)?, of });
     Ok(Some(Clause { key, wants: form.text().into(), test }))
 }
 
@@ -114,14 +117,14 @@ macro_rules! conditions {
 
             /// # Errors
             /// A sentence, when the patterns together are too large to compile.
-            pub(super) fn compile(&self) -> Result<Vec<Clause>, String> {
-                let clauses = [$(clause::<$form>(stringify!($key), self.$key.as_ref(), $of)?),+];
+            pub(super) fn compile(&self, ruling: Ruling) -> Result<Vec<Clause>, String> {
+                let clauses = [$(clause::<$form>(stringify!($key), self.$key.as_ref(), $of, ruling)?),+];
                 Ok(clauses.into_iter().flatten().collect())
             }
 
-            /// Whether a stated condition examines what only a delegation has.
-            pub(super) fn needs_work(&self) -> bool {
-                [$(self.$key.is_some() && (($of) as Property<$form>)(&Subject::WITHOUT_WORK).is_none()),+].contains(&true)
+            /// Whether a stated condition examines what such a request does not have.
+            pub(super) fn needs_more_than(&self, subject: &Subject<'_>) -> bool {
+                [$(self.$key.is_some() && (($of) as Property<$form>)(subject).is_none()),+].contains(&true)
             }
 
             /// The conditions that the rule states, in the order of the table.
@@ -150,7 +153,7 @@ conditions! {
     Door door: OneOf<Door>, |it| Some(it.door);
     /// the caller proved itself by `shared_key`, `own_key`, `peer_uid` or `token`, is a `person` at a terminal or at the `desktop`, or is a `jailed` worker
     Proof proof: OneOf<Proof>, |it| Some(it.proof);
-    /// `true`: the tool names no path
+    /// `true`: the tool of a delegation names no path
     PathMissing path_missing: Missing, |it| Some(it.work.as_ref()?.path.as_deref());
     /// more delegations than that lie above this one
     DepthOver depth_over: CountOver, |it| Some(it.work.as_ref()?.depth);
@@ -166,20 +169,22 @@ conditions! {
     TimeoutOver timeout_over: TimeOver, |it| it.work.as_ref()?.timeout_s;
     /// it is within `"08:00-20:00+01:00"`; the offset from UTC must be there; may wrap midnight
     Hours hours: Within, |it| Some(it.now);
-    /// the tool's name matches (DevIt's `task.action`; its real clients always say `devit_delegate`)
-    Tool tool: Names, |it| Some(it.work.as_ref()?.tool);
+    /// the tool's name matches: the one that a host calls it by (`Bash`, `mcp__files__*`), for a `permission`; DevIt's `task.action` for a delegation (its real clients always say `devit_delegate`)
+    Tool tool: Names, |it| it.tool();
     /// the caller's name matches a pattern: `"client:*"`
     Client client: Names, |it| Some(it.client);
     /// the worker's name matches a pattern
     Worker worker: Names, |it| Some(it.work.as_ref()?.worker);
     /// the working directory, links resolved, matches a pattern
     Cwd cwd: Folders, |it| it.work.as_ref()?.place.as_ref();
-    /// the tool names a path, and a pattern matches it
-    Path path: Paths<true>, |it| it.work.as_ref()?.path.as_deref();
-    /// the tool names a path, and no pattern matches it
-    PathOutside path_outside: Paths<false>, |it| it.work.as_ref()?.path.as_deref();
-    /// the tool's command has these words one after the other: `"rm -rf"`
+    /// the tool names a path, and a pattern matches it; of a `permission`, all paths in a rule that allows, and any in other rules ([below](#commands-and-files-of-hosts-tools))
+    Path path: Paths, |it| it.paths();
+    /// the tool of a delegation names a path, and no pattern matches it
+    PathOutside path_outside: PathsOutside, |it| it.work.as_ref()?.path.as_deref();
+    /// the command of a delegation's tool has these words one after the other: `"rm -rf"`
     CommandHas command_has: Phrases, |it| it.work.as_ref()?.command;
+    /// the command of a `permission` is one of these, word by word: `"git status"`, `"cargo test *"`; in a rule that allows it is a single plain command, in other rules any command of the line may be it ([below](#commands-and-files-of-hosts-tools))
+    Command command: Commands, |it| it.call.as_ref()?.command();
 }
 
 /// The table of conditions, as `policy/README.md` has it.

@@ -7,13 +7,13 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 
-use super::file::{ACTIONS, DOORS, GITS, KINDS, NETS, Net, PROOFS, TIERS};
+use super::file::{ACTIONS, DOORS, GITS, KINDS, NETS, Net, PROOFS, Ruling, TIERS};
 use super::glob::{NameGlobs, PathGlobs, name_pattern, path_pattern};
 use super::reader::{Notes, Section, choice};
-use super::subject::WorkingDir;
+use super::subject::{NamedPaths, WorkingDir};
 use super::units::{Hours, duration, hours, size};
 use provost_base::{Timestamp, Ttl};
-use provost_domain::{Action, Door, Git, Proof, Tier, WorkerKind};
+use provost_domain::{Action, Door, Git, Proof, Tier, ToolPath, WorkerKind};
 
 /// A form of condition: the value that a rule states, and the property of a request that it is compared with.
 pub(super) trait Form: Sized {
@@ -28,9 +28,11 @@ pub(super) trait Form: Sized {
     /// The value, for people and for comparison.
     fn text(&self) -> String;
 
+    /// Makes the value ready for a rule of this kind.
+    ///
     /// # Errors
-    /// A sentence, when the patterns together are too large to compile.
-    fn compile(&self) -> Result<Self::Test, String>;
+    /// A sentence, when the patterns together are too large to compile, or make no sense in such a rule.
+    fn compile(&self, ruling: Ruling) -> Result<Self::Test, String>;
 
     fn holds(test: &Self::Test, found: Self::Found<'_>) -> bool;
 
@@ -103,7 +105,7 @@ impl<T: Keyword> Form for OneOf<T> {
         names(&self.0)
     }
 
-    fn compile(&self) -> Result<Vec<T>, String> {
+    fn compile(&self, _ruling: Ruling) -> Result<Vec<T>, String> {
         Ok(self.0.clone())
     }
 
@@ -117,7 +119,7 @@ impl<T: Keyword> Form for OneOf<T> {
 }
 
 /// Texts of a rule, sorted, each once.
-fn texts(
+pub(super) fn texts(
     notes: &mut Notes<'_>,
     from: &Section<'_, '_>,
     key: &str,
@@ -145,7 +147,7 @@ impl Form for Names {
         self.0.join(", ")
     }
 
-    fn compile(&self) -> Result<NameGlobs, String> {
+    fn compile(&self, _ruling: Ruling) -> Result<NameGlobs, String> {
         NameGlobs::new(&self.0)
     }
 
@@ -175,7 +177,7 @@ impl Form for Folders {
         self.0.join(", ")
     }
 
-    fn compile(&self) -> Result<PathGlobs, String> {
+    fn compile(&self, _ruling: Ruling) -> Result<PathGlobs, String> {
         PathGlobs::new(&self.0)
     }
 
@@ -188,11 +190,11 @@ impl Form for Folders {
     }
 }
 
-/// Patterns over a tool's path: with `INSIDE` one of them matches, otherwise none.
+/// Patterns over a delegation's path. The condition holds when none of them matches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Paths<const INSIDE: bool>(pub Vec<Box<str>>);
+pub struct PathsOutside(pub Vec<Box<str>>);
 
-impl<const INSIDE: bool> Form for Paths<INSIDE> {
+impl Form for PathsOutside {
     type Found<'a> = &'a str;
     type Test = PathGlobs;
 
@@ -204,16 +206,65 @@ impl<const INSIDE: bool> Form for Paths<INSIDE> {
         self.0.join(", ")
     }
 
-    fn compile(&self) -> Result<PathGlobs, String> {
+    fn compile(&self, _ruling: Ruling) -> Result<PathGlobs, String> {
         PathGlobs::new(&self.0)
     }
 
     fn holds(test: &PathGlobs, found: &str) -> bool {
-        test.matches(found) == INSIDE
+        !test.matches(found)
     }
 
     fn shown(found: &str) -> String {
         found.to_owned()
+    }
+}
+
+/// Patterns over the paths of a tool. Of a delegation's one path, one of them matches. Of the files that a call of a host's
+/// tool names, a rule that allows matches all, and any other rule one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Paths(pub Vec<Box<str>>);
+
+impl Form for Paths {
+    type Found<'a> = NamedPaths<'a>;
+    type Test = (PathGlobs, Ruling);
+
+    fn read(notes: &mut Notes<'_>, from: &Section<'_, '_>, key: &str) -> Option<Self> {
+        texts(notes, from, key, |it| path_pattern(it, true)).map(Self)
+    }
+
+    fn text(&self) -> String {
+        self.0.join(", ")
+    }
+
+    fn compile(&self, ruling: Ruling) -> Result<(PathGlobs, Ruling), String> {
+        Ok((PathGlobs::new(&self.0)?, ruling))
+    }
+
+    fn holds((globs, ruling): &(PathGlobs, Ruling), found: NamedPaths<'_>) -> bool {
+        let leads = |it: &ToolPath| it.at.iter().any(|at| globs.matches(at));
+        match (found, ruling) {
+            (NamedPaths::One(path), _) => globs.matches(path),
+            (NamedPaths::OfCall(call), Ruling::Allow) => {
+                call.complete && !call.paths.is_empty() && call.paths.iter().all(|it| it.sure && leads(it))
+            }
+            (NamedPaths::OfCall(call), Ruling::Approve | Ruling::Deny) => {
+                call.paths.iter().any(|it| leads(it) || globs.matches(&it.spelled))
+            }
+        }
+    }
+
+    fn shown(found: NamedPaths<'_>) -> String {
+        match found {
+            NamedPaths::One(path) => path.to_owned(),
+            NamedPaths::OfCall(call) => match &call.paths[..] {
+                [] => "no path".to_owned(),
+                paths => paths
+                    .iter()
+                    .map(|it| it.at.first().unwrap_or(&it.spelled).to_string())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            },
+        }
     }
 }
 
@@ -237,7 +288,7 @@ impl Form for Phrases {
         self.0.join(", ")
     }
 
-    fn compile(&self) -> Result<Vec<Box<str>>, String> {
+    fn compile(&self, _ruling: Ruling) -> Result<Vec<Box<str>>, String> {
         Ok(self.0.clone())
     }
 
@@ -286,7 +337,7 @@ impl Form for Missing {
         "true".to_owned()
     }
 
-    fn compile(&self) -> Result<(), String> {
+    fn compile(&self, _ruling: Ruling) -> Result<(), String> {
         Ok(())
     }
 
@@ -322,7 +373,7 @@ macro_rules! plain {
                     $text(self.0)
                 }
 
-                fn compile(&self) -> Result<$value, String> {
+                fn compile(&self, _ruling: Ruling) -> Result<$value, String> {
                     Ok(self.0)
                 }
 

@@ -10,6 +10,7 @@
 
 mod builtin;
 mod check;
+mod command_form;
 mod condition;
 mod explain;
 mod file;

@@ -3,15 +3,19 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::file::{
     ACTIONS, Action, CREDENTIALS, DOORS, GITS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS,
 };
 use super::reader::{Notes, Problems, Section, choice, words};
-use super::subject::{Subject, Work, WorkingDir};
+use super::subject::{HostCall, Subject, Work, WorkingDir};
 use super::units::size;
 use provost_base::{RuleId, Timestamp, normalised_path};
-use provost_domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
+use provost_domain::{
+    Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, ToolCall, ToolFacts, ToolPath,
+    WorkerKind, is_machinery, takes_patch,
+};
 
 /// Where a repository is imagined to be when a request does not say.
 const ROOT: &str = "/workspace";
@@ -74,11 +78,11 @@ pub struct Request {
     pub root: Option<Box<str>>,
     /// The working directory; the root when absent. One outside the root is denied as `sandbox`.
     pub cwd: Option<Box<str>>,
-    /// DevIt's `task.action`.
+    /// DevIt's `task.action`, or the name of a host's tool.
     pub tool: Box<str>,
-    /// DevIt's `task.path`.
+    /// DevIt's `task.path`, or the one file that a host's tool would touch.
     pub path: Option<Box<str>>,
-    /// DevIt's `task.command`.
+    /// DevIt's `task.command`, or the line that a host's tool would run.
     pub command: Option<Box<str>>,
     /// DevIt's `task.max_bytes`.
     pub max_bytes: Option<u64>,
@@ -135,6 +139,13 @@ impl Request {
             now: subject.now,
             ..Request::default()
         };
+        if let (Some(call), Command::AskPermission(verb)) = (&subject.call, command) {
+            request.tool = call.tool.into();
+            request.cwd = verb.folder.clone();
+            request.command = call.command.as_ref().map(|it| it.text.as_str().into());
+            let sure = call.facts.paths.iter().find(|it| it.sure);
+            request.path = sure.and_then(|it| it.at.first().cloned());
+        }
         let Some(work) = subject.work else { return Some(request) };
         request.worker = work.worker.into();
         request.worker_kind = work.kind;
@@ -192,15 +203,71 @@ impl Request {
             proof: self.proof,
             now: self.now,
             work: (self.action == Action::Delegate).then_some(work),
+            call: (self.action == Action::Permission).then(|| self.call()),
         }
     }
 
-    fn place(&self) -> Result<WorkingDir<'static>, String> {
+    /// Some call of a host's tool, with everything that one may have.
+    pub(super) fn any_call() -> Self {
+        Self {
+            action: Action::Permission,
+            tool: "Bash".into(),
+            path: Some("src".into()),
+            command: Some("true".into()),
+            ..Self::default()
+        }
+    }
+
+    /// The call of a host's tool that the request describes. Links are nothing that a text can say.
+    fn call(&self) -> HostCall<'_> {
+        let (root, folder) = self.ends();
+        let call = ToolCall::read(&self.tool, &self.arguments());
+        let found = |path: &String| {
+            let spelled: Box<str> = normalised_path(path).into();
+            let absolute = if spelled.starts_with('/') {
+                spelled.to_string()
+            } else {
+                normalised_path(&format!("{folder}/{path}"))
+            };
+            let below = absolute.strip_prefix(root.trim_end_matches('/'));
+            let below = below
+                .filter(|it| it.is_empty() || it.starts_with('/'))
+                .map(|it| it.trim_start_matches('/').to_owned());
+            let sure = call.complete && !is_machinery(&absolute);
+            ToolPath { at: below.into_iter().chain([absolute]).map(Into::into).collect(), spelled, sure }
+        };
+        let paths = call.paths.iter().map(found).collect();
+        let facts = ToolFacts { inside: self.place().is_ok(), paths, complete: call.complete };
+        HostCall { tool: &self.tool, command: call.command, facts: Cow::Owned(facts) }
+    }
+
+    /// The arguments with which a host would call such a tool.
+    fn arguments(&self) -> Value {
+        let mut arguments = json!({});
+        if let Some(command) = &self.command {
+            arguments["command"] = (**command).into();
+        }
+        if let Some(path) = &self.path {
+            arguments["file_path"] = (**path).into();
+            if takes_patch(&self.tool) {
+                arguments["patch"] =
+                    format!("*** Begin Patch\n*** Update File: {path}\n*** End Patch").into();
+            }
+        }
+        arguments
+    }
+
+    /// The root, and the absolute working directory.
+    fn ends(&self) -> (String, String) {
         let cwd = self.cwd.as_deref().unwrap_or(".");
         let default = if cwd.starts_with('/') { cwd } else { ROOT };
         let root = normalised_path(self.root.as_deref().unwrap_or(default));
-        let absolute =
-            normalised_path(&if cwd.starts_with('/') { cwd.to_owned() } else { format!("{root}/{cwd}") });
+        let whole = if cwd.starts_with('/') { cwd.to_owned() } else { format!("{root}/{cwd}") };
+        (root, normalised_path(&whole))
+    }
+
+    fn place(&self) -> Result<WorkingDir<'static>, String> {
+        let (root, absolute) = self.ends();
         let below = absolute.strip_prefix(root.trim_end_matches('/'));
         let inside = below.filter(|below| below.is_empty() || below.starts_with('/'));
         match inside {

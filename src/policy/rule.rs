@@ -17,7 +17,7 @@ impl Rule {
     /// # Errors
     /// A sentence, when the patterns together are too large to compile.
     pub(super) fn compile(ruling: Ruling, when: &When) -> Result<Self, String> {
-        Ok(Self { ruling, clauses: when.compile()? })
+        Ok(Self { ruling, clauses: when.compile(ruling)? })
     }
 
     pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {

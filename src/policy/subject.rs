@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::command_form::Commanded;
 use super::glob::is_normal;
 use provost_base::Timestamp;
 use provost_base::normalised_path;
 use provost_domain::{
-    Action, Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
+    Action, Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, ToolCall,
+    ToolCommand, ToolFacts, WorkerKind,
 };
 
 /// A request, flat, borrowed from wherever it lives.
@@ -19,6 +21,33 @@ pub(super) struct Subject<'a> {
     pub(super) now: Timestamp,
     /// There for delegations, and only for them.
     pub(super) work: Option<Work<'a>>,
+    /// There for tools of hosts, and only for them.
+    pub(super) call: Option<HostCall<'a>>,
+}
+
+/// The properties of a call of a host's tool that rules examine.
+#[derive(Clone, Debug)]
+pub(super) struct HostCall<'a> {
+    pub(super) tool: &'a str,
+    pub(super) command: Option<ToolCommand>,
+    pub(super) facts: Cow<'a, ToolFacts>,
+}
+
+impl HostCall<'_> {
+    /// The command that it would run.
+    pub(super) fn command(&self) -> Option<Commanded<'_>> {
+        let command = self.command.as_ref()?;
+        Some(Commanded { command, inside: self.facts.inside })
+    }
+}
+
+/// The paths that a request names.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NamedPaths<'a> {
+    /// The one of a delegation.
+    One(&'a str),
+    /// Those of a call of a host's tool.
+    OfCall(&'a ToolFacts),
 }
 
 /// The properties of a delegation that rules examine.
@@ -70,6 +99,7 @@ impl Subject<'static> {
         proof: Proof::PeerUid,
         now: Timestamp(0),
         work: None,
+        call: None,
     };
 }
 
@@ -78,7 +108,31 @@ impl<'a> Subject<'a> {
     pub(super) fn of(who: &'a Principal, command: &'a Command, facts: &'a Facts) -> Option<Self> {
         let (action, work) = (command.action()?, command.work().map(|verb| Work::of(verb, facts)));
         let (client, door, proof) = (who.agent().as_str(), who.door(), who.proof());
-        Some(Self { action, client, door, proof, now: facts.now, work })
+        let call = match command {
+            Command::AskPermission(verb) => Some(HostCall {
+                tool: &verb.tool,
+                command: ToolCall::read(&verb.tool, &verb.arguments.value()).command,
+                // Without facts nothing is known of it, and so nothing is certain.
+                facts: facts.tool.as_deref().map_or_else(Cow::default, Cow::Borrowed),
+            }),
+            _ => None,
+        };
+        Some(Self { action, client, door, proof, now: facts.now, work, call })
+    }
+
+    /// The tool's name.
+    pub(super) fn tool(&self) -> Option<&str> {
+        let of_work = self.work.as_ref().map(|it| it.tool);
+        of_work.or_else(|| self.call.as_ref().map(|it| it.tool))
+    }
+
+    /// The paths that the tool names.
+    pub(super) fn paths(&self) -> Option<NamedPaths<'_>> {
+        match (&self.work, &self.call) {
+            (Some(work), _) => work.path.as_deref().map(NamedPaths::One),
+            (None, Some(call)) => Some(NamedPaths::OfCall(&call.facts)),
+            (None, None) => None,
+        }
     }
 }
 

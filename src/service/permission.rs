@@ -1,15 +1,24 @@
-//! Tools of hosts: submits the permission request, and waits for the answer as long as the host does.
+//! Tools of hosts: finds out where the files lie that a call names, submits the permission request, and waits for the
+//! answer as long as the host does.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Provost;
+use super::{Base, Provost};
+use provost_base::limits::HOOK_LINKS_MAX;
+use provost_base::{is_absolute, normalised_path};
 use provost_domain::command::{AskPermission, Permitted, WithdrawPermission};
-use provost_domain::{Answer, Principal, Refusal};
+use provost_domain::{
+    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folder_of, is_machinery,
+};
+use provost_system::shared_real_path;
 
 impl Provost {
-    /// Asks whether a tool may be used, and waits for approval for this time; parked if that was not long enough.
+    /// Asks whether a tool may be used, and waits for approval for this time; parked if that was not long enough. Files are
+    /// those of the caller's work tree, or of the daemon's own.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -17,12 +26,15 @@ impl Provost {
         &self,
         who: &Principal,
         verb: AskPermission,
+        base: Option<&Base>,
         patience: Duration,
     ) -> Result<Answer<Permitted>, Refusal> {
         let until = Instant::now() + patience;
+        let facts = self.call_facts(&verb, base.unwrap_or(self.base())).await?;
         let mut question = Question { provost: self, who, id: None };
         loop {
-            let approval = match self.submit_judged(who, verb.clone()).await? {
+            let answer = self.engine().submit_judged(who, verb.clone(), facts.clone()).await?;
+            let approval = match answer {
                 Answer::Parked(approval) => approval,
                 answer => {
                     question.id = None;
@@ -38,6 +50,87 @@ impl Provost {
             }
         }
     }
+}
+
+impl Provost {
+    async fn call_facts(&self, verb: &AskPermission, base: &Base) -> Result<Facts, Refusal> {
+        let top = base.root().place().path().to_owned();
+        let verb = verb.clone();
+        let look = move || tool_facts(&verb, &top);
+        let tool = tokio::task::spawn_blocking(look).await;
+        let tool = tool.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        Ok(Facts { tool: Some(Box::new(tool)), ..Facts::default() })
+    }
+}
+
+/// What a call names, from the top of a work tree. Looks at the file system.
+fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
+    let arguments = verb.arguments.value();
+    let call = ToolCall::read(&verb.tool, &arguments);
+    let folder = verb.folder.as_deref().map(|it| match folder_of(&arguments) {
+        Some(inner) => Path::new(it).join(inner),
+        None => PathBuf::from(it),
+    });
+    let real = folder.as_deref().and_then(|it| shared_real_path(it).ok());
+    let inside = real.as_ref().is_some_and(|it| it.starts_with(top) && !is_machinery(&below(it, top)));
+    let paths = call.paths.iter().map(|path| named(path, folder.as_deref(), top, call.complete)).collect();
+    ToolFacts { inside, paths, complete: call.complete }
+}
+
+fn named(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> ToolPath {
+    let home = || {
+        Some(
+            PathBuf::from(provost_system::HOME.iter().find_map(std::env::var_os)?)
+                .join(path.strip_prefix("~/")?),
+        )
+    };
+    let whole = match is_absolute(path) {
+        true => Some(PathBuf::from(path)),
+        false => home().or_else(|| folder.map(|it| it.join(path))),
+    };
+    let real = whole.filter(|it| it.is_absolute()).and_then(|it| leads_to(it));
+    let text = real.as_deref().and_then(Path::to_str).map(normalised_path);
+    // What a host makes of a tilde or a variable is not known.
+    let is_plain =
+        !path.starts_with('~') && !path.contains(['$', '%']) && !path.chars().any(char::is_control);
+    let sure = complete && is_plain && text.as_ref().is_some_and(|it| !is_machinery(it));
+    let inside = real.as_deref().filter(|it| it.starts_with(top)).map(|it| below(it, top));
+    ToolPath {
+        at: inside.into_iter().chain(text).map(Into::into).collect(),
+        spelled: normalised_path(path).into(),
+        sure,
+    }
+}
+
+/// Where a path leads, links followed, as far as it is there. `None` where that is another place for each process.
+fn leads_to(mut there: PathBuf) -> Option<PathBuf> {
+    let (mut rest, mut links) = (Vec::new(), 0);
+    loop {
+        if there.starts_with("/proc") {
+            return None;
+        }
+        if let Ok(real) = shared_real_path(&there) {
+            return Some(rest.iter().rev().fold(real, |path: PathBuf, name: &OsString| path.join(name)));
+        }
+        // A link to what is not there yet is written through all the same.
+        match std::fs::read_link(&there) {
+            Ok(to) if links < HOOK_LINKS_MAX => {
+                links += 1;
+                there = there.parent()?.join(to);
+            }
+            Ok(_) => return None,
+            Err(_) => {
+                rest.push(there.file_name()?.to_owned());
+                there = there.parent()?.to_owned();
+            }
+        }
+    }
+}
+
+/// A path from the top that it lies below; empty for the top itself.
+fn below(path: &Path, top: &Path) -> String {
+    let below = path.strip_prefix(top).unwrap_or(path).to_string_lossy();
+    below.replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 /// A question that waits, and is taken back when its asker hangs up.

@@ -6,5 +6,6 @@
 pub mod callers;
 mod memory;
 pub mod naive;
+mod naive_calls;
 
 pub use memory::{Kept, MemoryControl, MemoryStore};

@@ -4,10 +4,11 @@
 //! one, and repeats all work for every request. Differential tests compare the two;
 //! when they disagree, this one is usually right.
 
+use super::naive_calls;
 use provost_base::{RuleId, Ttl};
 use provost_domain::{Action, Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 use provost_policy::{
-    APPROVAL_WAIT, File, GIT_UNNAMED, Hours, JOB_UNNAMED, Missing, Net, Request, Rule, Ruling, Stated, When,
+    APPROVAL_WAIT, File, GIT_UNNAMED, Hours, JOB_UNNAMED, Missing, Net, Request, Rule, Ruling, Stated,
     cannot_wait,
 };
 
@@ -20,7 +21,7 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     }
     let place = place.unwrap_or_default();
     let matching = |file: &&File| -> Vec<Rule> {
-        file.rules.iter().filter(|rule| applies(&rule.when, request, &place)).cloned().collect()
+        file.rules.iter().filter(|rule| applies(rule, request, &place)).cloned().collect()
     };
     let by_layer: Vec<Vec<Rule>> = files.iter().map(matching).collect();
     let base_is_silent = by_layer.first().is_none_or(Vec::is_empty);
@@ -84,12 +85,12 @@ fn no(rule: &str, why: &str) -> Decision {
 
 /// The working directory as components below the root, and as components below `/`.
 #[derive(Default)]
-struct Located {
+pub(super) struct Located {
     below: Vec<String>,
     absolute: Vec<String>,
 }
 
-fn locate(request: &Request) -> Result<Located, String> {
+pub(super) fn locate(request: &Request) -> Result<Located, String> {
     let cwd = request.cwd.clone().unwrap_or_else(|| ".".into());
     let root = match (&request.root, cwd.starts_with('/')) {
         (Some(root), _) => root.to_string(),
@@ -134,14 +135,18 @@ fn tool_path(path: &str) -> (bool, Vec<String>) {
     (false, at)
 }
 
-fn applies(when: &When, request: &Request, place: &Located) -> bool {
-    when.stated().into_iter().all(|it| holds(it, request, place))
+fn applies(rule: &Rule, request: &Request, place: &Located) -> bool {
+    rule.when.stated().into_iter().all(|it| holds(it, rule.decision, request, place))
 }
 
-/// Whether one condition holds; what is said of work holds for delegations alone.
-fn holds(stated: Stated<'_>, request: &Request, place: &Located) -> bool {
+/// Whether one condition holds in a rule of this kind; what is said of work holds for delegations alone.
+fn holds(stated: Stated<'_>, ruling: Ruling, request: &Request, place: &Located) -> bool {
     let delegates = request.action == Action::Delegate;
+    let permits = request.action == Action::Permission;
     match stated {
+        Stated::Tool(it) => (delegates || permits) && name_matches(&it.0, &request.tool),
+        Stated::Path(it) if permits => of_calls_paths(&it.0, ruling, request),
+        Stated::Command(it) => permits && naive_calls::command_is(&it.0, ruling, request),
         Stated::Action(it) => it.0.contains(&request.action),
         Stated::Door(it) => it.0.contains(&request.door),
         Stated::Proof(it) => it.0.contains(&request.proof),
@@ -165,11 +170,14 @@ fn holds_for_work(stated: Stated<'_>, request: &Request, place: &Located) -> boo
         path.as_ref().map(|(absolute, parts)| patterns.iter().any(|it| path_matches(it, *absolute, parts)))
     };
     match stated {
-        Stated::Action(_) | Stated::Door(_) | Stated::Proof(_) | Stated::Client(_) | Stated::Hours(_) => {
-            false
-        }
+        Stated::Action(_)
+        | Stated::Door(_)
+        | Stated::Proof(_)
+        | Stated::Client(_)
+        | Stated::Hours(_)
+        | Stated::Tool(_)
+        | Stated::Command(_) => false,
         Stated::Worker(it) => name_matches(&it.0, &request.worker),
-        Stated::Tool(it) => name_matches(&it.0, &request.tool),
         Stated::WorkerKind(it) => request.worker_kind.is_some_and(|kind| it.0.contains(&kind)),
         Stated::Tier(it) => tier_of(request).is_some_and(|tier| it.0.contains(&tier)),
         Stated::Network(it) => it.0.contains(&request.network),
@@ -193,6 +201,51 @@ fn holds_for_work(stated: Stated<'_>, request: &Request, place: &Located) -> boo
             request.command.as_ref().is_some_and(|command| it.0.iter().any(|it| has_phrase(command, it)))
         }
     }
+}
+
+/// The paths of a call: all of them in a rule that allows, any in another one.
+fn of_calls_paths(patterns: &[Box<str>], ruling: Ruling, request: &Request) -> bool {
+    let call = naive_calls::named(request);
+    let start = start_of(request);
+    let root = root_of(request);
+    let covers = |(absolute, parts): &(bool, Vec<String>)| {
+        patterns.iter().any(|it| path_matches(it, *absolute, parts))
+    };
+    let leads = |path: &String| {
+        let whole = if path.replace('\\', "/").starts_with('/') {
+            walk(Vec::new(), path)
+        } else {
+            walk(start.clone(), path)
+        };
+        let below = whole.starts_with(&root).then(|| whole[root.len()..].to_vec());
+        below.is_some_and(|it| covers(&(false, it))) || covers(&(true, whole))
+    };
+    let machinery = |path: &String| {
+        let whole = if path.replace('\\', "/").starts_with('/') {
+            walk(Vec::new(), path)
+        } else {
+            walk(start.clone(), path)
+        };
+        let of_hosts = [".git", ".claude", ".codex", ".cursor", ".provost", ".mcp.json"];
+        whole.iter().any(|part| of_hosts.contains(&part.to_ascii_lowercase().as_str()))
+    };
+    match ruling {
+        Ruling::Allow => {
+            call.certain && !call.paths.is_empty() && call.paths.iter().all(|it| leads(it) && !machinery(it))
+        }
+        _ => call.paths.iter().any(|it| leads(it) || covers(&tool_path(it))),
+    }
+}
+
+fn root_of(request: &Request) -> Vec<String> {
+    let cwd = request.cwd.as_deref().filter(|it| it.starts_with('/'));
+    walk(Vec::new(), request.root.as_deref().or(cwd).unwrap_or("/workspace"))
+}
+
+/// The folder in which a call is made.
+fn start_of(request: &Request) -> Vec<String> {
+    let cwd = request.cwd.as_deref().unwrap_or(".");
+    walk(if cwd.starts_with('/') { Vec::new() } else { root_of(request) }, cwd)
 }
 
 fn name_matches(patterns: &[Box<str>], name: &str) -> bool {
@@ -220,7 +273,7 @@ fn parts_match(pattern: &[&str], path: &[String]) -> bool {
     }
 }
 
-fn letters_match(pattern: &[u8], text: &[u8]) -> bool {
+pub(super) fn letters_match(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, rest) => rest.is_none(),
         (Some((b'*', rest)), step) => {

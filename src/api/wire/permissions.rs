@@ -22,6 +22,12 @@ pub struct AskPermission {
     pub patience_ms: u64,
     /// How long this request waits, in milliseconds.
     pub wait_ms: Option<u64>,
+    /// The absolute folder in which the host would use the tool: rules about commands and files allow nothing without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The absolute path of the work tree in which the caller works; the daemon's own if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
 }
 
 /// Answer to [`AskPermission`].

@@ -111,6 +111,33 @@ pub const SHELL_SCRIPT_COST_MAX: usize = SHELL_COST_MAX / 4;
 /// Input of a host to a hook, in bytes: a whole file as an argument, with its escapes in JSON.
 pub const HOOK_INPUT_BYTES_MAX: usize = 16 << 20;
 
+/// How much of the end of a session's record is read for what its last turn was set to, in bytes.
+pub const HOOK_RECORD_BYTES_MAX: u64 = 8 << 20;
+
+/// Largest configuration of a host that is read, in bytes; real ones have some kilobytes.
+pub const HOOK_CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// Daemons of one user that are asked what needs their user; the entries of more are not read.
+pub const DAEMONS_ASKED_MAX: usize = 256;
+
+/// Largest entry of a daemon in the folder of all daemons, in bytes: two paths and some numbers.
+pub const DAEMON_ENTRY_BYTES_MAX: u64 = 16 << 10;
+
+/// How long a daemon may take to say what needs its user, in milliseconds; then it is listed as one that does not answer.
+pub const DAEMON_ASKED_MS: u64 = 1_000;
+
+/// Words of one line in which a rule looks for commands; a longer line may run anything.
+pub const CALL_WORDS_MAX: usize = 20_000;
+
+/// Words of one command that are compared with a pattern; patterns have fewer.
+pub const CALL_WORDS_FOLLOWED_MAX: usize = 64;
+
+/// Words of a pattern for commands.
+pub const COMMAND_PATTERN_WORDS_MAX: usize = 16;
+
+/// Paths of one tool call that are followed to where they lead; each takes some system calls.
+pub const TOOL_PATHS_MAX: usize = 256;
+
 /// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write to everything.
 pub const HOOK_FILES_MAX: usize = 2_000;
 

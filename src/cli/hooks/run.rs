@@ -20,6 +20,7 @@ use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
 use super::overwritten;
 use super::refusal::{nearby, refusal};
+use super::settled;
 use super::shown::Shown;
 use super::wide::{Known, Wide};
 use crate::args::duration;
@@ -64,7 +65,7 @@ pub(crate) struct Run {
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
     /// How long the hook waits for an answer
-    #[arg(long, value_parser = duration, default_value = "1m")]
+    #[arg(long, value_parser = duration, default_value = "5s")]
     wait: Ttl,
 }
 
@@ -370,6 +371,9 @@ fn answer(host: Host, checked: Result<Checked, CliError>) -> u8 {
 /// sits at the host, the answer is no, and says so.
 fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
+    if !unattended && told.as_ref().is_ok_and(|told| settled::by_host(asked.host, told)) {
+        return DONE;
+    }
     let wait = if unattended { asked.wait.min(UNATTENDED_WAIT_MAX) } else { asked.wait };
     let answered = told.and_then(|told| {
         let here = here(&told)?;
@@ -379,6 +383,8 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
             return Ok(Some((true, String::new())));
         }
+        // Where the tool would run; what its arguments say of that, the daemon reads.
+        let folder = told.text("cwd").map_or_else(|| here.cwd.clone(), |it| here.cwd.join(it));
         let question = wire::AskPermission {
             id: uuid::Uuid::new_v4().to_string(),
             host: asked.host.word().into(),
@@ -386,6 +392,8 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
             arguments: told.arguments().clone(),
             patience_ms: wait.as_millis().into(),
             wait_ms: None,
+            folder: folder.is_absolute().then(|| folder.to_str().map(str::to_owned)).flatten(),
+            worktree: here.linked_worktree(),
         };
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
         let until = until + wait.as_duration();

@@ -18,6 +18,9 @@ pub struct AskPermission {
     pub arguments: Json,
     /// How long the host waits; no process would receive a later answer.
     pub wait: Ttl,
+    /// The absolute folder in which the host would use the tool, where the caller says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Box<str>>,
 }
 
 impl AskPermission {

@@ -28,7 +28,7 @@ fn from_the_top<'a>(own: &Own, base: Option<&Base>, texts: impl IntoIterator<Ite
 }
 
 /// The caller's work tree; `None` for the daemon's own.
-async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, OwnError> {
+pub(super) async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, OwnError> {
     let Some(worktree) = worktree else { return Ok(None) };
     let (own, at) = (own.clone(), worktree.clone());
     let found = tokio::task::spawn_blocking(move || (own.0.bases)(Path::new(&at))).await;

@@ -1,6 +1,8 @@
 //! Questions about tools of hosts: the rules as scripts over the core, and the hooks that ask, with a real daemon and a
 //! person at a terminal.
 
+mod settled;
+
 use std::process::{Child, Command, Stdio};
 
 use provost::base::{ApprovalId, Digest, Json, Ttl};
@@ -21,6 +23,7 @@ fn question(id: &str, tool: &str) -> AskPermission {
         tool: tool.into(),
         arguments,
         wait: Ttl::minutes(1),
+        folder: None,
     }
 }
 
@@ -130,19 +133,26 @@ struct Asking(Child);
 
 impl Asking {
     fn begin(world: &World, host: &str, wait: &str) -> Self {
-        let like = world.command(&[]);
         let told = crate::support::host_hooks::recorded(world, &format!("{host}/permission_request"));
+        Self::say(world, host, wait, &told, &[])
+    }
+
+    /// The same with what the host says, and variables of its own; without a time, as long as the hook waits by itself.
+    fn say(world: &World, host: &str, wait: &str, told: &Value, variables: &[(&str, &str)]) -> Self {
+        let like = world.command(&[]);
         let file = world.path("told.json");
         std::fs::write(&file, told.to_string()).unwrap();
+        let wait = if wait.is_empty() { String::new() } else { format!("--wait {wait}") };
         // A host of its own, so that the test is not taken for one.
         let line = format!(
-            "{} hooks run {host} permission-request --wait {wait} < {}; status=$?; exit $status",
+            "{} hooks run {host} permission-request {wait} < {}; status=$?; exit $status",
             provost().display(),
             file.display()
         );
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).current_dir(world.repo()).env_clear();
         shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.envs(variables.iter().copied());
         Self(shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 

@@ -327,6 +327,7 @@ fn questions_about_tools_and_files_keep_no_work_waiting() {
         tool: "ask".into(),
         arguments: Json::null(),
         wait: Ttl::minutes(1),
+        folder: None,
     };
     for nth in 0..PARKED_MAX {
         let who = client(&format!("agent{}", nth / PARKED_OF_ONE_MAX));

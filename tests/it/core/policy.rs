@@ -1,5 +1,6 @@
 //! Judgement: what rules say about requests.
 
+mod calls;
 mod shipped;
 mod shown;
 

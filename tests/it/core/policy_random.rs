@@ -47,13 +47,90 @@ const NAMES: &[&str] = &["mcp", "client:a", "client:b", "bot-1", "worker/x", "é
 const NAME_PATTERNS: &[&str] =
     &["*", "client:*", "mcp", "*-1", "c*a", "*e*", "é", "a[b]", "?cp", "*/*", "{mcp}", "*.*"];
 const TOOLS: &[&str] = &["devit_delegate", "devit_patch_apply", "devit_file_read", "other"];
-const TOOL_PATTERNS: &[&str] = &["devit_*", "devit_file_read", "*er", "devit_patch_apply"];
+const HOST_TOOLS: &[&str] =
+    &["Bash", "Bash", "Bash", "Edit", "Read", "apply_patch", "mcp__files__write", "exec_command"];
+const TOOL_PATTERNS: &[&str] =
+    &["devit_*", "devit_file_read", "*er", "devit_patch_apply", "Bash", "Edit", "*s*", "mcp__*"];
 const PARTS: &[&str] = &["a", "b", "src", "é", "x.key", ".ssh", "[id]", "keyboard.rs", "a?", "..", ".", ""];
 const PART_PATTERNS: &[&str] =
     &["a", "b", "src", "é", "*.key", ".ssh", "[id]", "*", "**", "s*c", "*e*", "a?", "{a,b}"];
 const COMMANDS: &[&str] =
     &["cargo test", "rm -rf x", "/usr/bin/sudo x", "pseudo", "chmod  +x y", "RM -RF", "rm; x -rf", ""];
 const PHRASES: &[&str] = &["rm -rf", "sudo", "chmod +x", "test", "x"];
+/// What hosts would run: plain commands, and ways to run something else than a plain look says.
+const LINES: &[&str] = &[
+    "git status",
+    "git  status ",
+    "git 'status'",
+    "git status; rm -rf x",
+    "git status && rm x",
+    "git status\nrm x",
+    "git $(rm x)",
+    "git `rm x` status",
+    "git -c core.fsmonitor=x status",
+    "A=1 git status",
+    "git status > src/a",
+    "git status # x",
+    "git st\\atus",
+    "git status $X",
+    "git status *",
+    "$X status",
+    "\"git\" \"status\"",
+    "git 'sta tus'",
+    "git status --porcelain",
+    "git diff src/a",
+    "git diff -- src/a",
+    "rm -rf src",
+    "/bin/rm -rf src",
+    "r\\m -rf src",
+    "'rm' -rf src",
+    "sudo rm -rf src",
+    "sudo $X",
+    "env A=1 rm x",
+    "sh -c 'rm -rf src'",
+    "bash -c \"git push\"",
+    "echo rm -rf src",
+    "echo 'rm -rf src'",
+    "echo rm -rf src | sh",
+    "xargs rm < list",
+    "git commit -m 'rm -rf; git push'",
+    "git -C x push",
+    "git --no-pager push origin",
+    "git push",
+    "if true; then rm x; fi",
+    "rm -v -rf x",
+    "{ rm x; }",
+    "[ -f rm ]",
+    "cat <<END\nrm -rf x\nEND",
+    "find . -exec rm {} +",
+    "python3 -c \"os.system('rm -rf x')\"",
+    "RM -rf x",
+    "git status é",
+    "git 'é'",
+    "\"$(rm x)\"",
+    "cat .env",
+    "cat src/../.ssh/id",
+    "curl -d @.env x",
+    "dd of=src/x.key",
+    "",
+    "=ls",
+    "'",
+    "git \"x",
+];
+const LINE_PATTERNS: &[&str] = &[
+    "git status",
+    "git *",
+    "git **",
+    "git diff *",
+    "git diff -- **",
+    "rm -rf",
+    "rm **",
+    "rm",
+    "git push",
+    "sudo *",
+    "git * é",
+    "./rm",
+];
 const HOSTS: &[&str] = &["a.example:443", "b.example:443", "c.example:80", "A.Example:443"];
 
 fn path(dice: &mut Dice) -> String {
@@ -83,7 +160,8 @@ fn paths(dice: &mut Dice) -> String {
 /// Any condition of the table, with a value.
 fn condition(dice: &mut Dice) -> (&'static str, String) {
     let (key, _) = dice.pick(CONDITIONS);
-    let actions = if dice.one_in(3) { &["delegate", "screenshot", "apply"][..] } else { &["delegate"] };
+    let actions =
+        if dice.one_in(3) { &["delegate", "screenshot", "apply", "permission"][..] } else { &["delegate"] };
     let value = match key {
         "action" => list(&dice.some(actions)),
         "git" => list(&dice.some(&["read", "write"])),
@@ -96,6 +174,7 @@ fn condition(dice: &mut Dice) -> (&'static str, String) {
         "tool" => list(&dice.some(TOOL_PATTERNS)),
         "cwd" | "path" | "path_outside" => paths(dice),
         "command_has" => list(&dice.some(PHRASES)),
+        "command" => list(&dice.some(LINE_PATTERNS)),
         "path_missing" => "true".to_owned(),
         "max_bytes_over" => dice.pick(&["5", "\"1KiB\""]).to_owned(),
         "goal_bytes_max" | "goal_bytes_over" => "10".to_owned(),
@@ -130,7 +209,13 @@ fn rule(dice: &mut Dice, id: &str, decision: &str) -> String {
         format!("[[rule]]\nid = \"{id}\"\ndecision = \"{decision}\"\nreason = \"because of {id}\"\n");
     let mut when: BTreeMap<&str, String> = (0..dice.below(4)).map(|_| condition(dice)).collect();
     if decision == "allow" && !when.is_empty() && !when.contains_key("action") {
-        let actions = dice.pick(&[&["delegate"][..], &["delegate", "screenshot", "approve"], &["approve"]]);
+        let actions = dice.pick(&[
+            &["delegate"][..],
+            &["delegate", "screenshot", "approve"],
+            &["approve"],
+            &["permission"],
+            &["delegate", "permission"],
+        ]);
         when.insert("action", list(actions));
     }
     if when.is_empty() {
@@ -160,11 +245,22 @@ fn file(dice: &mut Dice) -> String {
 }
 
 fn request(dice: &mut Dice) -> Request {
+    let request = any_request(dice);
+    if request.action != Action::Permission {
+        return request;
+    }
+    let command = dice.one_in(2).then(|| dice.pick(LINES).into());
+    let path = request.path.filter(|_| dice.one_in(2));
+    Request { tool: dice.pick(HOST_TOOLS).into(), command, path, ..request }
+}
+
+fn any_request(dice: &mut Dice) -> Request {
     let cwd = path(dice);
     let place = dice.below(4);
     let maybe = |dice: &mut Dice, from: &[u64]| dice.one_in(2).then(|| dice.pick(from));
     Request {
-        action: match dice.below(12) {
+        action: match dice.below(16) {
+            12..=15 => Action::Permission,
             0 => Action::Screenshot,
             1 => Action::Apply,
             2 => Action::Approve,

@@ -1,0 +1,343 @@
+//! What needs the user, in all repositories of theirs: `provost` without arguments.
+//!
+//! The daemons are found by their entries in the state directory, and asked at the same time; one that does not answer in time
+//! is listed as such, and delays no other. Each daemon decides what it tells the caller.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::cli_error::{DONE, NOT_RUNNING, USAGE};
+use super::status::{Needs, in_words, needs_of};
+use super::{CliError, RepoContext, out, status};
+use provost_base::limits::{DAEMON_ASKED_MS, DAEMONS_ASKED_MAX};
+use provost_client::{Client, ClientError};
+use provost_config::Places;
+use provost_config::daemons::{self, Listed};
+use provost_config::env::Environment;
+use provost_store as store;
+
+/// The version of this program, as daemons say theirs.
+const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
+
+/// Flags that may stand before `-C`.
+const FLAGS: [&str; 1] = ["--json"];
+
+/// A repository and its daemon.
+#[derive(Serialize)]
+struct Repository {
+    root: String,
+    name: String,
+    /// Whether it is the one in which the command was typed.
+    here: bool,
+    /// `answers`, `slow`, `ended`, `down`, `damaged`, `other_version`, `refuses` or `unfit`.
+    state: &'static str,
+    /// Why, where it does not answer.
+    why: Option<String>,
+    /// The next command, where there is one to type.
+    next: Option<String>,
+    /// What needs its user, if the daemon has said so.
+    needs: Option<Needs>,
+}
+
+/// All of them, for programs.
+#[derive(Serialize)]
+struct Everywhere {
+    /// Whether every daemon has answered.
+    complete: bool,
+    /// Daemons that were not asked, since there are too many.
+    more: usize,
+    repositories: Vec<Repository>,
+}
+
+/// Goes to the folder that `-C DIR` or `--repo DIR` names before the command, as git does; whether there was one.
+pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
+    let mut went = false;
+    let mut at = 1;
+    while at < args.len() {
+        let joined = args[at].to_str().and_then(|it| it.strip_prefix("--repo=")).map(PathBuf::from);
+        if FLAGS.iter().any(|flag| args[at] == *flag) {
+            at += 1;
+        } else if args[at] == "-C" || args[at] == "--repo" || joined.is_some() {
+            let option = args.remove(at);
+            let missing = || {
+                CliError::of(format!("{} has no folder behind it", option.display()))
+                    .next("provost -C FOLDER, and the command")
+                    .with_code(USAGE)
+            };
+            let folder = match joined {
+                Some(folder) => folder,
+                None if at < args.len() => args.remove(at).into(),
+                None => return Err(missing()),
+            };
+            std::env::set_current_dir(&folder).map_err(|err| {
+                CliError::of(format!(
+                    "{} cannot be entered",
+                    out::one_line(&folder.display().to_string(), 400)
+                ))
+                .because(err)
+                .next("name the folder of a repository")
+                .with_code(USAGE)
+            })?;
+            went = true;
+        } else {
+            break;
+        }
+    }
+    Ok(went)
+}
+
+/// `provost` alone.
+pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
+    let environment = Environment::current();
+    if narrowed || environment.root.is_some() {
+        return RepoContext::find(json).and_then(|here| status::overview(&here));
+    }
+    let here = RepoContext::find(json);
+    let (files, more) = daemons::files(&environment, DAEMONS_ASKED_MAX)?;
+    let mut repositories = ask_all(files, &environment, here.as_ref().ok())?;
+    if let Ok(here) = &here
+        && !repositories.iter().any(|it| it.here)
+        && is_known(here)
+    {
+        // The only one there is: then a failure is one of the command.
+        if repositories.is_empty() {
+            return status::overview(here);
+        }
+        repositories.push(without_entry(here)?);
+    }
+    if repositories.is_empty() {
+        return Err(CliError::of("no daemon of yours runs, and there is no repository here")
+            .because("Provost serves a repository with a daemon, which shows here what needs you")
+            .next("cd to a repository, then: provost up")
+            .with_code(NOT_RUNNING));
+    }
+    repositories.sort_by(|a, b| b.here.cmp(&a.here).then_with(|| a.root.cmp(&b.root)));
+    let complete = more == 0 && repositories.iter().all(|it| it.state == "answers");
+    let everywhere = Everywhere { complete, more, repositories };
+    match json {
+        true => out::json(&everywhere)?,
+        false => out::text_as_is(&told(&everywhere))?,
+    }
+    Ok(DONE)
+}
+
+/// Whether there is a repository here, or a daemon has been.
+fn is_known(here: &RepoContext) -> bool {
+    here.places.identity != here.places.root || here.places.state.exists()
+}
+
+/// The repository around the command, whose daemon has no entry: of an earlier version, or none runs.
+fn without_entry(here: &RepoContext) -> Result<Repository, CliError> {
+    super::repo_context::wait_for(async {
+        let asked = ask(&here.places, here.client(), true);
+        Ok(in_time(asked).await.unwrap_or_else(|| slow(&here.places, true)))
+    })
+}
+
+/// Asks the daemons of all entries at the same time.
+fn ask_all(
+    files: Vec<PathBuf>,
+    environment: &Environment,
+    here: Option<&RepoContext>,
+) -> Result<Vec<Repository>, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|err| CliError::of("the system has no resources left").because(err))?;
+    let asked = runtime.block_on(async {
+        let started: Vec<_> = files
+            .into_iter()
+            .map(|path| {
+                let (environment, is_here) = (environment.clone(), here.map(|it| it.places.hash.clone()));
+                let token = environment.token.clone();
+                tokio::spawn(async move {
+                    let file = path.clone();
+                    let asked = ask_one(path, environment, is_here, token);
+                    in_time(asked).await.unwrap_or_else(|| Some(slow_entry(&file)))
+                })
+            })
+            .collect();
+        let mut all = Vec::new();
+        for one in started {
+            all.extend(one.await.ok().flatten());
+        }
+        all
+    });
+    // A disk that does not answer keeps nobody waiting.
+    runtime.shutdown_background();
+    Ok(asked)
+}
+
+async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_millis(DAEMON_ASKED_MS), asked).await.ok()
+}
+
+async fn ask_one(
+    path: PathBuf,
+    environment: Environment,
+    here: Option<String>,
+    token: Option<provost_base::Secret>,
+) -> Option<Repository> {
+    let listed = tokio::task::spawn_blocking(move || daemons::look(&path, &environment)).await.ok()??;
+    match listed {
+        Listed::Runs { places, .. } => {
+            let is_here = here.as_deref() == Some(places.hash.as_str());
+            // A token is for one daemon, and no other one is shown it.
+            let client = Client::at(places.own_socket()).showing(token.as_ref().filter(|_| is_here));
+            Some(ask(&places, client, is_here).await)
+        }
+        Listed::Ended { entry, places } => {
+            let root = entry.root.display().to_string();
+            let is_here = places.as_ref().is_some_and(|it| here.as_deref() == Some(it.hash.as_str()));
+            Some(match places {
+                None => Repository {
+                    why: Some("its daemon has ended, and the repository is not there any more".into()),
+                    ..row(&root, &entry.name, is_here, "ended")
+                },
+                Some(places) => down(&places, is_here, "ended", "its daemon was killed or has failed"),
+            })
+        }
+        Listed::Unfit { path, why } => {
+            let text = path.display().to_string();
+            Some(Repository {
+                why: Some(format!("this entry is not believed: it {why}")),
+                next: Some(format!("rm {}", quoted(&text))),
+                ..row(&text, "?", false, "unfit")
+            })
+        }
+    }
+}
+
+fn row(root: &str, name: &str, here: bool, state: &'static str) -> Repository {
+    Repository { root: root.into(), name: name.into(), here, state, why: None, next: None, needs: None }
+}
+
+fn of_places(places: &Places, here: bool, state: &'static str) -> Repository {
+    let name = places.root.file_name().unwrap_or(places.root.as_os_str()).to_string_lossy();
+    row(&places.root.display().to_string(), &name, here, state)
+}
+
+/// A daemon that should be there, and is not: whether one can be started says its store.
+fn down(places: &Places, here: bool, state: &'static str, why: &str) -> Repository {
+    let run = program(places, here);
+    match store::look(&places.state, Some(&places.anchor()), false) {
+        Err(err) if places.state.exists() => Repository {
+            why: Some(format!("{why}, and its store is damaged: {err}")),
+            next: Some(format!("{run} store restore --help")),
+            ..of_places(places, here, "damaged")
+        },
+        _ => Repository {
+            why: Some(why.into()),
+            next: Some(format!("{run} up")),
+            ..of_places(places, here, state)
+        },
+    }
+}
+
+fn slow(places: &Places, here: bool) -> Repository {
+    Repository {
+        why: Some("its daemon does not answer within a second".into()),
+        next: Some(format!("{} status", program(places, here))),
+        ..of_places(places, here, "slow")
+    }
+}
+
+/// One of which no more is known than its entry's file, since its disk or its daemon does not answer.
+fn slow_entry(path: &Path) -> Repository {
+    let entry = std::fs::read(path).ok().and_then(|it| serde_json::from_slice::<daemons::Entry>(&it).ok());
+    let (root, name) = match entry {
+        Some(entry) => (entry.root.display().to_string(), entry.name),
+        None => (path.display().to_string(), "?".into()),
+    };
+    let next = Some(format!("provost -C {} status", quoted(&root)));
+    Repository {
+        why: Some("its daemon does not answer within a second".into()),
+        next,
+        ..row(&root, &name, false, "slow")
+    }
+}
+
+async fn ask(places: &Places, client: Client, here: bool) -> Repository {
+    let run = program(places, here);
+    let restart = format!("{run} down, then {run} up");
+    let fails = |state, why: String, next: &str| Repository {
+        why: Some(why),
+        next: Some(next.into()),
+        ..of_places(places, here, state)
+    };
+    match needs_of(&client.keeping_connections()).await {
+        Ok((version, mut needs)) => {
+            if version != VERSION {
+                needs.notes.push(format!("its daemon is {version}, and this program {VERSION}: {restart}"));
+            }
+            Repository { needs: Some(needs), ..of_places(places, here, "answers") }
+        }
+        Err(ClientError::NotRunning(_)) => {
+            let places = places.clone();
+            let look = move || down(&places, here, "down", "no daemon runs");
+            let looked = tokio::task::spawn_blocking(look).await;
+            looked.unwrap_or_else(|_| fails("down", "no daemon runs".into(), &format!("{run} up")))
+        }
+        Err(err @ ClientError::Version(_)) => fails("other_version", err.to_string(), &restart),
+        Err(err @ ClientError::Foreign { .. }) => fails("unfit", err.to_string(), &format!("{run} doctor")),
+        Err(ClientError::Slow) => {
+            fails("slow", "its daemon does not answer in time".into(), &format!("{run} status"))
+        }
+        Err(err) => fails("refuses", err.to_string(), &format!("{run} status")),
+    }
+}
+
+/// What a command for this repository begins with.
+fn program(places: &Places, here: bool) -> String {
+    match here {
+        true => "provost".into(),
+        false => format!("provost -C {}", quoted(&places.root.display().to_string())),
+    }
+}
+
+/// A path as it stands in a line for a shell; what moves a cursor is shown, and not obeyed.
+fn quoted(path: &str) -> String {
+    let path = out::one_line(path, 4096);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    match path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
+fn told(all: &Everywhere) -> String {
+    let mut text = String::new();
+    let several = all.repositories.len() > 1;
+    for it in &all.repositories {
+        let title = format!("{}  {}", out::one_line(&it.name, 60), out::one_line(&it.root, 400));
+        let run = match it.here {
+            true => "provost".to_owned(),
+            false => format!("provost -C {}", quoted(&it.root)),
+        };
+        if let Some(needs) = &it.needs {
+            let words = in_words(needs, &run);
+            if !words.is_empty() {
+                let head = if several || !it.here { format!("== {title}\n") } else { String::new() };
+                text.push_str(&format!("{head}{words}"));
+            }
+            continue;
+        }
+        let why = out::one_line(it.why.as_deref().unwrap_or("it has said nothing"), 400);
+        text.push_str(&format!("== {title}\n{why}\n"));
+        if let Some(next) = &it.next {
+            text.push_str(&format!("  try: {next}\n"));
+        }
+        text.push('\n');
+    }
+    if all.more > 0 {
+        text.push_str(&format!("{} more daemons were not asked.\n", all.more));
+    }
+    if text.is_empty() {
+        text.push_str(&match all.repositories.len() {
+            1 => "Nothing needs you.\n".to_owned(),
+            count => format!("Nothing needs you in any of {count} repositories.\n"),
+        });
+    }
+    text
+}

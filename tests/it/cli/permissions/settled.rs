@@ -1,0 +1,221 @@
+//! Requests that the host settles itself, or puts to its person in a way that nothing else can answer: the hook says nothing,
+//! at once, and nothing waits in the queue.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Asking, asked, reloaded, waiting};
+use crate::support::World;
+use crate::support::rules::{allow, policy};
+
+/// A world in which the rules say yes to every request, so that a hook that asked would be heard.
+fn yes_to_all() -> World {
+    let world = World::new();
+    world.rule(&policy([allow("all", &["when.action = [\"permission\"]"])]));
+    world
+}
+
+fn recorded(world: &World, host: &str, change: impl Fn(&mut Value)) -> Value {
+    let mut told = crate::support::host_hooks::recorded(world, &format!("{host}/permission_request"));
+    change(&mut told);
+    told
+}
+
+/// A line of a Codex session's record about a turn.
+fn context(turn: Option<&str>, reviewer: &str) -> String {
+    let mut payload =
+        json!({ "cwd": "/repo", "approval_policy": "on-request", "approvals_reviewer": reviewer });
+    if let Some(turn) = turn {
+        payload["turn_id"] = turn.into();
+    }
+    json!({ "timestamp": "2026-11-01T10:00:00Z", "type": "turn_context", "payload": payload }).to_string()
+}
+
+#[test]
+fn what_claude_code_settles_by_its_mode_or_asks_itself_is_left_to_it() {
+    let world = yes_to_all();
+    let _daemon = world.start();
+    for (mode, tool, is_hosts) in [
+        ("default", "Bash", false),
+        ("plan", "Bash", false),
+        ("auto", "Bash", true),
+        ("dontAsk", "Bash", true),
+        ("bypassPermissions", "Bash", true),
+        ("acceptEdits", "Bash", false),
+        ("acceptEdits", "Edit", true),
+        ("acceptEdits", "Write", true),
+        ("default", "Edit", false),
+        ("default", "AskUserQuestion", true),
+        ("default", "ExitPlanMode", true),
+    ] {
+        let told = recorded(&world, "claude", |it| {
+            it["permission_mode"] = mode.into();
+            it["tool_name"] = tool.into();
+        });
+        let answer = Asking::say(&world, "claude", "9m", &told, &[]).answer();
+        assert_eq!(answer.is_null(), is_hosts, "{mode} {tool}: {answer}");
+    }
+}
+
+#[test]
+fn what_codex_has_reviewed_by_a_model_is_left_to_it() {
+    let world = yes_to_all();
+    let _daemon = world.start();
+    let record = world.path("rollout.jsonl");
+    let home = world.path("codex-home");
+    std::fs::create_dir(&home).unwrap();
+    let config = |text: &str| std::fs::write(home.join("config.toml"), text).unwrap();
+    let turn = "019dba93-9c01-7a11-b7a0-6c0e7d1f2a33";
+    let asks = |lines: &[String], change: &dyn Fn(&mut Value)| {
+        std::fs::write(&record, lines.join("\n") + "\n").unwrap();
+        let told = recorded(&world, "codex", |it| {
+            it["transcript_path"] = record.to_str().unwrap().into();
+            change(it);
+        });
+        !Asking::say(&world, "codex", "9m", &told, &[("CODEX_HOME", home.to_str().unwrap())])
+            .answer()
+            .is_null()
+    };
+    let plain = |_: &mut Value| {};
+    config("approvals_reviewer = \"auto_review\"\n");
+    // The record of the turn says it, whatever the configuration does.
+    assert!(asks(&[context(Some("earlier"), "auto_review"), context(Some(turn), "user")], &plain));
+    assert!(!asks(&[context(Some("earlier"), "user"), context(Some(turn), "auto_review")], &plain));
+    assert!(!asks(&[context(Some(turn), "guardian_subagent"), context(Some("later"), "user")], &plain));
+    assert!(!asks(&["{\"type\":\"turn_context\"".into(), context(None, "auto_review"), "x".into()], &plain));
+    // A long record is read from its end.
+    let long: Vec<String> =
+        std::iter::repeat_n("y".repeat(1 << 20), 9).chain([context(Some(turn), "user")]).collect();
+    assert!(asks(&long, &plain));
+    // A Codex that says so itself is believed first.
+    assert!(!asks(&[context(Some(turn), "user")], &|it| it["approvals_reviewer"] = "auto_review".into()));
+    // Without a record of the turn its configuration counts, and without that the person is asked.
+    assert!(!asks(&[context(Some("earlier"), "user")], &plain));
+    config(
+        "approvals_reviewer = \"user\"\nprofile = \"x\"\n[profiles.x]\napprovals_reviewer = \"auto_review\"\n",
+    );
+    assert!(!asks(&[], &plain));
+    for text in ["approvals_reviewer = \"user\"\n", "", "not toml at all", "approvals_reviewer = 7\n"] {
+        config(text);
+        assert!(asks(&[], &plain), "{text}");
+    }
+    // What is no file keeps nobody waiting.
+    let pipe = world.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(asks(&[], &|it| it["transcript_path"] = pipe.to_str().unwrap().into()));
+}
+
+#[test]
+fn the_host_gets_its_own_dialog_after_five_seconds_and_the_question_is_there_at_once() {
+    let world = World::new();
+    let _daemon = world.start();
+    let told = recorded(&world, "claude", |_| {});
+    // As it is installed without a word about the time.
+    let begun = Instant::now();
+    let asking = Asking::say(&world, "claude", "", &told, &[]);
+    let shown = asked(&world);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert_eq!(shown["verb"], "AskPermission");
+    assert_eq!(asking.answer(), Value::Null);
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(15), "{took:?}");
+    crate::support::eventually("the question is gone", || waiting(&world).is_empty());
+    let installed = world.command(&["hook", "install", "claude"]).output().unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    let file = std::fs::read_to_string(world.repo().join(".claude/settings.local.json")).unwrap();
+    assert!(file.contains("permission-request --wait 5s"), "{file}");
+}
+
+#[test]
+fn rules_look_into_what_a_hook_asks_and_follow_links() {
+    let world = World::new();
+    std::fs::create_dir_all(world.repo().join("src")).unwrap();
+    std::fs::write(world.repo().join("src/a.rs"), "").unwrap();
+    std::os::unix::fs::symlink("/etc", world.repo().join("src/out")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent/there", world.repo().join("src/gone")).unwrap();
+    std::os::unix::fs::symlink("../.env", world.repo().join("src/harmless")).unwrap();
+    std::os::unix::fs::symlink("/proc/self/cwd", world.repo().join("src/own")).unwrap();
+    std::fs::write(world.repo().join(".env"), "secret").unwrap();
+    let allow = "[[rule]]\nid = \"run\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"permission\"]\n\
+                 when.command = [\"git status\", \"cargo test **\"]\n\
+                 [[rule]]\nid = \"write\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"permission\"]\nwhen.path = [\"src/**\"]\n\
+                 [[rule]]\nid = \"secrets\"\ndecision = \"deny\"\nreason = \"secrets stay\"\nwhen.action = [\"permission\"]\n\
+                 when.path = [\"**/.env\", \"/**/.env\"]\n\
+                 [[rule]]\nid = \"push\"\ndecision = \"deny\"\nreason = \"nobody pushes\"\nwhen.action = [\"permission\"]\n\
+                 when.command = \"git push\"\n";
+    world.rule(&format!("version = 1\ndefault = \"deny\"\n{allow}"));
+    let _daemon = world.start();
+    reloaded(&world);
+    let asks = |host: &str, tool: &str, input: Value, cwd: &str| {
+        let told = recorded(&world, host, |it| {
+            it["tool_name"] = tool.into();
+            it["tool_input"] = input.clone();
+            it["cwd"] = world.repo().join(cwd).to_str().unwrap().into();
+        });
+        Asking::say(&world, host, "9m", &told, &[]).answer()["behavior"]
+            .as_str()
+            .unwrap_or("nothing")
+            .to_owned()
+    };
+    let bash = |line: &str| json!({ "command": line, "description": "what it is for" });
+    let file = |path: &str| json!({ "file_path": path, "old_string": "a", "new_string": "b" });
+    for host in ["claude", "codex"] {
+        assert_eq!(asks(host, "Bash", bash("git status"), ""), "allow");
+        assert_eq!(asks(host, "Bash", bash("cargo test one"), "src"), "allow");
+        assert_eq!(asks(host, "Bash", bash("git status; rm -rf x"), ""), "nothing");
+        assert_eq!(asks(host, "Bash", bash("true && git push"), ""), "deny");
+        assert_eq!(asks(host, "Bash", bash("cat src/harmless"), ""), "deny", "a link that leads to it");
+        // Where it would run.
+        assert_eq!(asks(host, "Bash", bash("git status"), "src/out"), "nothing");
+        assert_eq!(asks(host, "Bash", bash("git status"), ".."), "nothing");
+        assert_eq!(asks(host, "Bash", bash("git status"), ".git"), "nothing");
+        let elsewhere = json!({ "command": "git status", "workdir": "/tmp" });
+        assert_eq!(asks(host, "Bash", elsewhere, ""), "nothing");
+        // Arguments that change what it does.
+        for more in ["dangerouslyDisableSandbox", "shell", "env", "sandbox_permissions"] {
+            let mut input = bash("git status");
+            input[more] = json!(true);
+            assert_eq!(asks(host, "Bash", input, ""), "nothing", "{more}");
+        }
+        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["bash", "-lc", "git status"] }), ""), "allow");
+        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["git", "status"] }), ""), "allow");
+        assert_eq!(
+            asks(host, "exec_command", json!({ "cmd": ["bash", "-lc", "git status; x"] }), ""),
+            "nothing"
+        );
+        assert_eq!(
+            asks(host, "exec_command", json!({ "cmd": ["/tmp/sh", "-c", "git status", "x"] }), ""),
+            "nothing"
+        );
+    }
+    for (path, said) in [
+        ("src/a.rs", "allow"),
+        ("src/new/file.rs", "allow"),
+        ("src/../src/a.rs", "allow"),
+        ("src/out/passwd", "nothing"),
+        ("src/out/../a.rs", "nothing"),
+        ("src/gone/x", "nothing"),
+        ("src/gone", "nothing"),
+        ("src/own/src/a.rs", "nothing"),
+        ("/proc/self/cwd/src/a.rs", "nothing"),
+        ("src/harmless", "deny"),
+        ("README.md", "nothing"),
+        ("src/.git/config", "nothing"),
+        ("~/src/a.rs", "nothing"),
+        ("src/$HOME", "nothing"),
+        (".env", "deny"),
+    ] {
+        assert_eq!(asks("claude", "Edit", file(path), ""), said, "{path}");
+    }
+    let patch = |files: &str| json!({ "command": format!("*** Begin Patch\n{files}*** End Patch") });
+    for (files, said) in [
+        ("*** Update File: src/a.rs\n@@\n-a\n+b\n", "allow"),
+        ("*** Add File: src/b.rs\n+b\n*** Update File: README.md\n@@\n-a\n+b\n", "nothing"),
+        ("*** Update File: src/a.rs\n*** Move to: README.md\n@@\n-a\n+b\n", "nothing"),
+        ("*** Update File: src/a.rs\n*** Environment: elsewhere\n@@\n-a\n+b\n", "nothing"),
+        ("*** Add File: src/b.rs\n+b\n*** Delete File: .env\n", "deny"),
+    ] {
+        assert_eq!(asks("codex", "apply_patch", patch(files), ""), said, "{files}");
+    }
+}
