@@ -33,7 +33,7 @@ pub(super) enum Policy {
     Test(Test),
     /// Show how the rules would answer a request, and why
     #[command(
-        after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot"
+        after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot\n  provost policy explain --action permission --tool Bash --command \"git status\""
     )]
     Explain(Explain),
     /// Show the requests that other rules would answer differently
@@ -80,12 +80,18 @@ pub(super) struct Explain {
     /// The proof of the asking agent: terminal, peer_uid, own_key or shared_key
     #[arg(long, default_value = "terminal")]
     proof: String,
-    /// The kind of request: delegate, screenshot or apply
+    /// The kind of request: delegate, screenshot, apply or permission
     #[arg(long, default_value = "delegate")]
     action: String,
-    /// The tool of DevIt that the request names
+    /// The tool of DevIt that the request names, or the tool of a host
     #[arg(long, default_value = "devit_delegate")]
     tool: String,
+    /// The line that the tool would run
+    #[arg(long)]
+    command: Option<String>,
+    /// The file that the tool would touch
+    #[arg(long)]
+    path: Option<String>,
     /// The rules that answer: a file, or builtin:default, builtin:strict, builtin:open; by default the rules in force
     #[arg(long)]
     policy: Option<String>,
@@ -276,6 +282,7 @@ fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
         "action": asked.action, "client": asked.client.as_ref().map_or_else(us, ToString::to_string),
         "door": asked.door, "proof": asked.proof, "worker": asked.worker, "cwd": asked.dir,
         "root": here.places.root.to_string_lossy(), "tool": asked.tool, "now": now(),
+        "command": asked.command, "path": asked.path,
     });
     let worker = config.workers.get(&asked.worker).ok_or_else(|| {
         let known: Vec<&str> = config.workers.keys().map(AgentId::as_str).collect();

@@ -61,16 +61,28 @@ impl ToolCommand {
     }
 
     fn list(words: &[String]) -> Self {
-        let is = |word: &String, names: &[&str]| names.contains(&word.rsplit('/').next().unwrap_or_default());
         if let [shell, option, line] = words
-            && is(shell, &["sh", "bash", "zsh"])
-            && is(option, &["-c", "-lc"])
+            && SHELLS.contains(&shell.as_str())
+            && ["-c", "-lc"].contains(&option.as_str())
         {
             return Self::line(line);
         }
         Self { plain: plain_list(words), wide: WideLine::of_list(words), text: words.join(" ") }
     }
 }
+
+/// Shells that a host starts with a line. One of the same name elsewhere is another program.
+const SHELLS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "/bin/sh",
+    "/bin/bash",
+    "/bin/zsh",
+    "/usr/bin/sh",
+    "/usr/bin/bash",
+    "/usr/bin/zsh",
+];
 
 /// Tools that run a command, by the names that hosts give them.
 const COMMAND_TOOLS: &[&str] = &["Bash", "Monitor", "Shell", "shell", "exec_command"];
@@ -114,9 +126,10 @@ pub fn takes_patch(tool: &str) -> bool {
     PATCH_TOOLS.contains(&tool)
 }
 
-/// The folder that the arguments of a call name for its command.
-pub fn folder_of(arguments: &Value) -> Option<&str> {
-    ["cwd", "workdir"].into_iter().find_map(|name| arguments.get(name)?.as_str()).filter(|it| !it.is_empty())
+/// The folders that the arguments of a call name for its command: more than one only where it is not plain which counts.
+pub fn folders_of(arguments: &Value) -> Vec<&str> {
+    let named = ["cwd", "workdir"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
+    named.filter(|it| !it.is_empty()).collect()
 }
 
 impl ToolCall {
@@ -150,13 +163,18 @@ fn has_only(arguments: &Value, known: &[&str]) -> bool {
 }
 
 fn command(arguments: &Value) -> Option<ToolCommand> {
-    match arguments.get("command").or_else(|| arguments.get("cmd"))? {
+    let given = |name: &str| match arguments.get(name)? {
         Value::String(line) => Some(ToolCommand::line(line)),
         Value::Array(words) => {
             let words: Option<Vec<String>> = words.iter().map(|it| it.as_str().map(str::to_owned)).collect();
             words.map(|it| ToolCommand::list(&it))
         }
         _ => None,
+    };
+    match (given("command"), given("cmd")) {
+        // Which of them runs is for the tool to know: two lines are no plain command.
+        (Some(one), Some(other)) => Some(ToolCommand::line(&format!("{}\n{}", one.text, other.text))),
+        (one, other) => one.or(other),
     }
 }
 

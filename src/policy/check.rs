@@ -78,7 +78,7 @@ fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
 /// Conditions that no request can meet together.
 fn impossible(when: &When) -> Option<String> {
     let leaves_out = |action| when.action.as_ref().is_some_and(|it| !it.contains(&action));
-    let (work, call) = (Request::default(), Request::any_call());
+    let (work, call) = (Request::any_work(), Request::any_call());
     let fits = [(Action::Delegate, &work), (Action::Permission, &call)];
     let fits = fits.iter().any(|(action, it)| !leaves_out(*action) && !when.needs_more_than(&it.subject()));
     let why = if !fits && when.needs_more_than(&Subject::WITHOUT_WORK) {

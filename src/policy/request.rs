@@ -207,6 +207,17 @@ impl Request {
         }
     }
 
+    /// Some delegation, with everything that one may have.
+    pub(super) fn any_work() -> Self {
+        Self {
+            path: Some("src".into()),
+            command: Some("true".into()),
+            max_bytes: Some(1),
+            timeout_secs: Some(1),
+            ..Self::default()
+        }
+    }
+
     /// Some call of a host's tool, with everything that one may have.
     pub(super) fn any_call() -> Self {
         Self {

@@ -12,7 +12,7 @@ use provost_base::limits::HOOK_LINKS_MAX;
 use provost_base::{is_absolute, normalised_path};
 use provost_domain::command::{AskPermission, Permitted, WithdrawPermission};
 use provost_domain::{
-    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folder_of, is_machinery,
+    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folders_of, is_machinery,
 };
 use provost_system::shared_real_path;
 
@@ -67,23 +67,25 @@ impl Provost {
 fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
     let arguments = verb.arguments.value();
     let call = ToolCall::read(&verb.tool, &arguments);
-    let folder = verb.folder.as_deref().map(|it| match folder_of(&arguments) {
-        Some(inner) => Path::new(it).join(inner),
-        None => PathBuf::from(it),
-    });
-    let real = folder.as_deref().and_then(|it| shared_real_path(it).ok());
-    let inside = real.as_ref().is_some_and(|it| it.starts_with(top) && !is_machinery(&below(it, top)));
-    let paths = call.paths.iter().map(|path| named(path, folder.as_deref(), top, call.complete)).collect();
+    let start = verb.folder.as_deref().map(Path::new);
+    let named = folders_of(&arguments);
+    let folders: Vec<PathBuf> = match (start, named.is_empty()) {
+        (None, _) => Vec::new(),
+        (Some(start), true) => vec![start.to_owned()],
+        (Some(start), false) => named.into_iter().map(|it| start.join(it)).collect(),
+    };
+    let is_inside = |it: &PathBuf| {
+        shared_real_path(it).is_ok_and(|it| it.starts_with(top) && !is_machinery(&below(&it, top)))
+    };
+    let inside = !folders.is_empty() && folders.iter().all(is_inside);
+    let folder = folders.first().map(PathBuf::as_path);
+    let paths = call.paths.iter().map(|path| named_path(path, folder, top, call.complete)).collect();
     ToolFacts { inside, paths, complete: call.complete }
 }
 
-fn named(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> ToolPath {
-    let home = || {
-        Some(
-            PathBuf::from(provost_system::HOME.iter().find_map(std::env::var_os)?)
-                .join(path.strip_prefix("~/")?),
-        )
-    };
+fn named_path(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> ToolPath {
+    let home = || provost_system::HOME.iter().find_map(std::env::var_os).map(PathBuf::from);
+    let home = || path.strip_prefix("~/").and_then(|below| Some(home()?.join(below)));
     let whole = match is_absolute(path) {
         true => Some(PathBuf::from(path)),
         false => home().or_else(|| folder.map(|it| it.join(path))),
@@ -91,8 +93,10 @@ fn named(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> ToolP
     let real = whole.filter(|it| it.is_absolute()).and_then(|it| leads_to(it));
     let text = real.as_deref().and_then(Path::to_str).map(normalised_path);
     // What a host makes of a tilde or a variable is not known.
-    let is_plain =
-        !path.starts_with('~') && !path.contains(['$', '%']) && !path.chars().any(char::is_control);
+    let is_plain = (cfg!(windows) || !path.contains('\\'))
+        && !path.starts_with('~')
+        && !path.contains(['$', '%'])
+        && !path.chars().any(char::is_control);
     let sure = complete && is_plain && text.as_ref().is_some_and(|it| !is_machinery(it));
     let inside = real.as_deref().filter(|it| it.starts_with(top)).map(|it| below(it, top));
     ToolPath {

@@ -1,5 +1,7 @@
 //! Notices on the desktop, on a private bus with a notification service that writes down what it is told.
 
+mod permissions;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 

@@ -9,4 +9,5 @@ mod host_hooks;
 mod json;
 mod locking;
 mod permissions;
+mod repositories;
 mod screenshots;

@@ -185,9 +185,19 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
             "nothing"
         );
         assert_eq!(
-            asks(host, "exec_command", json!({ "cmd": ["/tmp/sh", "-c", "git status", "x"] }), ""),
+            asks(host, "exec_command", json!({ "cmd": ["/tmp/sh", "-c", "git status"] }), ""),
             "nothing"
         );
+        assert_eq!(
+            asks(host, "exec_command", json!({ "cmd": ["sh", "-c", "git status", "x"] }), ""),
+            "nothing"
+        );
+        let two = json!({ "command": "git status", "cmd": "rm -rf x" });
+        assert_eq!(asks(host, "Bash", two, ""), "nothing", "it is not plain which of them runs");
+        let two = json!({ "command": "git status", "cmd": "git push" });
+        assert_eq!(asks(host, "Bash", two, ""), "deny");
+        let two = json!({ "command": "git status", "cwd": "src", "workdir": "/tmp" });
+        assert_eq!(asks(host, "Bash", two, ""), "nothing");
     }
     for (path, said) in [
         ("src/a.rs", "allow"),
@@ -204,6 +214,7 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
         ("src/.git/config", "nothing"),
         ("~/src/a.rs", "nothing"),
         ("src/$HOME", "nothing"),
+        ("src\\..\\..\\x", "nothing"),
         (".env", "deny"),
     ] {
         assert_eq!(asks("claude", "Edit", file(path), ""), said, "{path}");
