@@ -126,17 +126,28 @@ fn in_full(approval: &wire::Approval) -> String {
 
 /// One row for each, for the overview.
 pub(super) fn table(waiting: &[wire::Approval]) -> String {
-    let mut rows = vec![["ID", "RISK", "BY", "VERB", "WORKER", "RULE", "UNTIL"].map(String::from)];
+    let mut rows = vec![["ID", "RISK", "BY", "WHAT", "RULE", "SINCE", "UNTIL"].map(String::from)];
     rows.extend(waiting.iter().map(|approval| {
         [
             approval.id.to_string(),
             out::one_line(&approval.risk, 10),
             out::one_line(&approval.asked_by, 30),
-            out::one_line(&approval.verb, 20),
-            out::one_line(approval.worker.as_deref().unwrap_or("-"), 20),
+            out::one_line(&what(approval), 60),
             out::one_line(&approval.rule, 40),
+            short_time(&approval.asked_at),
             short_time(&approval.expires_at),
         ]
     }));
     out::table(&rows)
+}
+
+/// What is asked for, in short: the worker of a task, or the tool of a host with the beginning of what it would do.
+fn what(approval: &wire::Approval) -> String {
+    if let Some(worker) = &approval.worker {
+        return format!("a task for {worker}");
+    }
+    let arguments = approval.request.as_ref().and_then(|it| it.get("arguments"));
+    let does =
+        ["command", "cmd", "file_path", "url"].into_iter().find_map(|name| arguments?.get(name)?.as_str());
+    format!("{} {}", approval.tool, does.unwrap_or_default()).trim_end().to_owned()
 }

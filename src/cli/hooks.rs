@@ -14,6 +14,7 @@ mod install;
 mod json;
 mod overwritten;
 mod patch;
+mod record;
 mod refusal;
 mod rule;
 mod run;

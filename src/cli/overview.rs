@@ -44,12 +44,15 @@ struct Repository {
 
 /// All of them, for programs.
 #[derive(Serialize)]
-struct Everywhere {
+struct Everywhere<'a> {
+    /// What needs the user in the repository around the command.
+    #[serde(flatten)]
+    here: Option<&'a Needs>,
     /// Whether every daemon has answered.
     complete: bool,
     /// Daemons that were not asked, since there are too many.
     more: usize,
-    repositories: Vec<Repository>,
+    repositories: &'a [Repository],
 }
 
 /// Goes to the folder that `-C DIR` or `--repo DIR` names before the command, as git does; whether there was one.
@@ -116,7 +119,8 @@ pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
     }
     repositories.sort_by(|a, b| b.here.cmp(&a.here).then_with(|| a.root.cmp(&b.root)));
     let complete = more == 0 && repositories.iter().all(|it| it.state == "answers");
-    let everywhere = Everywhere { complete, more, repositories };
+    let here = repositories.iter().find(|it| it.here).and_then(|it| it.needs.as_ref());
+    let everywhere = Everywhere { here, complete, more, repositories: &repositories };
     match json {
         true => out::json(&everywhere)?,
         false => out::text_as_is(&told(&everywhere))?,
@@ -190,13 +194,13 @@ async fn ask_one(
         Listed::Ended { entry, places } => {
             let root = entry.root.display().to_string();
             let is_here = places.as_ref().is_some_and(|it| here.as_deref() == Some(it.hash.as_str()));
-            Some(match places {
-                None => Repository {
-                    why: Some("its daemon has ended, and the repository is not there any more".into()),
-                    ..row(&root, &entry.name, is_here, "ended")
-                },
-                Some(places) => down(&places, is_here, "ended", "its daemon was killed or has failed"),
-            })
+            let gone = || Repository {
+                why: Some("its daemon has ended, and the repository is not there any more".into()),
+                ..row(&root, &entry.name, is_here, "ended")
+            };
+            let Some(places) = places else { return Some(gone()) };
+            let look = move || down(&places, is_here, "ended", "its daemon was killed or has failed");
+            tokio::task::spawn_blocking(look).await.ok()
         }
         Listed::Unfit { path, why } => {
             let text = path.display().to_string();
@@ -306,10 +310,10 @@ fn quoted(path: &str) -> String {
     }
 }
 
-fn told(all: &Everywhere) -> String {
+fn told(all: &Everywhere<'_>) -> String {
     let mut text = String::new();
     let several = all.repositories.len() > 1;
-    for it in &all.repositories {
+    for it in all.repositories {
         let title = format!("{}  {}", out::one_line(&it.name, 60), out::one_line(&it.root, 400));
         let run = match it.here {
             true => "provost".to_owned(),

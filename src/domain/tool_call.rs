@@ -150,12 +150,18 @@ impl ToolCall {
         }
         let command = command(arguments).map(|it| {
             let is_known = COMMAND_TOOLS.contains(&tool) && has_only(arguments, COMMAND_ARGUMENTS);
+            let is_known = is_known && !is_for_network(arguments);
             ToolCommand { plain: it.plain.filter(|_| is_known), ..it }
         });
         let words = command.as_ref().map(paths_of).unwrap_or_default();
         let paths = kept(words.iter().map(String::as_str).chain(texts(arguments)));
         Self { command, paths, complete: false }
     }
+}
+
+/// Whether Codex asks about a connection of a command, which it names beside it, and not about the command.
+fn is_for_network(arguments: &Value) -> bool {
+    arguments.get("description").and_then(Value::as_str).is_some_and(|it| it.starts_with("network-access"))
 }
 
 fn has_only(arguments: &Value, known: &[&str]) -> bool {

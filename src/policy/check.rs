@@ -82,8 +82,8 @@ fn impossible(when: &When) -> Option<String> {
     let fits = [(Action::Delegate, &work), (Action::Permission, &call)];
     let fits = fits.iter().any(|(action, it)| !leaves_out(*action) && !when.needs_more_than(&it.subject()));
     let why = if !fits && when.needs_more_than(&Subject::WITHOUT_WORK) {
-        "only a delegation has a worker and a directory, and only a delegation and a permission have a tool; `when.action` leaves \
-         them out, or no request has all that is asked for"
+        "only a delegation has a worker and a directory, and only a delegation and a permission have a tool; \
+         `when.action` leaves them out, or no request has all that is asked for"
     } else if when.path_missing.is_some() && (when.path.is_some() || when.path_outside.is_some()) {
         "`path_missing` contradicts the conditions on the path"
     } else if when

@@ -383,8 +383,7 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
             return Ok(Some((true, String::new())));
         }
-        // Where the tool would run; what its arguments say of that, the daemon reads.
-        let folder = told.text("cwd").map_or_else(|| here.cwd.clone(), |it| here.cwd.join(it));
+        let folder = settled::folder(asked.host, &told, &here.cwd).filter(|it| it.is_absolute());
         let question = wire::AskPermission {
             id: uuid::Uuid::new_v4().to_string(),
             host: asked.host.word().into(),
@@ -392,7 +391,7 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
             arguments: told.arguments().clone(),
             patience_ms: wait.as_millis().into(),
             wait_ms: None,
-            folder: folder.is_absolute().then(|| folder.to_str().map(str::to_owned)).flatten(),
+            folder: folder.and_then(|it| it.to_str().map(str::to_owned)),
             worktree: here.linked_worktree(),
         };
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());

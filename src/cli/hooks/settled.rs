@@ -4,15 +4,13 @@
 //! Codex calls the hook before its reviewer, whether that is a model or the person, and does not say which of them it is:
 //! the record of the session does, and else its configuration.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
 
 use super::call::Told;
 use super::host::Host;
-use provost_base::limits::{HOOK_CONFIG_BYTES_MAX, HOOK_RECORD_BYTES_MAX};
+use super::record::{Record, regular};
+use provost_base::limits::HOOK_CONFIG_BYTES_MAX;
 
 /// Tools of Claude Code that are questions to the person themselves. A yes in the dialog's place would answer nothing.
 const CLAUDE_QUESTIONS: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
@@ -39,7 +37,7 @@ pub(super) fn by_host(host: Host, told: &Told) -> bool {
 /// Who reviews the requests of Codex's session: the person is `user`.
 fn reviewer(told: &Told) -> Option<String> {
     let said = told.text("approvals_reviewer").map(str::to_owned);
-    said.or_else(|| in_record(Path::new(told.text("transcript_path")?), told.text("turn_id")))
+    said.or_else(|| Record::of(told)?.reviewer(told.text("turn_id")))
         .or_else(|| in_configuration(&codex_home()?.join("config.toml")))
 }
 
@@ -49,39 +47,6 @@ fn codex_home() -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(home()?).join(".codex")))
 }
 
-/// As the record of the session says for this turn; for the newest one, where the record does not number them.
-fn in_record(path: &Path, turn: Option<&str>) -> Option<String> {
-    let text = end_of(path, HOOK_RECORD_BYTES_MAX)?;
-    let contexts = text.lines().rev().filter(|it| it.contains("\"turn_context\""));
-    let contexts = contexts.filter_map(|it| serde_json::from_str::<Value>(it).ok());
-    let mut contexts = contexts.filter(|it| it["type"] == "turn_context").map(|mut it| it["payload"].take());
-    let context = contexts.find(|it| match it["turn_id"].as_str() {
-        Some(id) => turn == Some(id),
-        None => true,
-    })?;
-    context["approvals_reviewer"].as_str().map(str::to_owned)
-}
-
-/// The end of a file, from a whole line on.
-fn end_of(path: &Path, most: u64) -> Option<String> {
-    let mut file = regular(path)?;
-    let from = file.metadata().ok()?.len().saturating_sub(most);
-    file.seek(SeekFrom::Start(from)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    match from {
-        0 => Some(text),
-        _ => text.split_once('\n').map(|(_, rest)| rest.to_owned()),
-    }
-}
-
-/// A file that does not keep its reader waiting.
-fn regular(path: &Path) -> Option<File> {
-    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    File::open(path).ok()
-}
-
 fn in_configuration(path: &Path) -> Option<String> {
     let mut text = String::new();
     regular(path)?.take(HOOK_CONFIG_BYTES_MAX).read_to_string(&mut text).ok()?;
@@ -89,4 +54,15 @@ fn in_configuration(path: &Path) -> Option<String> {
     let of_profile =
         || table.get("profiles")?.get(table.get("profile")?.as_str()?)?.get("approvals_reviewer");
     of_profile().or_else(|| table.get("approvals_reviewer"))?.as_str().map(str::to_owned)
+}
+
+/// The folder in which the tool would be used, as far as the host says so: what its arguments say of that, the daemon reads.
+/// Codex lets a model choose the folder of a command, and does not tell the hook.
+pub(super) fn folder(host: Host, told: &Told, project: &Path) -> Option<PathBuf> {
+    let start = told.text("cwd").map_or_else(|| project.to_owned(), |it| project.join(it));
+    let command = || told.arguments().get("command")?.as_str().map(str::to_owned);
+    match host {
+        Host::Codex if told.is_command() => Record::of(told)?.folder(&command()?, &start),
+        Host::Codex | Host::Claude | Host::Cursor => Some(start),
+    }
 }

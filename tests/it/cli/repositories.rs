@@ -126,7 +126,7 @@ fn what_needs_its_user_in_all_repositories_is_shown_anywhere() {
         let text = user.text(at);
         assert!(text.contains(&format!("== it's two  {}", two.display())), "{text}");
         assert!(!text.contains("== one") && !text.contains("Nothing needs you"), "{text}");
-        assert!(text.contains("AskPermission") && text.contains("claude-"), "{text}");
+        assert!(text.contains("claude:Bash make") && text.contains("claude-"), "{text}");
         // The next command works as it is printed.
         let run = if *at == two {
             "provost".to_owned()

@@ -361,8 +361,10 @@ fn the_examples_of_the_readme_load() {
     let readme = include_str!("../../../policy/README.md");
     let blocks: Vec<&str> =
         readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let [policy, table] = blocks[..] else { panic!("{} blocks", blocks.len()) };
-    RuleSet::parse(policy, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    let [policy, calls, table] = blocks[..] else { panic!("{} blocks", blocks.len()) };
+    for rules in [policy, &format!("version = 1\n{calls}")] {
+        RuleSet::parse(rules, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    }
     let cases = Case::parse(table, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
     assert!(run_cases(&builtin("default").unwrap(), &cases).is_empty());
 }

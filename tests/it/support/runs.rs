@@ -54,7 +54,9 @@ pub(crate) struct World {
 
 /// Nobody looks at these runs.
 pub(crate) fn no_desktop() -> DesktopParts {
-    let options = DesktopOptions { enabled: false, answer: false, tasks: TaskNotices::None, per_minute: 1 };
+    let (enabled, answer, answer_permissions) = (false, false, false);
+    let options =
+        DesktopOptions { enabled, answer, answer_permissions, tasks: TaskNotices::None, per_minute: 1 };
     DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1 }
 }
 

@@ -72,7 +72,7 @@ fn a_process_that_listens_in_on_the_bus_says_yes_to_nothing() {
     let listens = "import dbus, dbus.mainloop.glib, sys\n\
         from gi.repository import GLib\n\
         dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)\n\
-        bus = dbus.SessionBus()\n\
+        bus, name = dbus.SessionBus(), 'org.freedesktop.Notifications'\n\
         bus.add_match_string(\"eavesdrop=true,interface='org.freedesktop.Notifications',member='Notify'\")\n\
         def heard(_, message):\n\
         \x20   if message.get_member() != 'Notify': return\n\
@@ -80,7 +80,7 @@ fn a_process_that_listens_in_on_the_bus_says_yes_to_nothing() {
         \x20       yes = key.replace('deny-', 'approve-')\n\
         \x20       print('stolen', yes, flush=True)\n\
         \x20       for at in range(1, 9):\n\
-        \x20           signal = dbus.lowlevel.SignalMessage('/org/freedesktop/Notifications', 'org.freedesktop.Notifications', 'ActionInvoked')\n\
+        \x20           signal = dbus.lowlevel.SignalMessage('/' + name.replace('.', '/'), name, 'ActionInvoked')\n\
         \x20           signal.append(dbus.UInt32(at), yes, signature='us')\n\
         \x20           bus.send_message(signal)\n\
         bus.add_message_filter(heard)\n\

@@ -139,7 +139,7 @@ fn what_claude_does_about_its_own_tools_is_not_asked_again() {
     told["tool_name"] = json!("mcp__provost__locks_list");
     told["tool_input"] = json!({});
     let ask = |told: &Value| {
-        let line = command_of(&world, "claude", "PermissionRequest").replace("--wait 60s", "--wait 1s");
+        let line = command_of(&world, "claude", "PermissionRequest").replace("--wait 5s", "--wait 1s");
         finish(start(&world, &line, &world.repo()), told.to_string().as_bytes())
     };
     // Somebody else's server can be called like ours.
@@ -236,7 +236,7 @@ fn what_a_host_with_provosts_address_does_with_its_tools_is_not_asked_again() {
     let _daemon = world.start();
     let told = recorded(&world, "codex/own_tool");
     let ask = || {
-        let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 60s", "--wait 1s");
+        let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 5s", "--wait 1s");
         let said = finish(start(&world, &line, &world.repo()), told.to_string().as_bytes()).stdout;
         serde_json::from_slice::<Value>(&said).unwrap()["hookSpecificOutput"]["decision"].clone()
     };
@@ -261,7 +261,7 @@ fn where_codex_never_asks_the_wait_is_short_and_the_answer_says_so() {
     assert_eq!(decision["behavior"], "deny");
     assert!(decision["message"].as_str().unwrap().contains("nobody sits at this host"), "{decision}");
     // Where its person is there, it is for the person to say, in Codex' own dialog.
-    let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 60s", "--wait 1s");
+    let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 5s", "--wait 1s");
     let told = recorded(&world, "codex/permission_request").to_string();
     let said = finish(start(&world, &line, &world.repo()), told.as_bytes());
     assert!(said.status.success() && said.stdout.is_empty(), "{said:?}");

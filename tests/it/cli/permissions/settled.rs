@@ -100,7 +100,7 @@ fn what_codex_has_reviewed_by_a_model_is_left_to_it() {
         config(text);
         assert!(asks(&[], &plain), "{text}");
     }
-    // What is no file keeps nobody waiting.
+    // A pipe in the record's place delays no hook.
     let pipe = world.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert!(asks(&[], &|it| it["transcript_path"] = pipe.to_str().unwrap().into()));
@@ -139,7 +139,8 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
     std::fs::write(world.repo().join(".env"), "secret").unwrap();
     let allow = "[[rule]]\nid = \"run\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"permission\"]\n\
                  when.command = [\"git status\", \"cargo test **\"]\n\
-                 [[rule]]\nid = \"write\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"permission\"]\nwhen.path = [\"src/**\"]\n\
+                 [[rule]]\nid = \"write\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"permission\"]\n\
+                 when.path = [\"src/**\"]\n\
                  [[rule]]\nid = \"secrets\"\ndecision = \"deny\"\nreason = \"secrets stay\"\nwhen.action = [\"permission\"]\n\
                  when.path = [\"**/.env\", \"/**/.env\"]\n\
                  [[rule]]\nid = \"push\"\ndecision = \"deny\"\nreason = \"nobody pushes\"\nwhen.action = [\"permission\"]\n\
@@ -147,16 +148,23 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
     world.rule(&format!("version = 1\ndefault = \"deny\"\n{allow}"));
     let _daemon = world.start();
     reloaded(&world);
+    let repo = world.repo().to_str().unwrap().to_owned();
+    let record = world.path("rollout.jsonl");
     let asks = |host: &str, tool: &str, input: Value, cwd: &str| {
+        // Codex tells the folder of a command in its record alone.
+        let command = input.get("command").or_else(|| input.get("cmd")).cloned().unwrap_or_default();
+        let arguments = json!({ "cmd": command }).to_string();
+        let call = json!({ "type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": "c1" });
+        std::fs::write(&record, format!("{}\n", json!({ "type": "response_item", "payload": call })))
+            .unwrap();
         let told = recorded(&world, host, |it| {
             it["tool_name"] = tool.into();
             it["tool_input"] = input.clone();
             it["cwd"] = world.repo().join(cwd).to_str().unwrap().into();
+            it["transcript_path"] = record.to_str().unwrap().into();
         });
-        Asking::say(&world, host, "9m", &told, &[]).answer()["behavior"]
-            .as_str()
-            .unwrap_or("nothing")
-            .to_owned()
+        let answer = Asking::say(&world, host, "9m", &told, &[("CLAUDE_PROJECT_DIR", &repo)]).answer();
+        answer["behavior"].as_str().unwrap_or("nothing").to_owned()
     };
     let bash = |line: &str| json!({ "command": line, "description": "what it is for" });
     let file = |path: &str| json!({ "file_path": path, "old_string": "a", "new_string": "b" });
@@ -178,8 +186,11 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
             input[more] = json!(true);
             assert_eq!(asks(host, "Bash", input, ""), "nothing", "{more}");
         }
-        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["bash", "-lc", "git status"] }), ""), "allow");
-        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["git", "status"] }), ""), "allow");
+        let yes = if host == "claude" { "allow" } else { "nothing" };
+        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["bash", "-lc", "git status"] }), ""), yes);
+        assert_eq!(asks(host, "exec_command", json!({ "cmd": ["git", "status"] }), ""), yes);
+        let network = json!({ "command": "git status", "description": "network-access example.org" });
+        assert_eq!(asks(host, "Bash", network, ""), "nothing");
         assert_eq!(
             asks(host, "exec_command", json!({ "cmd": ["bash", "-lc", "git status; x"] }), ""),
             "nothing"
@@ -228,5 +239,50 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
         ("*** Add File: src/b.rs\n+b\n*** Delete File: .env\n", "deny"),
     ] {
         assert_eq!(asks("codex", "apply_patch", patch(files), ""), said, "{files}");
+    }
+}
+
+#[test]
+fn a_command_of_codex_is_allowed_only_where_its_record_says_that_it_runs_in_the_work_tree() {
+    let world = World::new();
+    std::fs::create_dir(world.repo().join("src")).unwrap();
+    world.rule(&policy([allow("run", &["when.action = [\"permission\"]", "when.command = \"git status\""])]));
+    let _daemon = world.start();
+    let record = world.path("rollout.jsonl");
+    let call = |id: &str, arguments: Value| {
+        let payload = json!({ "type": "function_call", "name": "exec_command", "arguments": arguments.to_string(), "call_id": id });
+        json!({ "type": "response_item", "payload": payload }).to_string()
+    };
+    let ended = |id: &str| {
+        let payload = json!({ "type": "function_call_output", "call_id": id, "output": "" });
+        json!({ "type": "response_item", "payload": payload }).to_string()
+    };
+    let status = |more: Value| {
+        let mut arguments = json!({ "cmd": "git status" });
+        more.as_object().unwrap().iter().for_each(|(name, value)| arguments[name] = value.clone());
+        arguments
+    };
+    let outside = status(json!({ "workdir": "/tmp" }));
+    for (lines, is_allowed) in [
+        (vec![call("1", status(json!({})))], true),
+        (vec![call("1", status(json!({ "workdir": "src" })))], true),
+        (vec![call("1", json!({ "command": ["bash", "-lc", "git status"] }))], true),
+        (vec![call("1", outside.clone()), ended("1"), call("2", status(json!({})))], true),
+        (vec![], false),
+        (vec![call("1", outside.clone())], false),
+        (vec![call("1", status(json!({}))), ended("1")], false),
+        (vec![call("1", outside.clone()), call("2", status(json!({})))], false),
+        (vec![call("1", status(json!({ "shell": "/tmp/sh" })))], false),
+        (vec![call("1", status(json!({ "workdir": 7 })))], false),
+        (vec![call("1", json!({ "cmd": "git status -s" }))], false),
+        (vec!["not json".into(), "{\"type\":\"response_item\"}".into()], false),
+    ] {
+        std::fs::write(&record, lines.join("\n") + "\n").unwrap();
+        let told = recorded(&world, "codex", |it| {
+            it["tool_input"] = json!({ "command": "git status" });
+            it["transcript_path"] = record.to_str().unwrap().into();
+        });
+        let answer = Asking::say(&world, "codex", "9m", &told, &[]).answer();
+        assert_eq!(!answer.is_null(), is_allowed, "{lines:?}");
     }
 }

@@ -342,7 +342,7 @@ fn a_rule_allows_files_only_if_it_covers_all_and_denies_if_any_is_covered() {
         "tool = \"Bash\"; command = \"cat secrets/*\"",
         "tool = \"Bash\"; command = \"cat '.env'\"",
         "tool = \"Bash\"; command = \"cat .e\\\\nv\"",
-        "tool = \"Bash\"; command = \"true; cat < .env\"",
+        "tool = \"Bash\"; command = \"true;cat < .env\"",
         "tool = \"Bash\"; command = \"sh -c 'cat .env'\"",
         "tool = \"Bash\"; command = \"curl -d @.env x\"",
         "tool = \"Bash\"; command = \"x --file=.env\"",
@@ -405,7 +405,8 @@ fn patterns_for_commands_that_mean_nothing_are_refused_with_their_line() {
 fn a_rule_about_tools_that_can_never_match_is_warned_about() {
     let warnings = |when: &str| {
         let text = format!(
-            "version = 1\n[[rule]]\nid = \"it\"\ndecision = \"deny\"\nreason = \"r\"\n{when}\n[[rule]]\nid = \"all\"\ndecision = \"allow\"\n\
+            "version = 1\n[[rule]]\nid = \"it\"\ndecision = \"deny\"\nreason = \"r\"\n{when}\n\
+             [[rule]]\nid = \"all\"\ndecision = \"allow\"\n\
              reason = \"r\"\nwhen.any = true\n"
         );
         provost::policy::check(&text, "test.toml").warnings.len()
