@@ -36,6 +36,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/cli/hooks/overwritten.rs", 2, "what was put aside for a command, and kept versions"),
     ("src/cli/hooks/shown.rs", 1, "what was asked of a person"),
     ("src/cli/session.rs", 3, "notes of sessions"),
+    ("src/config/daemons.rs", 1, "entries of the user's daemons"),
     ("src/config/load.rs", 1, "files of workflows"),
     ("src/config/pin.rs", 1, "files of workflows"),
     ("src/config/places.rs", 1, "work trees of the repository"),
