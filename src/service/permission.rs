@@ -90,7 +90,7 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> 
         true => Some(PathBuf::from(path)),
         false => home().or_else(|| folder.map(|it| it.join(path))),
     };
-    let real = whole.filter(|it| it.is_absolute()).and_then(|it| leads_to(it));
+    let real = whole.filter(|it| it.is_absolute()).and_then(leads_to);
     let text = real.as_deref().and_then(Path::to_str).map(normalised_path);
     // What a host makes of a tilde or a variable is not known.
     let is_plain = (cfg!(windows) || !path.contains('\\'))

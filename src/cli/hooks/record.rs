@@ -29,7 +29,7 @@ impl Record {
     }
 
     /// The contents of entries of a kind, the newest first.
-    fn entries<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Value> + 'a {
+    fn payloads<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Value> + 'a {
         let lines = self.0.lines().rev().filter(move |it| it.contains(kind));
         let entries = lines.filter_map(|it| serde_json::from_str::<Value>(it).ok());
         entries.filter(move |it| it["type"] == kind).map(|mut it| it["payload"].take())
@@ -37,7 +37,7 @@ impl Record {
 
     /// Who reviews the requests of a turn; of the newest one, where the record does not number them.
     pub(super) fn reviewer(&self, turn: Option<&str>) -> Option<String> {
-        let context = self.entries("turn_context").find(|it| match it["turn_id"].as_str() {
+        let context = self.payloads("turn_context").find(|it| match it["turn_id"].as_str() {
             Some(id) => turn == Some(id),
             None => true,
         })?;
@@ -48,7 +48,7 @@ impl Record {
     /// if its shell is another one than usual.
     pub(super) fn folder(&self, command: &str, start: &Path) -> Option<PathBuf> {
         let (mut ended, mut found) = (Vec::new(), Vec::new());
-        for entry in self.entries("response_item") {
+        for entry in self.payloads("response_item") {
             let id = entry["call_id"].as_str().unwrap_or_default().to_owned();
             match entry["type"].as_str() {
                 Some("function_call_output") => ended.push(id),
