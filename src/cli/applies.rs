@@ -1,11 +1,13 @@
 //! Applies: writes of agents' changes into the user's files, and undoing them.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, changes, out};
 use provost_api::wire;
 use provost_base::{ApplyId, TaskId, visible};
 
@@ -14,6 +16,9 @@ use provost_base::{ApplyId, TaskId, visible};
 pub(super) struct OfTask {
     /// The task's id, or enough of its beginning
     id: TaskId,
+    /// Only these files, and what is in these folders; what is not written can be written later
+    #[arg(value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
     /// Show the differences, and write nothing
     #[arg(long)]
     preview: bool,
@@ -113,7 +118,7 @@ fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
 }
 
 pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> {
-    let mut request = wire::OfTask::default();
+    let mut request = wire::OfTask { paths: changes::paths(here, &asked.paths)?, ..wire::OfTask::default() };
     if asked.preview {
         let files = wait_for(async {
             let client = here.daemon(None).await?;
@@ -139,7 +144,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(CliError::of(short).next(format!("provost apply {} --preview", request.task)))
+    Err(CliError::of(short).next(format!("provost task diff {}", request.task)))
 }
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {

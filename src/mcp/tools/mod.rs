@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod changes;
 mod claims;
 mod contracts;
 pub(super) mod delegate;
@@ -24,7 +25,7 @@ type Make = fn() -> Vec<Entry>;
 
 /// Sets of tools, as the configuration names them, in the order in which hosts list their tools.
 const SETS: [(&str, &[Make]); 10] = [
-    ("tasks", &[delegate::tools, tasks::tools, reports::tools, workers::tools]),
+    ("tasks", &[delegate::tools, tasks::tools, changes::tools, reports::tools, workers::tools]),
     ("approvals", &[approvals::tools]),
     ("locks", &[work::tools, locks::tools]),
     ("intents", &[intents::tools]),

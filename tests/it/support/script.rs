@@ -257,6 +257,7 @@ impl Script {
             | Effect::SignalAck { .. }
             | Effect::Capture { .. }
             | Effect::RunJob { .. }
+            | Effect::DropChanges { .. }
             | Effect::WriteFiles { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()
