@@ -225,7 +225,8 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     if here.json {
         return out::json(&done).map(|()| DONE);
     }
-    let files = if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };
+    let files =
+        if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };
     out::line(match done.already {
         true => format!("discarded before: {files}"),
         false => format!("discarded: {files}"),

@@ -22,7 +22,9 @@ use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
 use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
-use provost_store::{self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal};
+use provost_store::{
+    self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
+};
 use provost_vault::{Credential, Delivery, Listed, Vault};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
@@ -143,8 +145,7 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let agents = Arc::new(agents::agents(config, &settings));
     let changes = &config.changes;
     let keeping = Keeping { runs: changes.runs as usize, days: changes.days.into() };
-    let (artifacts, job_logs) =
-        (Artifacts::at(&places.state).keeping(keeping), JobLogs::at(&places.state));
+    let (artifacts, job_logs) = (Artifacts::at(&places.state).keeping(keeping), JobLogs::at(&places.state));
     job_logs.remove_old();
     let surroundings = agents::surroundings(places);
     let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };

@@ -19,7 +19,7 @@ use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::owing::{self, Deed};
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
-    Refusal, Reply, Reservation, ReservationKind, Seen, State, Task,
+    Principal, Refusal, Reply, Reservation, ReservationKind, Scope, Seen, State, Task,
 };
 use provost_base::limits::APPLIED_REMEMBERED_MAX;
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
@@ -179,6 +179,11 @@ impl Judged for ApplyFiles {
         out: &mut Outbox,
     ) -> Result<Reply, Refusal> {
         state.begin_apply(call, self, out).map(Reply::ApplyBegun)
+    }
+
+    /// A person has given the bearer of such a token a yes to what it asks for, as the editor in which that person presses the key.
+    fn brings_a_yes(&self, who: &Principal) -> bool {
+        who.may(Scope::Apply)
     }
 
     fn tool(&self) -> Box<str> {

@@ -133,7 +133,11 @@ impl State {
     }
 
     /// The changes of a task that an apply wants are there to be taken.
-    pub(super) fn can_be_taken(&self, task: Option<&TaskId>, past: Option<&Arc<Task>>) -> Result<(), Refusal> {
+    pub(super) fn can_be_taken(
+        &self,
+        task: Option<&TaskId>,
+        past: Option<&Arc<Task>>,
+    ) -> Result<(), Refusal> {
         let task = task.and_then(|id| self.tasks.get(id).or(past));
         let discarded = task.and_then(|it| it.changes.as_ref()?.discarded);
         if discarded.is_some() { Err(Refusal::ChangesGone) } else { Ok(()) }

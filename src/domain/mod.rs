@@ -62,7 +62,7 @@ pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
-pub use changes::{ChangesState, TaskChanges, Taking};
+pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};

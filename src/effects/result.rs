@@ -12,7 +12,8 @@ use super::mcp_result;
 use super::reason::{code, limits_reached, reason, whole_seconds};
 use super::usage::Usage;
 use provost_base::limits::{
-    CHANGED_FILES_NAMED_MAX, JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
+    CHANGED_FILES_NAMED_MAX, JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX,
+    SUMMARY_LEN_MAX,
 };
 use provost_base::{Json, TaskId, Timestamp, Ttl};
 use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, TaskChanges, Tier};
@@ -217,12 +218,7 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     let in_part = || format!("only a part of what it has changed is kept, {files} files of it").into();
     let why = harvest.beyond.clone().unwrap_or_else(in_part);
     let report = Report { summary: format!("{why}. {}", outcome.report.summary).into(), ..outcome.report };
-    Outcome {
-        status: Status::Failed,
-        report,
-        failure: Some(Failure::WorkerFailed { why }),
-        ..outcome
-    }
+    Outcome { status: Status::Failed, report, failure: Some(Failure::WorkerFailed { why }), ..outcome }
 }
 
 /// What is kept of a run's changes, for the task's record; `None` where nothing is.

@@ -27,8 +27,8 @@ use super::watcher::Watchers;
 use provost_base::{AgentId, EffectId, TaskId};
 use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_vault::Vault;
-use provost_workspace::orphaned_copies;
 use provost_workspace::collect::ChangesRoom;
+use provost_workspace::orphaned_copies;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;

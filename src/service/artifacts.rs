@@ -24,7 +24,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
+pub use apply_error::ApplyError;
 use artifact_store::ArtifactStore;
+pub use changes::Discarded;
 pub use held::Held;
 use provost_base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX};
 use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
@@ -40,8 +42,6 @@ use provost_workspace::change_plan::{self, Check, FileWrite, Plan, Want};
 use provost_workspace::diff::{self, Budget};
 pub use provost_workspace::diff::{Difference, Extent};
 use provost_workspace::file::{self, Found};
-pub use apply_error::ApplyError;
-pub use changes::Discarded;
 pub use undo::PastApply;
 
 /// The effect of an apply on one file.

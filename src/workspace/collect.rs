@@ -257,7 +257,9 @@ impl Collector<'_> {
         let most = self.room.bytes;
         let one = ARTIFACT_BYTES_MAX as u64;
         let too_large = |size: u64| match size > most.min(one) {
-            true if one < most => Unkept { why: format!("has {size} bytes, more than one file may have"), is_large: false },
+            true if one < most => {
+                Unkept { why: format!("has {size} bytes, more than one file may have"), is_large: false }
+            }
             true => Unkept { why: format!("has {size} bytes, too many"), is_large: true },
             false => {
                 let why = format!("has {size} bytes, and with the others it is more than {most}");
@@ -398,7 +400,12 @@ fn gathered((base, until): (&Base, Instant), id: Box<str>, found: Found) -> Coll
             match String::from_utf8(bytes) {
                 Ok(text) if !text.contains('\0') => {
                     let kind = if is_test(&path) { "test" } else { "file" };
-                    CollectedArtifact { artifact: artifact(kind, text, mode), bytes: None, base: before, lines }
+                    CollectedArtifact {
+                        artifact: artifact(kind, text, mode),
+                        bytes: None,
+                        base: before,
+                        lines,
+                    }
                 }
                 other => {
                     let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);

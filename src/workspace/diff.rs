@@ -90,7 +90,10 @@ pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, b
         put_hunk(&mut text, &hunk, &old, &new);
         if text.len() > budget.bytes {
             text.truncate(head);
-            let _ = writeln!(text, "The diff is too long to be shown: {removed} lines are removed, {added} added.");
+            let _ = writeln!(
+                text,
+                "The diff is too long to be shown: {removed} lines are removed, {added} added."
+            );
             extent = Extent::Counted;
             break;
         }

@@ -130,7 +130,9 @@ async fn diff(call: Call, asked: Which) -> Result<Said<Changes>, ToolError> {
     }
     text.push_str(&fenced(&diff));
     if not_shown > 0 {
-        text.push_str(&format!("\nThe differences of {not_shown} files are too long: name one of them in `files`."));
+        text.push_str(&format!(
+            "\nThe differences of {not_shown} files are too long: name one of them in `files`."
+        ));
     }
     Ok(Said { text, answer: Changes { task_id, files, more_files, diff, not_shown } })
 }
@@ -170,8 +172,14 @@ async fn apply(call: Call, asked: Which) -> Result<Said<Applied>, ToolError> {
         ),
         ("denied", _) => format!("Denied: {}.", reason.as_deref().unwrap_or("no reason is given")),
         _ => {
-            let undo = done.apply.map(|it| format!(" `provost undo {it}` takes it back.")).unwrap_or_default();
-            format!("{} files written, {} needed nothing, {} not written.{undo}", done.applied, done.skipped, done.errors.len())
+            let undo =
+                done.apply.map(|it| format!(" `provost undo {it}` takes it back.")).unwrap_or_default();
+            format!(
+                "{} files written, {} needed nothing, {} not written.{undo}",
+                done.applied,
+                done.skipped,
+                done.errors.len()
+            )
         }
     };
     let (mut errors, mut left) = (Vec::new(), ROWS_BYTES_MAX);
@@ -185,7 +193,8 @@ async fn apply(call: Call, asked: Which) -> Result<Said<Applied>, ToolError> {
     let text = listed(&head, errors.iter().cloned());
     let (applied, skipped) = (done.applied, done.skipped);
     let (approval_id, apply_id) = (done.approval, done.apply);
-    let answer = Applied { task_id, state: done.state, applied, skipped, errors, approval_id, apply_id, reason };
+    let answer =
+        Applied { task_id, state: done.state, applied, skipped, errors, approval_id, apply_id, reason };
     Ok(Said { text, answer })
 }
 

@@ -15,9 +15,9 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal, Report, ScanReport,
-    Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
-    approvers_text,
+    Approver, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal,
+    Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
+    WatchedFile, WorkerKind, approvers_text,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -113,6 +113,9 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         ),
         Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
             fault.hint("do it in a terminal of your own, below which no agent speaks")
+        }
+        Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
+            fault.hint("a person makes such a token, in a terminal of their own, below which no agent speaks")
         }
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),

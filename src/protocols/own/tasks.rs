@@ -4,9 +4,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
-use provost_domain::{Answer, Task};
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
+use provost_domain::{Answer, Task};
 use provost_service::{Chunk, Stream, TaskFilter};
 
 impl Handles<endpoints::Delegate> for Own {

@@ -21,7 +21,9 @@ pub enum ApplyError {
     #[error("nothing is kept of what task {0} has changed")]
     NothingKept(TaskId),
     /// What the task has changed is too old by now, or too much has followed it.
-    #[error("what task {task} has changed is not kept any more: the changes of the newest {runs} runs are, for {days} days")]
+    #[error(
+        "what task {task} has changed is not kept any more: the changes of the newest {runs} runs are, for {days} days"
+    )]
     NotKeptAnyMore {
         /// The task whose changes are meant.
         task: TaskId,

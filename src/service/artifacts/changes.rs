@@ -196,7 +196,8 @@ impl Provost {
         for text in paths {
             let inside = checkouts.inside(text).into_owned();
             let inside = if is_absolute(&inside) { checkouts.folder_inside(text) } else { Some(inside) };
-            let Some(path) = inside.filter(|_| !text.is_empty()).and_then(|it| RepoPath::parse(&it).ok()) else {
+            let Some(path) = inside.filter(|_| !text.is_empty()).and_then(|it| RepoPath::parse(&it).ok())
+            else {
                 return not_among(text, "; it is no path in the workspace".into());
             };
             if !artifacts.iter().any(|it| is_at(&path, &it.path)) {

@@ -358,7 +358,10 @@ impl Sim {
                 let status = self.pick(&[Status::Completed, Status::Failed]);
                 let report = report(&task, status).report;
                 self.note_files(&task);
-                self.say(&host(), EndRun { effect, task, status, report, failure: None, model_used: None, changes: None })
+                self.say(
+                    &host(),
+                    EndRun { effect, task, status, report, failure: None, model_used: None, changes: None },
+                )
             }
         };
         if said.is_ok() {

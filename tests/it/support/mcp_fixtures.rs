@@ -84,7 +84,8 @@ fn provost(dir: &Path) -> Provost {
         )
         .unwrap(),
     );
-    let configured = Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };
+    let configured =
+        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }

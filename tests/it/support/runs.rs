@@ -126,7 +126,7 @@ impl World {
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
             keep: keeper(Artifacts::at(&self.path("state"))),
-            room: Arc::new(ChangesRoom::default),
+            room: Arc::new(provost::workspace::collect::ChangesRoom::default),
         };
         let hooks = HookParts {
             command: tokio::sync::watch::channel(None).1,

@@ -280,7 +280,10 @@ impl Storm {
             Effect::SpawnWorker { task } => {
                 let report = Report { summary: "done".into(), ..Report::default() };
                 let (effect, status) = (owed.id, Status::Completed);
-                self.say("host", EndRun { effect, task, status, report, failure: None, model_used: None, changes: None });
+                self.say(
+                    "host",
+                    EndRun { effect, task, status, report, failure: None, model_used: None, changes: None },
+                );
             }
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }

@@ -32,6 +32,7 @@ fn harvest(task: &TaskId) -> Changeset {
         ],
         left_out: vec!["c: is a symbolic link".into()],
         incomplete: false,
+        beyond: None,
     }
 }
 

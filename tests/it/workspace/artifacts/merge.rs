@@ -44,7 +44,12 @@ fn harvest(base: Option<&str>) -> Changeset {
     };
     let binary = Artifact { base_hash: None, content: Box::default(), ..binary };
     let gathered = vec![
-        CollectedArtifact { artifact, bytes: None, base: base.map(|it| it.as_bytes().to_vec()), lines: (0, 0) },
+        CollectedArtifact {
+            artifact,
+            bytes: None,
+            base: base.map(|it| it.as_bytes().to_vec()),
+            lines: (0, 0),
+        },
         CollectedArtifact { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None, lines: (0, 0) },
     ];
     Changeset { gathered, ..Changeset::default() }
