@@ -9,6 +9,7 @@ use super::parts::freely;
 use super::{done, kept, printed, ran, task, text, world};
 use crate::support::desk::ask;
 use crate::support::eventually;
+use crate::support::own_api::own;
 
 const FILES: usize = 40;
 
@@ -58,15 +59,14 @@ fn after_a_kill_in_the_middle_of_a_discard_changes_are_whole_or_gone() {
         let id = done(&world, "for n in $(seq 100); do echo $n > f$n; done");
         let body = json!({ "task": id });
         std::thread::scope(|scope| {
-            let asked =
-                scope.spawn(|| std::panic::catch_unwind(|| ask(&world, "ed", "POST /discard-task", &body)));
+            let asked = scope
+                .spawn(|| std::panic::catch_unwind(|| own(&world, ("POST", "/discard-task"), &[], &body)));
             // tidy: sleeps because a moment in the middle of a discard is hit by chance alone
             std::thread::sleep(Duration::from_millis(2 * round));
             daemon.kill();
             let _ = asked.join().unwrap();
         });
         daemon = world.start();
-        // By the user, whose task it is.
         let now = task(&world, &id);
         match now["changes"]["state"].as_str().unwrap() {
             "kept" => {
