@@ -64,7 +64,8 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     }
     let written: Vec<&wire::Previewed> = files.iter().filter(|it| it.action != "skip").collect();
     if asked.stat {
-        out::text_as_is(&summed_up(&written.iter().map(|it| Row::of(it)).collect::<Vec<_>>(), 0))?;
+        let rows: Vec<Row> = written.iter().map(|it| Row::of(it)).collect();
+        out::text_as_is(&summed_up(&rows, &Sum::of(&rows)))?;
     } else {
         written.iter().try_for_each(|it| patch(it))?;
         let counted = written.iter().filter(|it| it.extent.as_deref() == Some("counted")).count();
@@ -133,7 +134,7 @@ fn colored(diff: &str) -> String {
 }
 
 /// A file of a summary.
-pub(super) struct Row {
+struct Row {
     path: String,
     is_binary: bool,
     added: u64,
@@ -154,8 +155,22 @@ impl From<&wire::ChangedLines> for Row {
     }
 }
 
-/// Files with their changed lines, as `git diff --stat` has them; `more` are not named.
-pub(super) fn summed_up(rows: &[Row], more: u64) -> String {
+/// What changed files come to, those included that are not named.
+struct Sum {
+    files: u64,
+    added: u64,
+    removed: u64,
+}
+
+impl Sum {
+    fn of(rows: &[Row]) -> Self {
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum();
+        Self { files: rows.len() as u64, added: sum(|it| it.added), removed: sum(|it| it.removed) }
+    }
+}
+
+/// Files with their changed lines, as `git diff --stat` has them.
+fn summed_up(rows: &[Row], all: &Sum) -> String {
     let paths: Vec<String> = rows.iter().map(|it| out::one_line(&it.path, PATH_CHARS)).collect();
     let width = paths.iter().map(|it| it.chars().count()).max().unwrap_or(0);
     let most = rows.iter().map(|it| it.added + it.removed).max().unwrap_or(0);
@@ -173,13 +188,13 @@ pub(super) fn summed_up(rows: &[Row], more: u64) -> String {
         let line = format!(" {path:<width$} | {lines:>digits$} {plus}{minus}");
         text.push_str(&format!("{}\n", line.trim_end()));
     }
+    let more = all.files.saturating_sub(rows.len() as u64);
     if more > 0 {
         text.push_str(&format!(" and {more} more\n"));
     }
-    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let of = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-    let files = of(rows.len() as u64 + more, "file changed", "files changed");
-    let (added, removed) = (sum(|it| it.added), sum(|it| it.removed));
+    let &Sum { files, added, removed } = all;
+    let files = of(files, "file changed", "files changed");
     let added = (added > 0).then(|| of(added, "insertion(+)", "insertions(+)"));
     let removed = (removed > 0).then(|| of(removed, "deletion(-)", "deletions(-)"));
     let parts: Vec<String> = std::iter::once(files).chain(added).chain(removed).collect();
@@ -193,7 +208,13 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     if kept.can_apply {
         let rows: Vec<Row> = kept.files.iter().map(Row::from).collect();
         text.push_str(&format!("changed in its private copy: {}\n", out::one_line(&kept.names(), 800)));
-        text.push_str(&summed_up(&rows, kept.more));
+        let named = Sum::of(&rows);
+        let all = task.changes.as_ref().map_or(named, |it| Sum {
+            files: it.files.into(),
+            added: it.added,
+            removed: it.removed,
+        });
+        text.push_str(&summed_up(&rows, &all));
     }
     for it in &kept.left_out {
         text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));

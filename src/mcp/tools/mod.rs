@@ -44,12 +44,14 @@ const PICTURES: &str = "pictures";
 const DEVIT: &str = "devit";
 
 /// What agents need to work side by side, of all sets. Together they are small enough to be in every request to a model.
-const DEFAULT: [&str; 16] = [
+const DEFAULT: [&str; 18] = [
     "delegate",
     "task_wait",
     "task_status",
     "task_output",
     "task_cancel",
+    "task_diff",
+    "task_apply",
     "workers_list",
     "work_begin",
     "work_end",

@@ -55,7 +55,34 @@ impl OwnError {
 /// Refusals in the own API's words, with the next step where there is one.
 pub(super) fn fault(refusal: Refusal) -> OwnError {
     let text = refusal.to_string();
-    let (status, error) = match &refusal {
+    let (status, error) = word(&refusal);
+    let fault = naming_right(OwnError::new(status, error, text), &refusal);
+    match refusal {
+        Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
+            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
+        ),
+        Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
+            fault.hint("do it in a terminal of your own, below which no agent speaks")
+        }
+        Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
+            fault.hint("a person makes such a token, in a terminal of their own, below which no agent speaks")
+        }
+        Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
+        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
+        Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
+        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
+        Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
+        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
+        Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
+        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
+        Refusal::Busy { .. } => fault.hint("try again in a moment"),
+        refusal => coordinate::with_data(fault, &refusal),
+    }
+}
+
+/// The status and the word of a refusal.
+fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
+    match refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
         Refusal::VersionMismatch { .. } | Refusal::VersionMissing { .. } | Refusal::RegisterFirst { .. } => {
             (StatusCode::FORBIDDEN, "version")
@@ -105,28 +132,6 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::Exists { .. } => (StatusCode::CONFLICT, "exists"),
         Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
-    };
-    let fault = naming_right(OwnError::new(status, error, text), &refusal);
-    match refusal {
-        Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
-            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
-        ),
-        Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
-            fault.hint("do it in a terminal of your own, below which no agent speaks")
-        }
-        Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
-            fault.hint("a person makes such a token, in a terminal of their own, below which no agent speaks")
-        }
-        Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
-        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
-        Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
-        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
-        Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
-        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
-        Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
-        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
-        Refusal::Busy { .. } => fault.hint("try again in a moment"),
-        refusal => coordinate::with_data(fault, &refusal),
     }
 }
 

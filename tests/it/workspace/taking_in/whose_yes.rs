@@ -33,8 +33,10 @@ fn what_an_agent_starts_at_a_terminal_is_no_person() {
     );
     let said = at_a_hosts_terminal(&world, &lines);
     assert!(said.contains("ended: 4") && said.contains("then: 4"), "{said}");
-    let named =
-        at_a_hosts_terminal(&world, &format!("PROVOST_AGENT=m provost apply {id}\necho \"ended: $?\""));
+    let named = at_a_hosts_terminal(
+        &world,
+        &format!("export PROVOST_AGENT=m\nprovost apply {id}\necho \"ended: $?\""),
+    );
     assert!(named.contains("ended: 4"), "{named}");
     assert_eq!(text(&world, "a.txt"), "old\n");
     ran(&world, &["task", "diff", &id], 0);
