@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
 use super::{CliError, RepoContext, changes, out};
@@ -97,7 +98,8 @@ fn files(all: &[wire::AppliedFile]) -> String {
 
 fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
     let request = wire::Undo { apply: asked.apply.0, force: asked.force };
-    let done = wait_for(async { Ok(here.daemon(None).await?.undo(&request).await?) })?;
+    let asker = IdentityArgs::named(here, None)?;
+    let done = wait_for(async { Ok(here.daemon(asker).await?.undo(&request).await?) })?;
     if here.json {
         return in_json(&done);
     }
@@ -127,8 +129,10 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
         })?;
         return if here.json { out::json(&files).map(|()| DONE) } else { previewed(&files) };
     }
+    // In the shell of an agent the agent asks, and no person at its terminal.
+    let asker = IdentityArgs::named(here, None)?;
     let done = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(asker).await?;
         request.task = meant(&client, &asked.id).await?.id;
         Ok(client.apply_task(&request).await?)
     })?;

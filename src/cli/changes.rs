@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::meant;
 use super::{CliError, RepoContext, out};
@@ -241,8 +242,8 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     if !asked.yes {
         confirm(&task)?;
     }
-    let request = wire::Discard { task: task.id };
-    let done = wait_for(async { Ok(here.daemon(None).await?.discard_task(&request).await?) })?;
+    let (request, asker) = (wire::Discard { task: task.id }, IdentityArgs::named(here, None)?);
+    let done = wait_for(async { Ok(here.daemon(asker).await?.discard_task(&request).await?) })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }
