@@ -67,7 +67,7 @@ impl Provost {
             match self.submit(who, DiscardChanges { task: run.clone(), files }).await {
                 Ok(it) => {
                     // The runs of a job have one copy: the last one has the files of all.
-                    let before = done.map_or(true, |it| it.already);
+                    let before = done.is_none_or(|it: Discarded| it.already);
                     done = Some(Discarded { files: it.files, already: it.already && before });
                     self.drop_changes(&run).await?;
                 }
@@ -218,8 +218,8 @@ fn is_at(path: &RepoPath, file: &str) -> bool {
 
 /// What to say instead of a path that is not among the changes.
 fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> String {
-    let begins = |it: &&Box<str>| it.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "));
-    if let Some(why) = left_out.iter().find(begins) {
+    let begins = |it: &&str| it.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "));
+    if let Some(why) = left_out.iter().map(|it| &**it).find(begins) {
         return format!(", since it was not kept: {}", shown(why));
     }
     let all = || artifacts.iter().map(|it| &*it.path);
