@@ -390,6 +390,7 @@ fn start_hands(
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
         keep: agents::keeper(provost),
+        room: agents::room(provost),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

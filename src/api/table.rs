@@ -191,10 +191,13 @@ macro_rules! for_each_endpoint {
 
             /// Says what applying a task's changes would do.
             POST "/preview-task" preview_task PreviewTask(OfTask) -> Vec<Previewed>,
-                tools ("a person takes changes into the workspace"), commands ["task apply"];
+                tools ["task_diff"], commands ["task apply", "task diff"];
             /// Writes a task's changes into the workspace.
             POST "/apply-task" apply_task ApplyTask(OfTask) -> Applied,
-                tools ("a person takes changes into the workspace"), commands ["task apply"];
+                tools ["task_apply"], commands ["task apply"];
+            /// Forgets a task's changes for good.
+            POST "/discard-task" discard_task DiscardTask(Discard) -> Discarded,
+                tools ["task_discard"], commands ["task discard"];
             /// Says what applying given files would do.
             POST "/preview-artifacts" preview_artifacts PreviewArtifacts(Artifacts) -> Vec<Previewed>,
                 tools ("editors bring files that they show"), commands ("`provost task apply` takes the files of a task"),

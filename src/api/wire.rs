@@ -294,6 +294,9 @@ pub struct Task {
     /// What became of the files that its asker wanted watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<FilesChanged>,
+    /// What its run has changed in its private copy; absent where nothing was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Value>,
     /// Exit code of its worker process.

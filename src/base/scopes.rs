@@ -22,11 +22,13 @@ pub enum Scope {
     Operate = 64,
     /// Verbs of the daemon itself, by which its effects report; no client has this right.
     Host = 128,
+    /// Have files written into the workspace without another yes. A person gives it away with a token; no proof of a name comes with it.
+    Apply = 256,
 }
 
 impl Scope {
     /// All scopes, in the order of their bits.
-    pub const ALL: [Scope; 8] = [
+    pub const ALL: [Scope; 9] = [
         Scope::Read,
         Scope::Join,
         Scope::Coordinate,
@@ -35,6 +37,7 @@ impl Scope {
         Scope::Approve,
         Scope::Operate,
         Scope::Host,
+        Scope::Apply,
     ];
 
     /// As people write it.
@@ -48,6 +51,7 @@ impl Scope {
             Scope::Approve => "approve",
             Scope::Operate => "operate",
             Scope::Host => "host",
+            Scope::Apply => "apply",
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Applies: writes of agents' changes into the user's files, and undoing them.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, changes, out};
 use provost_api::wire;
 use provost_base::{ApplyId, TaskId, visible};
 
@@ -14,6 +17,9 @@ use provost_base::{ApplyId, TaskId, visible};
 pub(super) struct OfTask {
     /// The task's id, or enough of its beginning
     id: TaskId,
+    /// Only these files, and what is in these folders; what is not written can be written later
+    #[arg(value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
     /// Show the differences, and write nothing
     #[arg(long)]
     preview: bool,
@@ -92,7 +98,8 @@ fn files(all: &[wire::AppliedFile]) -> String {
 
 fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
     let request = wire::Undo { apply: asked.apply.0, force: asked.force };
-    let done = wait_for(async { Ok(here.daemon(None).await?.undo(&request).await?) })?;
+    let asker = IdentityArgs::named(here, None)?;
+    let done = wait_for(async { Ok(here.daemon(asker).await?.undo(&request).await?) })?;
     if here.json {
         return in_json(&done);
     }
@@ -113,7 +120,7 @@ fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
 }
 
 pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> {
-    let mut request = wire::OfTask::default();
+    let mut request = wire::OfTask { paths: changes::paths(here, &asked.paths)?, ..wire::OfTask::default() };
     if asked.preview {
         let files = wait_for(async {
             let client = here.daemon(None).await?;
@@ -122,8 +129,10 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
         })?;
         return if here.json { out::json(&files).map(|()| DONE) } else { previewed(&files) };
     }
+    // In the shell of an agent the agent asks, and no person at its terminal.
+    let asker = IdentityArgs::named(here, None)?;
     let done = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(asker).await?;
         request.task = meant(&client, &asked.id).await?.id;
         Ok(client.apply_task(&request).await?)
     })?;
@@ -139,7 +148,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(CliError::of(short).next(format!("provost apply {} --preview", request.task)))
+    Err(CliError::of(short).next(format!("provost task diff {}", request.task)))
 }
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {

@@ -73,7 +73,7 @@ pub(super) enum Command {
     /// Delegate tasks to workers, follow the tasks, and take their changes
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task list\n  provost task show 3f0c2a --wait\n  provost task apply 3f0c2a --preview"
+        after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task list\n  provost task show 3f0c2a --wait\n  provost task diff 3f0c2a\n  provost task apply 3f0c2a"
     )]
     Task(tasks::Task),
     /// List and answer the requests that wait for approval

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use super::cli_error::{DONE, FAILED, INTERRUPTED};
-use super::{CliError, out, tasks, up};
+use super::{CliError, changes, out, tasks, up};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 
@@ -176,13 +176,9 @@ impl Follow {
             out::json(task)?;
             return Ok(exit_code(task));
         }
-        let kept = task.changes_kept();
-        for it in &kept.left_out {
-            out::note(out::one_line(&format!("not kept: {it}"), 400));
-        }
-        if kept.can_apply {
-            out::note(out::one_line(&format!("changed in its private copy: {}", kept.names()), 800));
-            out::note(out::one_line(&format!("write it here: provost apply {}", task.id), 400));
+        let changes = changes::of_task(task);
+        if !changes.is_empty() {
+            out::note(changes.trim_end());
         }
         // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
         // pictures, and one that is spoken to through MCP.

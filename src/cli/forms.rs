@@ -60,6 +60,7 @@ pub const FORMS: &[Form] = &[
     Form::short("log", "journal show"),
     Form::short("delegate", "task delegate"),
     Form::short("apply", "task apply"),
+    Form::short("discard", "task discard"),
     Form::short("undo", "apply undo"),
     Form::short("approve", "approval approve"),
     Form::short("deny", "approval deny"),

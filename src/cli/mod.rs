@@ -14,6 +14,7 @@ mod approvals;
 mod args;
 mod backup;
 mod broker;
+mod changes;
 mod claims;
 mod cli_error;
 mod contracts;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, applies, delegate, out};
+use super::{CliError, RepoContext, applies, changes, delegate, out};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
 use provost_base::{AgentId, TaskId};
@@ -37,11 +37,21 @@ pub(super) enum Task {
         after_help = "Examples:\n  provost task report 3f0c2a --status ack\n  provost task report 3f0c2a --status completed --summary \"12 tests pass\""
     )]
     Report(Report),
-    /// Write the changes of a task's private copy into your files
+    /// Show what a task has changed in its private copy, as `provost apply` would write it now
     #[command(
-        after_help = "Examples:\n  provost task apply 3f0c2a --preview   # shows the differences and writes nothing\n  provost task apply 3f0c2a\n\nThe rules may demand an approval first; after it, repeat the same command. `provost apply undo` takes the apply back."
+        after_help = "Examples:\n  provost task diff 3f0c2a\n  provost task diff 3f0c2a src/ README.md\n  provost task diff 3f0c2a --stat\n  provost task diff 3f0c2a | git apply --check"
+    )]
+    Diff(changes::Diff),
+    /// Write the changes of a task's private copy into your files; all, or those that you name
+    #[command(
+        after_help = "Examples:\n  provost task apply 3f0c2a --preview   # shows the differences and writes nothing\n  provost task apply 3f0c2a\n  provost task apply 3f0c2a src/ README.md\n\nWhat a person types at a terminal of their own is written at once. Where an agent asks, the rules may demand an approval first; after it, repeat the same command. `provost apply undo` takes the apply back."
     )]
     Apply(applies::OfTask),
+    /// Forget for good what a task has changed in its private copy
+    #[command(
+        after_help = "Examples:\n  provost task discard 3f0c2a\n  provost task discard 3f0c2a --yes\n\nFiles that an apply has written stay as they are, and `provost apply undo` still takes that apply back."
+    )]
+    Discard(changes::Discard),
 }
 
 /// `provost task list`.
@@ -138,7 +148,9 @@ pub(super) fn task(here: &RepoContext, asked: Task) -> Result<u8, CliError> {
         Task::Show(it) => show(here, &it),
         Task::Cancel(it) => cancel(here, it),
         Task::Report(it) => report(here, it),
+        Task::Diff(it) => changes::diff(here, &it),
         Task::Apply(it) => applies::apply(here, &it),
+        Task::Discard(it) => changes::discard(here, &it),
     }
 }
 
@@ -193,8 +205,12 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
 }
 
 fn state(task: &wire::Task) -> String {
-    let state = plain_state(task);
-    if task.tainted == Some(true) { format!("{state}, tainted") } else { state }
+    let mut state = plain_state(task);
+    if task.tainted == Some(true) {
+        state.push_str(", tainted");
+    }
+    let changes = task.changes.as_ref().map(|it| format!(", {}", it.in_words()));
+    state + &changes.unwrap_or_default()
 }
 
 fn plain_state(task: &wire::Task) -> String {
@@ -280,14 +296,7 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&changed_files(changed));
     }
     text.push_str(&fenced("goal", &task.goal));
-    let kept = task.changes_kept();
-    if kept.can_apply {
-        text.push_str(&format!("changed in its private copy: {}\n", out::one_line(&kept.names(), 800)));
-        text.push_str(&format!("its changes: provost apply {}\n", out::one_line(&task.id, 400)));
-    }
-    for it in &kept.left_out {
-        text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));
-    }
+    text.push_str(&changes::of_task(task));
     for note in &task.notes {
         let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));

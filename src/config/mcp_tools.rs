@@ -11,7 +11,7 @@ words! {
         Default = "default",
         /// All but DevIt's names.
         All = "all",
-        /// Delegated work, reports and workers.
+        /// Delegated work, its changes, reports and workers.
         Tasks = "tasks",
         /// Commands that wait for an approver.
         Approvals = "approvals",

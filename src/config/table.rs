@@ -474,6 +474,20 @@ settings! {
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
     }
 
+    /// What is kept of the changes that runs make in their private copies. More changed files than fit fail the run.
+    ["changes"] changes: Changes {
+        /// Changed files of one run.
+        files: u32 = provost_base::limits::CHANGED_FILES_USUAL as u32, "files" within 1..=2_000, Owner;
+        /// The contents of the changed files of one run together; one file has at most 8 MiB.
+        size: ByteSize = ByteSize(provost_base::limits::CHANGED_BYTES_USUAL), "bytes" within ByteSize(1 << 10)..=ByteSize(64 << 20), Owner;
+        /// Files that an editor, or another client that brings their contents, applies in one call; by the A6s protocol at most 500.
+        files_per_call: u32 = provost_base::limits::APPLY_FILES_USUAL as u32, "files" within 1..=2_000, Owner;
+        /// Runs whose changes are kept; the oldest go first.
+        runs: u32 = provost_base::limits::HARVESTS_KEPT_MAX as u32, "runs" within 1..=10_000, Owner;
+        /// How long the changes of a run are kept.
+        days: u32 = provost_base::limits::HARVESTS_KEPT_DAYS as u32, "days" within 1..=365, Owner;
+    }
+
     /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.

@@ -12,7 +12,7 @@ use provost_agents::{
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
 use provost_domain::{Changeset, PhaseName, Settings};
-use provost_effects::{DeedHands, Keep};
+use provost_effects::{DeedHands, Keep, RoomNow};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -149,7 +149,7 @@ fn prompts(config: &Config) -> Prompts {
 
 /// Carries out jobs, and settles applies, for the effects that are owed.
 pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
-    let (jobs, applies) = (service.clone(), service.provost().clone());
+    let (jobs, applies, discards) = (service.clone(), service.provost().clone(), service.provost().clone());
     DeedHands {
         jobs: Box::new(move |job, had_begun| {
             let jobs = jobs.clone();
@@ -159,15 +159,21 @@ pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
             let applies = applies.clone();
             Box::pin(async move { applies.settle_apply(apply, by).await })
         }),
+        discards: Box::new(move |task| {
+            let discards = discards.clone();
+            Box::pin(async move { discards.drop_changes(&task).await })
+        }),
     }
 }
 
 /// Keeps what agents have changed, and lets go of what is too old. What an earlier daemon did not finish goes first.
 pub(super) fn keeper(provost: &Provost) -> Keep {
-    let (provost, artifacts) = (provost.clone(), provost.artifacts());
-    artifacts.remove_unfinished();
-    artifacts.remove_old();
+    let provost = provost.clone();
+    provost.artifacts().remove_unfinished();
+    provost.artifacts().remove_old();
     Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
+        // As many as the configuration has them kept now.
+        let artifacts = provost.artifacts();
         artifacts.keep(task, harvest, answer).map_err(|error| {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()
@@ -176,4 +182,10 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
         artifacts.remove_old();
         Ok(())
     })
+}
+
+/// How much of the changes of one run is kept, as the configuration has it now.
+pub(super) fn room(provost: &Provost) -> RoomNow {
+    let provost = provost.clone();
+    Arc::new(move || provost.changes_room())
 }

@@ -22,9 +22,12 @@ use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
 use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
-use provost_store::{self as store, Artifacts, JobLogs, Options, Retention, Store, StoreError, journal};
+use provost_store::{
+    self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
+};
 use provost_vault::{Credential, Delivery, Listed, Vault};
 use provost_workspace::Versions;
+use provost_workspace::collect::ChangesRoom;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
@@ -140,11 +143,14 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     settings.posts.code_owners = code_owners::read(&places.root);
     let agents = Arc::new(agents::agents(config, &settings));
-    let (artifacts, job_logs) = (Artifacts::at(&places.state), JobLogs::at(&places.state));
+    let changes = &config.changes;
+    let keeping = Keeping { runs: changes.runs as usize, days: changes.days.into() };
+    let (artifacts, job_logs) = (Artifacts::at(&places.state).keeping(keeping), JobLogs::at(&places.state));
     job_logs.remove_old();
     let surroundings = agents::surroundings(places);
     let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };
-    (settings, Configured { profiles, artifacts }, agents)
+    let room = ChangesRoom { files: changes.files as usize, bytes: changes.size.0 };
+    (settings, Configured { profiles, artifacts, room }, agents)
 }
 
 /// The store of this daemon, as durable as the configuration wants it.
@@ -170,7 +176,8 @@ pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a>
     protect.extend(config.workers.values().flat_map(|worker| worker.protect.iter().cloned()));
     let lines = run_outside(config);
     let held = Box::new(move |new: &[_]| runs_outside(&root, &protect, &lines, new));
-    ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, held }
+    let files = config.changes.files_per_call as usize;
+    ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, files, held }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

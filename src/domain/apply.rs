@@ -9,6 +9,7 @@
 //! and the same contents, once. A6s 6.8.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::owing::{self, Deed};
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
-    Refusal, Reply, Reservation, ReservationKind, Seen, State,
+    Principal, Refusal, Reply, Reservation, ReservationKind, Scope, Seen, State, Task,
 };
 use provost_base::limits::APPLIED_REMEMBERED_MAX;
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
@@ -166,7 +167,7 @@ impl Judged for ApplyFiles {
         call: &Call<'_>,
         out: &mut Outbox,
     ) -> Option<Result<Reply, Refusal>> {
-        Some(Ok(Reply::ApplyBegun(state.begin_apply(call.who.agent(), self, out))))
+        Some(state.begin_apply(call, self, out).map(Reply::ApplyBegun))
     }
 
     fn permitted(
@@ -177,7 +178,12 @@ impl Judged for ApplyFiles {
         _permit: Permit,
         out: &mut Outbox,
     ) -> Result<Reply, Refusal> {
-        Ok(Reply::ApplyBegun(state.begin_apply(call.who.agent(), self, out)))
+        state.begin_apply(call, self, out).map(Reply::ApplyBegun)
+    }
+
+    /// A person has given the bearer of such a token a yes to what it asks for, as the editor in which that person presses the key.
+    fn brings_a_yes(&self, who: &Principal) -> bool {
+        who.may(Scope::Apply)
     }
 
     fn tool(&self) -> Box<str> {
@@ -213,8 +219,8 @@ impl Redeemed for ApplyFiles {
             }
             Outcome::Made(_) => return Err(grant.for_something_else()),
         }
+        let begun = ApplyBegun { granted: true, ..state.begin_apply(call, self, out)? };
         out.put(GrantChange::Use(call.who.agent().clone(), self.digest).into());
-        let begun = ApplyBegun { granted: true, ..state.begin_apply(call.who.agent(), self, out) };
         Ok(Answer::Done(Reply::ApplyBegun(begun)))
     }
 
@@ -229,18 +235,36 @@ impl Redeemed for ApplyFiles {
 
 impl State {
     /// An allowed apply begins, and is owed until its end.
-    fn begin_apply(&self, by: &AgentId, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
+    fn begin_apply(
+        &self,
+        call: &Call<'_>,
+        verb: &ApplyFiles,
+        out: &mut Outbox,
+    ) -> Result<ApplyBegun, Refusal> {
+        // What was there before can come back, whatever has become of the changes.
+        if verb.undoes.is_none() {
+            self.can_be_taken(verb.of.as_ref(), call.past.as_ref())?;
+        }
         let apply = out.next_apply();
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);
         out.append_event(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
-        owing::owe_apply(apply, by, out);
-        ApplyBegun { apply, granted: false }
+        owing::owe_apply(apply, call.who.agent(), verb.of.as_ref(), out);
+        Ok(ApplyBegun { apply, granted: false })
     }
 
     /// Records files that were written, and tells the followers of these files which agent wanted that.
-    pub(super) fn tell_applied(&self, now: Timestamp, verb: &TellApplied, out: &mut Outbox) -> AppliedTold {
-        let TellApplied { apply, by, files } = verb;
+    pub(super) fn tell_applied(
+        &self,
+        now: Timestamp,
+        verb: &TellApplied,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> AppliedTold {
+        let TellApplied { apply, by, files, takes } = verb;
+        if let Some(taking) = takes {
+            self.take_in((now, *apply), taking, files, past, out);
+        }
         out.append_event(
             ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into(),
         );

@@ -49,6 +49,8 @@ pub struct CollectedArtifact {
     pub bytes: Option<Vec<u8>>,
     /// The content when the run began; `None` if it was too large to be kept, or the file is new.
     pub base: Option<Vec<u8>>,
+    /// Lines that are new in the file, and lines that are gone; none where that is not known, or it is no text.
+    pub lines: (u64, u64),
 }
 
 /// Everything that one run has left.
@@ -60,6 +62,8 @@ pub struct Changeset {
     pub left_out: Vec<Box<str>>,
     /// Whether files are among them: more than there may be, or larger, or not to be read.
     pub incomplete: bool,
+    /// How many files have changed and how many fit, with the settings that say so, where that is why it is incomplete.
+    pub beyond: Option<Box<str>>,
 }
 
 /// The result of a run, as the store keeps it.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Failure, Mail, Outbox, Report, ScanReport, TaskState, Verdict, Watched};
+use super::{Change, Failure, Mail, Outbox, Report, ScanReport, TaskChanges, TaskState, Verdict, Watched};
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::*;
@@ -348,6 +348,9 @@ pub struct EndRun {
     pub failure: Option<Failure>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
+    /// What of its changes is kept; `None` for a run without a private copy, and one that has changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<TaskChanges>,
 }
 
 /// The result is on record.

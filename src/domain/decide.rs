@@ -53,7 +53,13 @@ pub(super) fn by_policy(
     let no = |rule, reason, out: &mut Outbox| {
         Ok(Answer::Denied(deny(state, judge, &call, command, verb, rule, reason, out)))
     };
-    match judge.decide(call.who, command, &call.facts) {
+    let decision = match judge.decide(call.who, command, &call.facts) {
+        Decision::NeedApproval { rule, terms, .. } if verb.brings_a_yes(call.who) => {
+            Decision::Allow { rule, terms }
+        }
+        decision => decision,
+    };
+    match decision {
         Decision::Allow { rule, terms } => {
             if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
                 return no(rule, reason, out);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Notice, Principal};
+use super::{Change, Deed, Notice, Principal};
 use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
@@ -57,6 +57,14 @@ pub enum Effect {
         apply: ApplyId,
         /// The agent that asked for it.
         by: AgentId,
+        /// The task whose changes it writes; `None` where they are no task's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<TaskId>,
+    },
+    /// Remove from the disk what a run has changed, since that is discarded. At least once.
+    DropChanges {
+        /// The task of that run.
+        task: TaskId,
     },
 }
 
@@ -76,7 +84,10 @@ impl Owed {
     pub fn in_memory(&self) -> Option<Change> {
         match &self.effect {
             Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),
-            effect => effect.deed().map(|deed| Change::OweDeed(self.id, deed)),
+            Effect::WriteFiles { apply, of, .. } => {
+                Some(Change::OweDeed(self.id, Deed::Apply(*apply), of.clone()))
+            }
+            effect => effect.deed().map(|deed| Change::OweDeed(self.id, deed, None)),
         }
     }
 }

@@ -155,6 +155,13 @@ pub enum EventKind {
         /// The task of that notification.
         task: TaskId,
     },
+    /// The changes that a task's run has made in its private copy are forgotten for good.
+    ChangesDiscarded {
+        /// The task of that run.
+        task: TaskId,
+        /// How many files were kept of it.
+        files: u32,
+    },
     /// A notification hook will not run: too many are owed.
     HookDropped {
         /// The task that it was to report.
@@ -408,6 +415,7 @@ impl EventKind {
             EventKind::TaskMoved { .. } => "task_moved",
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
+            EventKind::ChangesDiscarded { .. } => "changes_discarded",
             EventKind::HookDropped { .. } => "hook_dropped",
             EventKind::MailQueued { .. } => "mail_queued",
             EventKind::MailDelivered { .. } => "mail_delivered",
@@ -453,6 +461,7 @@ impl EventKind {
             | EventKind::TaskMoved { task, .. }
             | EventKind::TaskFinished { task, .. }
             | EventKind::TaskAcked { task }
+            | EventKind::ChangesDiscarded { task, .. }
             | EventKind::HookDropped { task, .. } => Some(task),
             EventKind::Denied { task, .. }
             | EventKind::MailQueued { task, .. }
@@ -525,8 +534,9 @@ pub enum Change {
     Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
-    /// A job or an apply is owed, by its effect of that number. Memory only; the effect itself is stored.
-    OweDeed(EffectId, Deed),
+    /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
+    /// effect itself is stored.
+    OweDeed(EffectId, Deed, Option<TaskId>),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.

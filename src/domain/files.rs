@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::command::{FilesNoted, NoteFiles, Status};
+use super::command::{EndRun, FilesNoted, NoteFiles, Status};
 use super::hook::Words;
 use super::{Change, Effect, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
 use provost_base::{Json, Timestamp};
@@ -259,7 +259,7 @@ impl State {
 
     /// The run of a task has ended that was over before: taken back, or out of time. Its changes until then
     /// are kept nevertheless, and the agents that had the task's last word hear where.
-    pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &Report, out: &mut Outbox) {
+    pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &EndRun, out: &mut Outbox) {
         let TaskState::Finished { status, .. } = task.state else { return };
         let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {
             Some(Value::Object(members)) => members,
@@ -273,8 +273,9 @@ impl State {
         }
         metadata.insert(RUN_ENDED.into(), now.rfc3339().into());
         note.report.metadata = Some(Json::from_value(&metadata.into()));
+        task.changes.clone_from(&ended.changes);
         let mut details = members(&note.report.details);
-        let said = members(&ended.details).into_iter().filter(|it| KEPT.contains(&it.0.as_str()));
+        let said = members(&ended.report.details).into_iter().filter(|it| KEPT.contains(&it.0.as_str()));
         details.extend(said);
         let is_news = details.contains_key(APPLY) || details.contains_key(LEFT_OUT);
         note.report.details = (!details.is_empty()).then(|| Json::from_value(&details.into()));

@@ -65,6 +65,11 @@ pub(super) trait Judged: HasTurn {
         None
     }
 
+    /// Whether the caller brings the yes of a person along, so that a rule that asks for one has it.
+    fn brings_a_yes(&self, _who: &Principal) -> bool {
+        false
+    }
+
     /// Carries it out after a rule has allowed it.
     ///
     /// # Errors

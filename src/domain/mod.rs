@@ -10,6 +10,7 @@ mod apply;
 mod approval;
 pub mod artifact;
 mod assignment;
+mod changes;
 mod claim;
 pub mod command;
 mod conflict;
@@ -63,6 +64,7 @@ pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
+pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};
@@ -267,7 +269,7 @@ impl State {
             Change::Job(change) => self.jobs.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
-            Change::OweDeed(id, deed) => self.owing.put(*id, deed.clone()),
+            Change::OweDeed(id, deed, of) => self.owing.put(*id, deed.clone(), of.clone()),
             Change::DropEffect(id) => {
                 self.hooks.remove(*id);
                 self.owing.remove(*id);

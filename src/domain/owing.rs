@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::{Change, Effect, Outbox, State};
-use provost_base::{AgentId, ApplyId, EffectId, JobId};
+use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
 
 /// A deed that is owed from its beginning to its end.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,6 +27,8 @@ pub enum Deed {
 pub struct Owing {
     effects: BTreeMap<Deed, EffectId>,
     deeds: BTreeMap<EffectId, Deed>,
+    /// The tasks whose changes are being written.
+    tasks: BTreeMap<EffectId, TaskId>,
 }
 
 impl Owing {
@@ -43,12 +45,23 @@ impl Owing {
         })
     }
 
-    pub(super) fn put(&mut self, effect: EffectId, deed: Deed) {
+    /// The apply that writes changes of this task at the moment.
+    pub(super) fn apply_of(&self, task: &TaskId) -> Option<ApplyId> {
+        let (effect, _) = self.tasks.iter().find(|(_, it)| *it == task)?;
+        match self.deeds.get(effect)? {
+            Deed::Apply(apply) => Some(*apply),
+            Deed::Job(_) => None,
+        }
+    }
+
+    pub(super) fn put(&mut self, effect: EffectId, deed: Deed, of: Option<TaskId>) {
+        self.tasks.extend(of.map(|task| (effect, task)));
         self.effects.insert(deed.clone(), effect);
         self.deeds.insert(effect, deed);
     }
 
     pub(super) fn remove(&mut self, effect: EffectId) {
+        self.tasks.remove(&effect);
         if let Some(deed) = self.deeds.remove(&effect) {
             self.effects.remove(&deed);
         }
@@ -66,6 +79,7 @@ impl Effect {
             | Effect::RunHook { .. }
             | Effect::SignalAck { .. }
             | Effect::WatchFiles { .. }
+            | Effect::DropChanges { .. }
             | Effect::Capture { .. } => None,
         }
     }
@@ -74,13 +88,13 @@ impl Effect {
 /// A job begins.
 pub(super) fn owe_job(job: &JobId, out: &mut Outbox) {
     let id = out.owe(Effect::RunJob { job: job.clone() });
-    out.put(Change::OweDeed(id, Deed::Job(job.clone())));
+    out.put(Change::OweDeed(id, Deed::Job(job.clone()), None));
 }
 
-/// An apply begins.
-pub(super) fn owe_apply(apply: ApplyId, by: &AgentId, out: &mut Outbox) {
-    let id = out.owe(Effect::WriteFiles { apply, by: by.clone() });
-    out.put(Change::OweDeed(id, Deed::Apply(apply)));
+/// An apply begins; of a task's changes, if it names one.
+pub(super) fn owe_apply(apply: ApplyId, by: &AgentId, of: Option<&TaskId>, out: &mut Outbox) {
+    let id = out.owe(Effect::WriteFiles { apply, by: by.clone(), of: of.cloned() });
+    out.put(Change::OweDeed(id, Deed::Apply(apply), of.cloned()));
 }
 
 impl State {

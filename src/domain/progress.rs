@@ -379,10 +379,11 @@ impl State {
                 failure: verb.failure.clone(),
                 message: None,
             };
-            let task = Task { model_used: verb.model_used.clone(), ..(**task).clone() };
+            let (model_used, changes) = (verb.model_used.clone(), verb.changes.clone());
+            let task = Task { model_used, changes, ..(**task).clone() };
             self.finish(now, &task, ending, out);
         } else if let Some(task) = past {
-            self.end_late(now, task, &verb.report, out);
+            self.end_late(now, task, verb, out);
         }
         Ended
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
 use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState};
-use provost_base::{AgentId, ApprovalId, Fence, RuleId};
+use provost_base::{AgentId, ApplyId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -55,6 +55,18 @@ pub enum Refusal {
     TaskCannot {
         /// The state that the task is in.
         from: TaskState,
+    },
+    /// Nothing is kept of what a task's run has changed.
+    #[error("nothing is kept of what this task has changed")]
+    NoChanges,
+    /// What a task's run has changed was discarded.
+    #[error("what this task has changed was discarded")]
+    ChangesGone,
+    /// An apply writes changes of the task at this moment.
+    #[error("apply {apply} writes what this task has changed, and is not over yet")]
+    ChangesInUse {
+        /// The apply that goes on.
+        apply: ApplyId,
     },
     /// The worker's entry in the configuration is wrong.
     #[error("worker {worker} cannot be used: {why}")]
@@ -309,6 +321,9 @@ impl Refusal {
             | Refusal::TaskNotYours { .. }
             | Refusal::TaskFinished
             | Refusal::TaskCannot { .. }
+            | Refusal::NoChanges
+            | Refusal::ChangesGone
+            | Refusal::ChangesInUse { .. }
             | Refusal::WorkerBroken { .. }
             | Refusal::NotYoursToSwitch { .. }
             | Refusal::ApprovalNotFound(_)

@@ -22,7 +22,7 @@ use super::command::{Delegate, Delegated, Status};
 use super::post::owned_slug;
 use super::{
     Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
-    Principal, Refusal, ScanReport, Settings, Share, Terms, Watched, WorkerKind,
+    Principal, Refusal, ScanReport, Settings, Share, TaskChanges, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -213,6 +213,9 @@ pub struct Task {
     /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,
+    /// What its run has changed in its private copy, and what has become of that; `None` where nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<TaskChanges>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// The reports about it: the first one and the newest ones.
@@ -333,6 +336,7 @@ impl Tasks {
             beside: Vec::new(),
             handoff: None,
             watched: None,
+            changes: None,
             failure: None,
             notes: Vec::new(),
         }

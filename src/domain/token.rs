@@ -25,8 +25,8 @@ use provost_base::{AgentId, Digest, Slug, Timestamp};
 
 /// The rights that a token may have. Approvals need a person or a key, and the daemon's own
 /// hands need no token.
-pub const TOKEN_SCOPES: [Scope; 5] =
-    [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
+pub const TOKEN_SCOPES: [Scope; 6] =
+    [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work, Scope::Apply];
 
 /// The daemon's record of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -200,9 +200,12 @@ impl State {
         if *who.agent() != verb.agent && !for_others {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
-        // The operator gives any of these away, an agent what it has.
-        let most: Vec<Scope> =
-            TOKEN_SCOPES.into_iter().filter(|scope| for_others || who.may(*scope)).collect();
+        // The operator gives any of these away, an agent what it has. The yes to applies is a person's own.
+        let gives = |scope: &Scope| match scope {
+            Scope::Apply => who.is_person(),
+            scope => for_others || who.may(*scope),
+        };
+        let most: Vec<Scope> = TOKEN_SCOPES.into_iter().filter(gives).collect();
         if let Some(needs) = verb.scopes.beyond(Scopes::of(&most)) {
             return Err(Refusal::OutOfScope { needs });
         }

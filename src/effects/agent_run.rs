@@ -14,7 +14,7 @@ use provost_base::{RepoPath, TaskId};
 use provost_domain::{Changeset, Failure, JobContext, Task};
 use provost_jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use provost_system::find_program;
-use provost_workspace::collect::gather;
+use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::copy::{Copied, NoCopy};
 use provost_workspace::orphaned_copies::Mark;
 use provost_workspace::size_quota::Size;
@@ -221,10 +221,10 @@ impl CollectionPlan {
         &self,
         private: &RunFolders,
         output: &Output,
-        keep: &Keep,
+        (keep, room): (&Keep, ChangesRoom),
     ) -> Result<Changeset, String> {
         let harvest = match private.apart() {
-            Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task),
+            Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task, room),
             _ => Changeset::default(),
         };
         let answer = Transcript::of(self.reader, &output.stdout);

@@ -1,4 +1,5 @@
-//! Deeds that parts above this crate carry out: editors' jobs, and applies that an earlier daemon has left.
+//! Deeds that parts above this crate carry out: editors' jobs, applies that an earlier daemon has left, and the removal of
+//! discarded changes.
 //!
 //! The wiring gives the hands for them. An effect is offered to its hand until the core takes what follows from it; so a
 //! deed is owed, tried again and taken up after a crash as everything else is.
@@ -6,7 +7,7 @@
 use std::pin::Pin;
 
 use super::engine_handle::EngineHandle;
-use provost_base::{AgentId, ApplyId, JobId};
+use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
 use provost_domain::Refusal;
 
 /// What a hand does. [`Refusal::Busy`] and [`Refusal::Unavailable`] have it done again.
@@ -19,6 +20,8 @@ pub struct DeedHands {
     pub jobs: Box<dyn Fn(JobId, bool) -> Undertaking + Send + Sync>,
     /// Finds out how far an apply of an earlier daemon came, and puts its end on record.
     pub applies: Box<dyn Fn(ApplyId, AgentId) -> Undertaking + Send + Sync>,
+    /// Removes from the disk what a run has changed.
+    pub discards: Box<dyn Fn(TaskId) -> Undertaking + Send + Sync>,
 }
 
 impl DeedHands {
@@ -26,6 +29,16 @@ impl DeedHands {
     pub(super) async fn take_up_job(&self, handle: &EngineHandle, job: JobId, started: bool) {
         if let Err(refusal) = handle.persist(|| (self.jobs)(job.clone(), started)).await {
             tracing::error!(%refusal, %job, "a job is not carried out; it stays owed");
+        }
+    }
+
+    /// What a run has changed is discarded.
+    pub(super) async fn drop_changes(&self, handle: &EngineHandle, effect: EffectId, task: TaskId) {
+        match handle.persist(|| (self.discards)(task.clone())).await {
+            Ok(()) => handle.settle(effect).await,
+            Err(refusal) => {
+                tracing::error!(%refusal, %task, "discarded changes are still on the disk; the next start removes them");
+            }
         }
     }
 

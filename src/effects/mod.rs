@@ -71,4 +71,4 @@ pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
 pub use router::{EffectParts, EffectRunner};
 pub use run_outside::runs_outside;
 pub use shell::shell_profile;
-pub use worker::{Profiles, WorkerParts};
+pub use worker::{Profiles, RoomNow, WorkerParts};

@@ -141,6 +141,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         beside: Vec::new(),
         handoff: None,
         watched: None,
+        changes: None,
         failure: None,
         notes: Vec::new(),
     }

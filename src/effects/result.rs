@@ -12,10 +12,11 @@ use super::mcp_result;
 use super::reason::{code, limits_reached, reason, whole_seconds};
 use super::usage::Usage;
 use provost_base::limits::{
-    JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
+    CHANGED_FILES_NAMED_MAX, JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX,
+    SUMMARY_LEN_MAX,
 };
 use provost_base::{Json, TaskId, Timestamp, Ttl};
-use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, Tier};
+use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, TaskChanges, Tier};
 use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
@@ -188,8 +189,16 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &T
         Some(other) => Map::from_iter([("output".to_owned(), other)]),
         None => Map::new(),
     };
-    let row = |it: &CollectedArtifact| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
-    members.insert("artifacts".into(), harvest.gathered.iter().map(row).collect());
+    let row = |it: &CollectedArtifact| {
+        let (artifact, (added, removed)) = (&it.artifact, it.lines);
+        json!({ "id": artifact.id, "type": artifact.kind, "path": artifact.path, "added": added, "removed": removed })
+    };
+    let named = harvest.gathered.iter().take(CHANGED_FILES_NAMED_MAX);
+    members.insert("artifacts".into(), named.map(row).collect());
+    let more = harvest.gathered.len().saturating_sub(CHANGED_FILES_NAMED_MAX);
+    if more > 0 {
+        members.insert("more_artifacts".into(), more.into());
+    }
     if !harvest.gathered.is_empty() {
         members.insert("apply".into(), json!(format!("provost apply {task}")));
     }
@@ -206,14 +215,18 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
         return outcome;
     }
     let files = harvest.gathered.len();
-    let why = format!("only a part of what it has changed is kept, {files} files of it");
+    let in_part = || format!("only a part of what it has changed is kept, {files} files of it").into();
+    let why = harvest.beyond.clone().unwrap_or_else(in_part);
     let report = Report { summary: format!("{why}. {}", outcome.report.summary).into(), ..outcome.report };
-    Outcome {
-        status: Status::Failed,
-        report,
-        failure: Some(Failure::WorkerFailed { why: why.into() }),
-        ..outcome
-    }
+    Outcome { status: Status::Failed, report, failure: Some(Failure::WorkerFailed { why }), ..outcome }
+}
+
+/// What is kept of a run's changes, for the task's record; `None` where nothing is.
+pub(super) fn changes_of(harvest: &Changeset) -> Option<TaskChanges> {
+    let files = u32::try_from(harvest.gathered.len()).unwrap_or(u32::MAX);
+    let sum = |of: fn(&CollectedArtifact) -> u64| harvest.gathered.iter().map(of).sum();
+    let (added, removed) = (sum(|it| it.lines.0), sum(|it| it.lines.1));
+    (files > 0).then(|| TaskChanges { files, added, removed, ..TaskChanges::default() })
 }
 
 /// A process that ended well: what its output says depends on how the worker is read.

@@ -107,7 +107,9 @@ impl Router {
                 Effect::Capture { task, .. } => self.captures.lost(id, task),
                 // Each is waited for, so that doors open upon what is known of it.
                 Effect::RunJob { job } => self.deeds.take_up_job(&self.handle, job, started).await,
-                Effect::WriteFiles { apply, by } => self.deeds.settle_apply(&self.handle, apply, by).await,
+                Effect::WriteFiles { apply, by, .. } => {
+                    self.deeds.settle_apply(&self.handle, apply, by).await
+                }
                 effect => self.take_up(id, effect, started),
             }
         }
@@ -140,6 +142,10 @@ impl Router {
             Effect::RunJob { job } => {
                 let (deeds, handle) = (self.deeds.clone(), self.handle.clone());
                 self.handle.tracker.spawn(async move { deeds.take_up_job(&handle, job, started).await });
+            }
+            Effect::DropChanges { task } => {
+                let (deeds, handle) = (self.deeds.clone(), self.handle.clone());
+                self.handle.tracker.spawn(async move { deeds.drop_changes(&handle, id, task).await });
             }
             // The call that asked for it writes the files: it has their contents.
             Effect::WriteFiles { .. } => {}

@@ -11,7 +11,7 @@ use super::conversation::{Conversation, RunConversation};
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, TaskRun, in_part, outcome, with_artifacts};
+use super::result::{End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts};
 use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
@@ -313,9 +313,9 @@ impl Once {
         let Some(yields) = CollectionPlan::of(task, profile).filter(|_| has_run) else {
             return (prepared, over);
         };
-        let keep = self.workers.keep.clone();
+        let (keep, room) = (self.workers.keep.clone(), (self.workers.room)());
         let work = move || {
-            let kept = yields.keep(&prepared.private, &over.output, &keep);
+            let kept = yields.keep(&prepared.private, &over.output, (&keep, room));
             (prepared, over, kept)
         };
         let (prepared, over, kept) = match tokio::task::spawn_blocking(work).await {
@@ -475,6 +475,7 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
     let ended = workers.handle.engine.now();
+    let changes = over.harvest.as_ref().and_then(changes_of);
     let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over, ended)).await;
     let Outcome { status, report, failure, model_used } = match read {
         Ok(outcome) => outcome,
@@ -486,7 +487,7 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
         // The runtime is shutting down; the effect stays owed.
         Err(_) => return,
     };
-    let end = EndRun { effect, task: id, status, report, failure, model_used };
+    let end = EndRun { effect, task: id, status, report, failure, model_used, changes };
     if let Err(refusal) = workers.handle.tell(end).await {
         tracing::error!(%refusal, "a result is not on record; the next start reports the task lost");
     }

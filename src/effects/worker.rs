@@ -27,6 +27,7 @@ use super::watcher::Watchers;
 use provost_base::{AgentId, EffectId, TaskId};
 use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_vault::Vault;
+use provost_workspace::collect::ChangesRoom;
 use provost_workspace::orphaned_copies;
 
 /// Finds a worker of the configuration as it is now.
@@ -57,7 +58,12 @@ pub struct WorkerParts {
     pub concurrent: usize,
     /// Keeps what agents have changed.
     pub keep: Keep,
+    /// How much of it, as the configuration has it now.
+    pub room: RoomNow,
 }
+
+/// Says how much of a run's changes is kept.
+pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;
 
 /// State that all runs share.
 pub(super) struct Workers {
@@ -70,6 +76,7 @@ pub(super) struct Workers {
     pub(super) watchers: Arc<Watchers>,
     pub(super) copies: Arc<SharedCheckouts>,
     pub(super) keep: Keep,
+    pub(super) room: RoomNow,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
     unseen: Mutex<HashMap<TaskId, InterruptedRun>>,
@@ -108,6 +115,7 @@ impl Workers {
             outputs: parts.outputs,
             free: Semaphore::new(parts.concurrent.max(1)),
             keep: parts.keep,
+            room: parts.room,
             known: Mutex::default(),
             unseen: Mutex::default(),
             lanes: Mutex::default(),

@@ -4,7 +4,8 @@
 use provost_api::wire;
 
 /// Commands in the daemon's sentences, and the tools that do the same.
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 7] = [
+    ("`provost task show ID --wait`", "task_wait"),
     ("`provost lock list`", "locks_list"),
     ("`provost intent list`", "intents_list"),
     ("`provost contract list`", "contracts_list"),

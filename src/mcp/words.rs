@@ -10,7 +10,7 @@ use provost_jail::plain_text;
 
 /// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
 /// `agent`, `from` and the like.
-const THEIRS: [&str; 28] = [
+const THEIRS: [&str; 29] = [
     "actual",
     "blockers",
     "body",
@@ -18,6 +18,7 @@ const THEIRS: [&str; 28] = [
     "context",
     "description",
     "details",
+    "diff",
     "evidence",
     "expected",
     "failed",

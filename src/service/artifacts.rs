@@ -6,7 +6,9 @@
 //! and the journal records an apply file by file. An apply goes on when the asking client has disconnected. A6s 6.8.
 
 mod apply;
+mod apply_error;
 mod artifact_store;
+mod changes;
 mod held;
 mod places;
 mod preview;
@@ -22,22 +24,23 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
+pub use apply_error::ApplyError;
 use artifact_store::ArtifactStore;
+pub use changes::Discarded;
 pub use held::Held;
-use provost_base::limits::{
-    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
-};
-use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
+use provost_base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX};
+use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
 use provost_domain::command::ApplyFiles;
 use provost_domain::view::{InTheWay, WaitingOne};
 use provost_domain::{
-    Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Reservation, ReservationKind,
+    Answer, ApplyFile, Artifact, Event, EventKind, Principal, Refusal, Reservation, ReservationKind, Taking,
 };
 use provost_workspace::apply_record::Records;
 use provost_workspace::approval_diff::ApprovalDiff;
 use provost_workspace::artifact_path;
 use provost_workspace::change_plan::{self, Check, FileWrite, Plan, Want};
 use provost_workspace::diff::{self, Budget};
+pub use provost_workspace::diff::{Difference, Extent};
 use provost_workspace::file::{self, Found};
 pub use undo::PastApply;
 
@@ -59,12 +62,20 @@ pub struct Previewed {
     pub path: String,
     /// The effect that an apply would have.
     pub action: Action,
-    /// The difference, in git's form.
-    pub diff: Option<String>,
+    /// The difference, in git's form, with what it comes to.
+    pub diff: Option<Difference>,
     /// Why an apply would not write it.
     pub reason: Option<String>,
     /// Whether it runs later, or tells agents what to do, where it would be written.
     pub runs_later: bool,
+}
+
+impl Previewed {
+    /// An apply would not write it after all, for this reason.
+    fn skip(&mut self, why: String) {
+        (self.action, self.diff, self.runs_later) = (Action::Skip, None, false);
+        self.reason = Some(why);
+    }
 }
 
 /// The outcome of an apply, file by file.
@@ -80,35 +91,6 @@ pub struct Applied {
     pub apply: Option<ApplyId>,
 }
 
-/// Why nothing was done at all.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ApplyError {
-    /// The core says no.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// More artifacts than one call may have.
-    #[error("{0} artifacts are more than the {APPLY_FILES_MAX} of one call")]
-    TooMany(usize),
-    /// No apply of that number is kept.
-    #[error("there is no apply {0} to be undone: it is too old, or never was")]
-    NoSuchApply(ApplyId),
-    /// The task has left no changes, or they are too old.
-    #[error("nothing is kept of what task {0} has changed")]
-    NothingKept(TaskId),
-    /// It goes on at this moment.
-    #[error("apply {0} is not over yet")]
-    NotOver(ApplyId),
-    /// The daemon's own folder.
-    #[error("the records of applies cannot be read: {0}")]
-    Unreadable(Box<str>),
-}
-
-impl From<io::Error> for ApplyError {
-    fn from(err: io::Error) -> Self {
-        Self::Unreadable(err.to_string().into())
-    }
-}
-
 /// The part of the configuration that is about applies.
 pub struct ApplyRules<'a> {
     /// Files that these patterns mean are never written.
@@ -117,6 +99,8 @@ pub struct ApplyRules<'a> {
     pub unknown: bool,
     /// Whether settings that run later are written.
     pub settings: bool,
+    /// Artifacts of one call that brings their contents.
+    pub files: usize,
     /// What is never written because it runs outside of every jail.
     pub held: Held,
 }
@@ -127,6 +111,7 @@ struct Bounds {
     deny: Result<WatchPatterns, String>,
     unknown: bool,
     settings: bool,
+    files: usize,
     held: Held,
 }
 
@@ -134,7 +119,8 @@ impl Bounds {
     fn of(rules: ApplyRules<'_>) -> Arc<Self> {
         let deny = WatchPatterns::parse(rules.deny);
         let deny = deny.map_err(|err| format!("the configuration's a6s.deny is wrong: {err}"));
-        Arc::new(Self { deny, unknown: rules.unknown, settings: rules.settings, held: rules.held })
+        let ApplyRules { unknown, settings, files, held, .. } = rules;
+        Arc::new(Self { deny, unknown, settings, files, held })
     }
 
     fn set_apart(&self, path: &RepoPath) -> Result<(), String> {
@@ -187,6 +173,17 @@ struct ApplyItem {
     way: Result<FileWrite, Instead>,
 }
 
+impl ApplyItem {
+    /// The file, with whether it is removed.
+    fn place(&self) -> Option<(RepoPath, bool)> {
+        match &self.way {
+            Ok(order) => Some((order.path.clone(), order.is_removal())),
+            Err(Instead::Log) => None,
+            Err(Instead::Refused(_)) => Some((RepoPath::parse(&self.shown).ok()?, false)),
+        }
+    }
+}
+
 /// Why there is nothing to be done.
 enum Instead {
     /// A log of a worker's is not a file of the workspace.
@@ -211,7 +208,16 @@ impl Provost {
         who: &Principal,
         artifacts: Vec<Artifact>,
     ) -> Result<Vec<Previewed>, ApplyError> {
-        let mut asked = self.read_artifacts(artifacts)?;
+        self.few_enough(&artifacts)?;
+        self.compare_all(who, artifacts).await
+    }
+
+    async fn compare_all(
+        &self,
+        who: &Principal,
+        artifacts: Vec<Artifact>,
+    ) -> Result<Vec<Previewed>, ApplyError> {
+        let mut asked = self.read_artifacts(artifacts);
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
         let compared = move || {
@@ -219,13 +225,16 @@ impl Provost {
             let leaving = leaving(&asked, &keepers);
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let (mut store, mut left) = (provost.artifact_store(), DIFFS_BYTES_MAX);
+            let places: Vec<Option<(RepoPath, bool)>> = asked.iter().map(ApplyItem::place).collect();
             let one = |(asked, keeper)| {
                 let budget = Budget { until, bytes: left.min(DIFF_BYTES_MAX) };
                 let previewed = provost.compare(asked, keeper, (&mut store, &leaving), budget);
-                left = left.saturating_sub(previewed.diff.as_ref().map_or(0, String::len));
+                left = left.saturating_sub(previewed.diff.as_ref().map_or(0, |it| it.text.len()));
                 previewed
             };
-            asked.into_iter().zip(keepers).map(one).collect()
+            let mut found: Vec<Previewed> = asked.into_iter().zip(keepers).map(one).collect();
+            places::withhold_together(&mut found, &places);
+            found
         };
         Ok(self.in_applying_turn(compared).await?)
     }
@@ -239,25 +248,21 @@ impl Provost {
         who: &Principal,
         artifacts: Vec<Artifact>,
     ) -> Result<Answer<Applied>, ApplyError> {
-        let asked = self.read_artifacts(artifacts)?;
+        self.few_enough(&artifacts)?;
+        self.apply_all(who, artifacts).await
+    }
+
+    async fn apply_all(
+        &self,
+        who: &Principal,
+        artifacts: Vec<Artifact>,
+    ) -> Result<Answer<Applied>, ApplyError> {
+        let asked = self.read_artifacts(artifacts);
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
         // A caller whose artifacts cannot be applied is told so, and no approver is asked about them.
         let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
         self.write(who, sorted, None).await
-    }
-
-    /// What a task has changed in its private copy, as it is kept.
-    ///
-    /// # Errors
-    /// [`ApplyError::NothingKept`] or [`ApplyError::Unreadable`].
-    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyError> {
-        let (artifacts, id) = (self.artifacts(), task.clone());
-        let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
-        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
-        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
-        let changes = kept.map(|it| it.artifacts).unwrap_or_default();
-        if changes.is_empty() { Err(ApplyError::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
     /// Waits until an approval is granted, is denied or has run out; `false` when `patience` was over first.
@@ -282,7 +287,7 @@ impl Provost {
         sorted: Sorted,
         undoes: Option<ApplyId>,
     ) -> Result<Answer<Applied>, ApplyError> {
-        let Sorted { orders, applied, shown } = sorted;
+        let Sorted { orders, applied, shown, takes } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
         }
@@ -294,6 +299,7 @@ impl Provost {
             later: later.map(|it| it.path.clone()).collect(),
             diff: shown.done(),
             undoes,
+            of: takes.as_ref().map(|it| it.task.clone()),
         };
         // An apply that has begun is owed, so it goes on from its commit, whatever becomes of the caller.
         let (provost, who) = (self.clone(), who.clone());
@@ -304,16 +310,18 @@ impl Provost {
                 Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
             };
             let by = who.agent().clone();
-            Ok(Answer::Done(apply::out(provost, by, begun, orders, undoes, applied).await))
+            Ok(Answer::Done(apply::out(provost, by, begun, orders, (undoes, takes), applied).await))
         });
         carried_out.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?
     }
 
+    fn few_enough(&self, artifacts: &[Artifact]) -> Result<(), ApplyError> {
+        let (all, most) = (artifacts.len(), self.0.applying.bounds().files);
+        if all > most { Err(ApplyError::TooMany(all, most)) } else { Ok(()) }
+    }
+
     /// Reads artifacts as clients send them.
-    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<ApplyItem>, ApplyError> {
-        if artifacts.len() > APPLY_FILES_MAX {
-            return Err(ApplyError::TooMany(artifacts.len()));
-        }
+    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Vec<ApplyItem> {
         let root = self.root().place().path().to_string_lossy().into_owned();
         let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());
         let checkouts = self.checkouts(None);
@@ -330,7 +338,7 @@ impl Provost {
                 });
             ApplyItem { shown, way }
         };
-        Ok(artifacts.into_iter().map(one).collect())
+        artifacts.into_iter().map(one).collect()
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
@@ -396,10 +404,11 @@ impl Provost {
         let diff = match change_plan::plan(found.as_ref(), &order.want, &order.check, budget.until) {
             Ok(Plan::Same) => return skip(path, None),
             Ok(Plan::Says { bytes, mode: new }) => {
-                let text = diff::unified(&path, mode.or(new), old, Some(&*bytes), budget);
-                diff::with_mode(text, (mode, new), old == Some(&*bytes))
+                let it = diff::difference(&path, mode.or(new), old, Some(&*bytes), budget);
+                let text = diff::with_mode(it.text, (mode, new), old == Some(&*bytes));
+                Difference { text, ..it }
             }
-            Ok(Plan::Gone) => diff::unified(&path, mode, old, None, budget),
+            Ok(Plan::Gone) => diff::difference(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
         };
         Previewed { path, action, diff: Some(diff), reason: None, runs_later: order.runs_later }
@@ -444,6 +453,8 @@ impl Provost {
             }
         }
         sorted.keep_together(failed);
+        let task = store.task_of(&sorted.orders);
+        sorted.takes = task.map(|task| Taking { task, back: false });
         sorted
     }
 }
@@ -461,6 +472,8 @@ struct Sorted {
     orders: Vec<FileWrite>,
     applied: Applied,
     shown: ApprovalDiff,
+    /// What comes of it for the changes of a task, where all of it is of one.
+    takes: Option<Taking>,
 }
 
 impl Sorted {

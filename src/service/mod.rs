@@ -31,7 +31,10 @@ mod writing;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use artifacts::{Action, Applied, ApplyError, ApplyRules, Applying, Held, PastApply, Previewed};
+pub use artifacts::{
+    Action, Applied, ApplyError, ApplyRules, Applying, Difference, Discarded, Extent, Held, PastApply,
+    Previewed,
+};
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleError};
@@ -62,6 +65,7 @@ pub use provost_store::Artifacts;
 use provost_store::StoreError;
 pub use provost_store::{TimelineOrder, TimelineQuery};
 use provost_workspace::Versions;
+use provost_workspace::collect::ChangesRoom;
 
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
@@ -73,6 +77,8 @@ pub struct Configured {
     pub profiles: Profiles,
     /// The files that workers have changed in their private copies.
     pub artifacts: Artifacts,
+    /// How much of the changes of one run is kept.
+    pub room: ChangesRoom,
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -181,6 +187,11 @@ impl Provost {
     /// What agents have changed, and answered. Reading it blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
+    }
+
+    /// How much of the changes of one run is kept.
+    pub fn changes_room(&self) -> ChangesRoom {
+        self.configured().room
     }
 
     /// Tells those who wait for it that what a run has changed can be read from now on.

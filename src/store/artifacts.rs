@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use provost_base::TaskId;
-use provost_base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use provost_base::limits::{ANSWER_BYTES_MAX, CHANGED_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
 use provost_domain::artifact::{place_of, shelf};
 use provost_domain::{Artifact, Changeset, StoredChangeset};
 use provost_system::{self as system, Ages};
@@ -25,11 +25,29 @@ const AGES: &str = "ages";
 /// Begins the names of folders that are not finished.
 const UNFINISHED: &str = ".new-";
 /// Largest list, in bytes: every byte of its texts may be spelt out in six.
-const LIST_BYTES_MAX: u64 = 6 * (ARTIFACTS_BYTES_MAX + ANSWER_BYTES_MAX) as u64 + (4 << 20);
+const LIST_BYTES_MAX: u64 = 6 * (CHANGED_BYTES_MAX + ANSWER_BYTES_MAX as u64) + (4 << 20);
 
 /// The kept results of runs. Cheap to clone. Blocking.
 #[derive(Clone, Debug)]
-pub struct Artifacts(Arc<Path>);
+pub struct Artifacts {
+    folder: Arc<Path>,
+    keeping: Keeping,
+}
+
+/// How many results are kept, and for how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Keeping {
+    /// The newest so many runs.
+    pub runs: usize,
+    /// So many days.
+    pub days: u64,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self { runs: HARVESTS_KEPT_MAX, days: HARVESTS_KEPT_DAYS }
+    }
+}
 
 /// The list of a folder.
 #[derive(Serialize, Deserialize)]
@@ -42,7 +60,18 @@ struct List {
 impl Artifacts {
     /// The artifacts of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
-        Self(state.join(FOLDER).into())
+        Self { folder: state.join(FOLDER).into(), keeping: Keeping::default() }
+    }
+
+    /// The same, of which so many are kept for so long.
+    #[must_use]
+    pub fn keeping(self, keeping: Keeping) -> Self {
+        Self { keeping, ..self }
+    }
+
+    /// How many are kept, and for how long.
+    pub fn kept_for(&self) -> Keeping {
+        self.keeping
     }
 
     /// Keeps what a run has left. When this returns, it is on the disk.
@@ -50,8 +79,8 @@ impl Artifacts {
     /// # Errors
     /// The disk's; then nothing of it is kept.
     pub fn keep(&self, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
-        system::make_private_folders(&self.0).map_err(StoreError::io(&self.0))?;
-        let half = self.0.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
+        system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
+        let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
         let written = self.write(&half, task, harvest, answer).and_then(|()| self.put(&half, task));
         if written.is_err() {
@@ -81,13 +110,13 @@ impl Artifacts {
     }
 
     fn put(&self, half: &Path, task: &TaskId) -> Result<(), StoreError> {
-        let whole = self.0.join(shelf(task));
+        let whole = self.folder.join(shelf(task));
         match fs::remove_dir_all(&whole) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(StoreError::io(&whole)(error)),
             _ => {}
         }
         fs::rename(half, &whole).map_err(StoreError::io(&whole))?;
-        sync(&self.0)
+        sync(&self.folder)
     }
 
     /// The kept result of a task; `None` when there is none, or none any more.
@@ -96,6 +125,36 @@ impl Artifacts {
     /// When it is there and cannot be read.
     pub fn of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, StoreError> {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
+    }
+
+    /// Whether something of a task is kept.
+    pub fn has(&self, task: &TaskId) -> bool {
+        self.folder.join(shelf(task)).join(LIST).is_file()
+    }
+
+    /// Removes what is kept of a task, at once and as a whole, also for a daemon that ends in the middle of it.
+    ///
+    /// # Errors
+    /// The disk's; then it may be there still.
+    pub fn discard(&self, task: &TaskId) -> Result<(), StoreError> {
+        let whole = self.folder.join(shelf(task));
+        let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
+        match fs::rename(&whole, &half) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.map_err(StoreError::io(&whole))?,
+        }
+        sync(&self.folder)?;
+        // What is left of it has the name of what was never finished, and goes at the next start.
+        fs::remove_dir_all(&half).map_err(StoreError::io(&half))
+    }
+
+    /// The task whose run has left an artifact, by the artifact's id.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::of`].
+    pub fn task_of(&self, id: &str) -> Result<Option<TaskId>, StoreError> {
+        let Some((shelf, _)) = place_of(id) else { return Ok(None) };
+        Ok(self.list(shelf)?.map(|list| list.task))
     }
 
     /// An artifact by its id.
@@ -136,11 +195,11 @@ impl Artifacts {
 
     fn beside(&self, id: &str, ending: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let Some((shelf, number)) = place_of(id) else { return Ok(None) };
-        read(&self.0.join(shelf).join(format!("{number}.{ending}")), ARTIFACTS_BYTES_MAX as u64)
+        read(&self.folder.join(shelf).join(format!("{number}.{ending}")), CHANGED_BYTES_MAX)
     }
 
     fn list(&self, shelf: &str) -> Result<Option<List>, StoreError> {
-        let Some(bytes) = read(&self.0.join(shelf).join(LIST), LIST_BYTES_MAX)? else { return Ok(None) };
+        let Some(bytes) = read(&self.folder.join(shelf).join(LIST), LIST_BYTES_MAX)? else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(StoreError::damaged)
     }
 
@@ -153,7 +212,7 @@ impl Artifacts {
 
     /// Removes artifacts that are too old, or too many. Their age is the time that the daemon has seen pass.
     pub fn remove_old(&self) {
-        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let most = Duration::from_secs(self.keeping.days * 24 * 60 * 60);
         let written = |folder: PathBuf| {
             let at = fs::metadata(folder.join(LIST)).and_then(|meta| meta.modified());
             (at.unwrap_or(SystemTime::UNIX_EPOCH), folder)
@@ -163,7 +222,7 @@ impl Artifacts {
             return;
         }
         let names = kept.iter().map(|(_, folder)| name_of(folder));
-        let ages = Ages::look(self.0.with_extension(AGES), names);
+        let ages = Ages::look(self.folder.with_extension(AGES), names);
         if let Err(error) = ages.keep() {
             // They are as old as before then, and are kept for longer.
             tracing::warn!(%error, "how old what runs have left is cannot be written down");
@@ -172,14 +231,14 @@ impl Artifacts {
             (ages.of(&name_of(a)), other, b).cmp(&(ages.of(&name_of(b)), at, a))
         });
         for (number, (_, folder)) in kept.iter().enumerate() {
-            if number >= HARVESTS_KEPT_MAX || ages.of(&name_of(folder)) >= most {
+            if number >= self.keeping.runs || ages.of(&name_of(folder)) >= most {
                 remove(folder);
             }
         }
     }
 
     fn folders(&self) -> impl Iterator<Item = PathBuf> + use<> {
-        fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path())
+        fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path())
     }
 }
 

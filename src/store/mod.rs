@@ -31,7 +31,7 @@ use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId
 use provost_domain::post::Received;
 use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
-pub use artifacts::Artifacts;
+pub use artifacts::{Artifacts, Keeping};
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::limits::{APPLIES_BYTES_MAX, APPLIES_MAX, APPLY_LINE_BYTES_MAX, ARTIFACT_BYTES_MAX};
 use provost_base::{AgentId, ApplyId, Digest, RepoPath, Timestamp};
-use provost_domain::AppliedFile;
+use provost_domain::{AppliedFile, Taking};
 use provost_system::{file_inside, make_private_folders, new_file_inside, sync_folder};
 
 /// The folder in the daemon's state.
@@ -33,6 +33,9 @@ pub struct Head {
     pub at: Timestamp,
     /// The earlier apply that this one takes back, if it is an undo.
     pub undoes: Option<ApplyId>,
+    /// What it does with the changes of a task; `None` where they are no task's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Taking>,
 }
 
 /// What a file says at one moment.

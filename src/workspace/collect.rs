@@ -9,14 +9,17 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _};
 use std::ops::Bound::{Excluded, Included};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
+use super::diff::lines_changed;
 use super::path_text::shown;
 use super::snapshot::{Base, Stamp, Was, add_rules, open_file};
 use provost_base::limits::{
-    ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
+    ARTIFACT_BYTES_MAX, CHANGED_BYTES_USUAL, CHANGED_FILES_USUAL, COPY_DEPTH_MAX, DIFF_MS_MAX,
+    HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
 };
 use provost_base::{Digest, IgnoreRules, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, is_test, language_by_name};
@@ -39,15 +42,32 @@ impl Found {
     }
 }
 
+/// How much of the changes of one run is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangesRoom {
+    /// So many files.
+    pub files: usize,
+    /// So many bytes of all their contents.
+    pub bytes: u64,
+}
+
+impl Default for ChangesRoom {
+    fn default() -> Self {
+        Self { files: CHANGED_FILES_USUAL, bytes: CHANGED_BYTES_USUAL }
+    }
+}
+
 /// Looks through a copy.
-pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Changeset {
+pub fn gather(copy: &Path, base: &Base, task: &TaskId, room: ChangesRoom) -> Changeset {
     let mut look = Collector {
         base,
         found: Vec::new(),
         seen: std::collections::BTreeSet::new(),
         left_out: LeftOut::default(),
-        bytes: ARTIFACTS_BYTES_MAX as u64,
+        room,
+        bytes: room.bytes,
         more: 0,
+        large: 0,
     };
     let top = Dir::open_ambient_dir(copy, ambient_authority());
     let bounds = Bounds { entries: HARVEST_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
@@ -61,6 +81,13 @@ pub fn gather(copy: &Path, base: &Base, task: &TaskId) -> Changeset {
         Err(stop) => look.left_out.lose(stop.why()),
     }
     look.harvest(task)
+}
+
+/// Why a changed file is not kept.
+struct Unkept {
+    why: String,
+    /// Whether there is no room for its content.
+    is_large: bool,
 }
 
 /// Why a look was given up.
@@ -115,10 +142,13 @@ struct Collector<'a> {
     found: Vec<Found>,
     seen: std::collections::BTreeSet<String>,
     left_out: LeftOut,
+    room: ChangesRoom,
     /// How much may still be read into memory.
     bytes: u64,
-    /// Changes beyond what one run may have.
+    /// Changed files beyond as many as there is room for.
     more: usize,
+    /// Changed files whose content there is no room for.
+    large: usize,
 }
 
 /// What holds in a folder.
@@ -202,7 +232,7 @@ impl Collector<'_> {
     fn changed(&mut self, dir: &Dir, name: &OsStr, path: String) {
         match self.read(dir, name) {
             Ok((stamp, bytes)) if self.differs(&path, &stamp, &bytes) => {
-                if self.found.len() >= ARTIFACTS_MAX {
+                if self.found.len() >= self.room.files {
                     self.more += 1;
                 } else {
                     self.bytes -= bytes.len() as u64;
@@ -210,27 +240,39 @@ impl Collector<'_> {
                 }
             }
             Ok(_) => {}
-            Err(why) => self.left_out.lose(format!("{}: {why}", shown(path.as_bytes()))),
+            Err(unkept) => {
+                self.large += usize::from(unkept.is_large);
+                self.left_out.lose(format!("{}: {}", shown(path.as_bytes()), unkept.why));
+            }
         }
     }
 
-    fn read(&self, dir: &Dir, name: &OsStr) -> Result<(Stamp, Vec<u8>), String> {
-        let unread = |error: io::Error| format!("cannot be read: {error}");
+    fn read(&self, dir: &Dir, name: &OsStr) -> Result<(Stamp, Vec<u8>), Unkept> {
+        let unread = |error: io::Error| Unkept { why: format!("cannot be read: {error}"), is_large: false };
         let file = open_file(dir, name).map_err(unread)?;
         let meta = file.metadata().map_err(unread)?;
         if !meta.is_file() {
-            return Err("is neither a file nor a folder".into());
+            return Err(Unkept { why: "is neither a file nor a folder".into(), is_large: false });
         }
-        let too_large = |size: u64| match size > ARTIFACTS_BYTES_MAX as u64 {
-            true => format!("has {size} bytes, too many"),
-            false => format!("has {size} bytes, and with the others it is more than {ARTIFACTS_BYTES_MAX}"),
+        let most = self.room.bytes;
+        let one = ARTIFACT_BYTES_MAX as u64;
+        let too_large = |size: u64| match size > most.min(one) {
+            true if one < most => {
+                Unkept { why: format!("has {size} bytes, more than one file may have"), is_large: false }
+            }
+            true => Unkept { why: format!("has {size} bytes, too many"), is_large: true },
+            false => {
+                let why = format!("has {size} bytes, and with the others it is more than {most}");
+                Unkept { why, is_large: true }
+            }
         };
-        if meta.len() > self.bytes {
+        let left = self.bytes.min(one);
+        if meta.len() > left {
             return Err(too_large(meta.len()));
         }
         let mut bytes = Vec::new();
-        file.take(self.bytes + 1).read_to_end(&mut bytes).map_err(unread)?;
-        match bytes.len() as u64 > self.bytes {
+        file.take(left + 1).read_to_end(&mut bytes).map_err(unread)?;
+        match bytes.len() as u64 > left {
             true => Err(too_large(bytes.len() as u64)),
             false => Ok((Stamp::of(&meta), bytes)),
         }
@@ -267,7 +309,7 @@ impl Collector<'_> {
                     self.left_out
                         .say(format!("{}: was a symbolic link, and is gone", shown(path.as_bytes())));
                 }
-                Was::File { .. } if self.found.len() >= ARTIFACTS_MAX => self.more += 1,
+                Was::File { .. } if self.found.len() >= self.room.files => self.more += 1,
                 Was::File { .. } => self.found.push(Found::Gone { path: path.clone() }),
             }
         }
@@ -275,16 +317,27 @@ impl Collector<'_> {
 
     fn harvest(mut self, task: &TaskId) -> Changeset {
         if self.more > 0 {
-            let more = self.more;
-            self.left_out
-                .lose(format!("{more} more changed files, since one run has at most {ARTIFACTS_MAX}"));
+            let (more, most) = (self.more, self.room.files);
+            self.left_out.lose(format!("{more} more changed files, since `changes.files` is {most}"));
         }
+        let beyond = self.beyond();
         self.found.sort_by(|a, b| a.path().cmp(b.path()));
-        let base = self.base;
-        let artifact = |(number, found): (usize, Found)| gathered(base, artifact_id(task, number + 1), found);
+        let (base, until) = (self.base, Instant::now() + Duration::from_millis(DIFF_MS_MAX));
+        let artifact =
+            |(number, found): (usize, Found)| gathered((base, until), artifact_id(task, number + 1), found);
         let gathered = self.found.into_iter().enumerate().map(artifact).collect();
         let incomplete = self.left_out.incomplete;
-        Changeset { gathered, left_out: self.left_out.done(), incomplete }
+        Changeset { gathered, left_out: self.left_out.done(), incomplete, beyond }
+    }
+
+    /// How many files have changed and how many fit, where not all do.
+    fn beyond(&self) -> Option<Box<str>> {
+        let fit = self.found.len();
+        let all = fit + self.more + self.large;
+        let files = (self.more > 0).then(|| format!("`changes.files` is {}", self.room.files));
+        let size = (self.large > 0).then(|| format!("`changes.size` is {} bytes", self.room.bytes));
+        let settings: Vec<String> = files.into_iter().chain(size).collect();
+        (all > fit).then(|| format!("{all} changed files, {fit} fit: {}", settings.join(", and ")).into())
     }
 }
 
@@ -310,7 +363,7 @@ fn is_program(mode: u32) -> bool {
     mode & 0o111 != 0
 }
 
-fn gathered(base: &Base, id: Box<str>, found: Found) -> CollectedArtifact {
+fn gathered((base, until): (&Base, Instant), id: Box<str>, found: Found) -> CollectedArtifact {
     let (old_mode, base_hash, before) = match base.was.get(found.path()) {
         Some(Was::File { mode, copy, hash, at }) => {
             let content = at.and_then(|at| base.content(at, copy.size).ok());
@@ -331,16 +384,28 @@ fn gathered(base: &Base, id: Box<str>, found: Found) -> CollectedArtifact {
         base_mode: old_mode.filter(|_| mode.is_some()),
         path: path.clone(),
     };
+    // Of a file whose earlier content is not kept it is not known which lines are new.
+    let known = before.is_some() || base_hash.is_none();
+    let new = if let Found::Content { bytes, .. } = &found { bytes.as_slice() } else { &[] };
+    let lines = lines_changed(before.as_deref().unwrap_or_default(), new, until);
+    let (added, removed) = if known { (lines.1, lines.0) } else { (0, 0) };
+    let lines = (added, removed);
     match found {
         Found::Gone { .. } => {
-            CollectedArtifact { artifact: artifact("delete", String::new(), None), bytes: None, base: before }
+            let artifact = artifact("delete", String::new(), None);
+            CollectedArtifact { artifact, bytes: None, base: before, lines }
         }
         Found::Content { stamp, bytes, .. } => {
             let mode = Some(mode_of(old_mode, is_program(stamp.mode)));
             match String::from_utf8(bytes) {
                 Ok(text) if !text.contains('\0') => {
                     let kind = if is_test(&path) { "test" } else { "file" };
-                    CollectedArtifact { artifact: artifact(kind, text, mode), bytes: None, base: before }
+                    CollectedArtifact {
+                        artifact: artifact(kind, text, mode),
+                        bytes: None,
+                        base: before,
+                        lines,
+                    }
                 }
                 other => {
                     let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
@@ -348,6 +413,7 @@ fn gathered(base: &Base, id: Box<str>, found: Found) -> CollectedArtifact {
                         artifact: artifact("binary", String::new(), mode),
                         bytes: Some(bytes),
                         base: before,
+                        lines,
                     }
                 }
             }

@@ -23,8 +23,38 @@ pub struct Budget {
     pub bytes: usize,
 }
 
+/// A difference, and what it comes to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Difference {
+    /// In git's form.
+    pub text: String,
+    /// Lines that come.
+    pub added: u64,
+    /// Lines that go.
+    pub removed: u64,
+    /// How much of it the text shows.
+    pub extent: Extent,
+}
+
+/// How much of a difference its text shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Extent {
+    /// All: `git apply` makes of one side the other.
+    #[default]
+    Whole,
+    /// That the bytes, which are no text, differ.
+    Binary,
+    /// How many lines there are of it, since it is too long.
+    Counted,
+}
+
 /// The difference, in git's form.
 pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
+    difference(path, mode, old, new, budget).text
+}
+
+/// The same, with what it comes to.
+pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> Difference {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");
     let executable = mode.is_some_and(|it| it & 0o100 != 0);
@@ -38,30 +68,45 @@ pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budg
     let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
     let ends = (old.map_or("/dev/null".to_owned(), |_| a), new.map_or("/dev/null".to_owned(), |_| b));
     if is_binary(old_bytes) || is_binary(new_bytes) {
-        return text + &format!("Binary files {} and {} differ\n", ends.0, ends.1);
+        text.push_str(&format!("Binary files {} and {} differ\n", ends.0, ends.1));
+        return Difference { text, extent: Extent::Binary, ..Difference::default() };
     }
     if old_bytes.is_empty() && new_bytes.is_empty() {
         // Git makes or removes an empty file only if the patch has this line.
         const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         let zero = "0".repeat(EMPTY.len());
         let (from, to) = if old.is_none() { (&*zero, EMPTY) } else { (EMPTY, &*zero) };
-        return text + &format!("index {from}..{to}\n");
+        text.push_str(&format!("index {from}..{to}\n"));
+        return Difference { text, ..Difference::default() };
     }
     let tab = if path.contains(' ') { "\t" } else { "" };
     let end = |it: &str| if it == "/dev/null" { String::new() } else { tab.to_owned() };
     let _ = write!(text, "--- {}{}\n+++ {}{}\n", ends.0, end(&ends.0), ends.1, end(&ends.1));
     let (old, new) = (lines(old_bytes), lines(new_bytes));
     let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(budget.until));
-    let head = text.len();
-    for hunk in group_diff_ops(ops.clone(), CONTEXT) {
+    let (removed, added) = count(&ops);
+    let (head, mut extent) = (text.len(), Extent::Whole);
+    for hunk in group_diff_ops(ops, CONTEXT) {
         put_hunk(&mut text, &hunk, &old, &new);
         if text.len() > budget.bytes {
             text.truncate(head);
-            let _ = writeln!(text, "{}", counted(&ops));
+            let _ = writeln!(
+                text,
+                "The diff is too long to be shown: {removed} lines are removed, {added} added."
+            );
+            extent = Extent::Counted;
             break;
         }
     }
-    text
+    Difference { text, added, removed, extent }
+}
+
+/// How many lines go and come between two contents; none of what is no text. Coarser, and never too small, after that moment.
+pub fn lines_changed(old: &[u8], new: &[u8], until: Instant) -> (u64, u64) {
+    if is_binary(old) || is_binary(new) {
+        return (0, 0);
+    }
+    count(&capture_diff_slices_deadline(Algorithm::Myers, &lines(old), &lines(new), Some(until)))
 }
 
 /// The same, with what changes about who may run the file, in git's form; `alone` where nothing else does.
@@ -76,16 +121,16 @@ pub fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bo
     }
 }
 
-/// In words, where a diff is too long to be shown.
-fn counted(ops: &[DiffOp]) -> String {
+/// Lines that go, and lines that come.
+fn count(ops: &[DiffOp]) -> (u64, u64) {
     let (mut gone, mut come) = (0, 0);
     for op in ops {
         let (tag, old, new) = op.as_tag_tuple();
         if tag != DiffTag::Equal {
-            (gone, come) = (gone + old.len(), come + new.len());
+            (gone, come) = (gone + old.len() as u64, come + new.len() as u64);
         }
     }
-    format!("The diff is too long to be shown: {gone} lines are removed, {come} added.")
+    (gone, come)
 }
 
 fn put_hunk(text: &mut String, hunk: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {

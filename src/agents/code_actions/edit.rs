@@ -39,7 +39,7 @@ impl CodeEdit {
             mode: None,
             base_mode: None,
         };
-        CollectedArtifact { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
+        CollectedArtifact { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes), lines: (0, 0) }
     }
 }
 

@@ -45,6 +45,15 @@ pub struct Previewed {
     /// Whether it runs later, or tells agents what to do, where it would be written.
     #[serde(default)]
     pub runs_later: bool,
+    /// Lines that come.
+    #[serde(default)]
+    pub added: u64,
+    /// Lines that go.
+    #[serde(default)]
+    pub removed: u64,
+    /// How much the difference shows: `whole`, which `git apply` accepts; `binary`, that bytes differ; `counted`, how many lines do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<String>,
 }
 
 /// Answer to `POST /apply-artifacts`, `POST /apply-task` and `POST /undo`.
@@ -73,8 +82,30 @@ pub struct Applied {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfTask {
-    /// The task whose changes are meant, in full.
+    /// The task whose changes are meant, in full; for a job its first task, which has the job's id.
     pub task: String,
+    /// Files and folders from the repository's root; without any, all changes are meant.
+    pub paths: Vec<String>,
+}
+
+/// `POST /discard-task`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Discard {
+    /// The task whose changes are to be forgotten for good.
+    pub task: String,
+}
+
+/// Answer to `POST /discard-task`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Discarded {
+    /// The task whose changes were discarded.
+    pub task: String,
+    /// How many changed files were kept.
+    pub files: u32,
+    /// Whether they had been discarded before.
+    pub already: bool,
 }
 
 /// `POST /undo`.

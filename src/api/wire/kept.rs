@@ -1,14 +1,67 @@
 //! The changes of a task that the daemon has kept, read from the notes of the task.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Task;
 
+/// What a task's run has changed in its private copy, and what has become of that.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Changes {
+    /// `kept`, `partly_taken_in`, `taken_in`; `discarded`; `removed` by the daemon, since they were too old.
+    pub state: String,
+    /// How many changed files were kept.
+    pub files: u32,
+    /// Lines that are new in them.
+    pub added: u64,
+    /// Lines that are gone from them.
+    pub removed: u64,
+    /// How many of the files are written into the workspace.
+    pub taken: u32,
+    /// The commands that show, write and discard them; none once they are gone.
+    pub next: Vec<String>,
+}
+
+impl Changes {
+    /// Whether they can be shown and written.
+    pub fn are_there(&self) -> bool {
+        !self.next.is_empty()
+    }
+
+    /// Where they stand, in a few words.
+    pub fn in_words(&self) -> String {
+        let files = |count: u32| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        match self.state.as_str() {
+            "kept" => format!("{} to take in", files(self.files)),
+            "partly_taken_in" => format!("{} of {} taken in", self.taken, files(self.files)),
+            "taken_in" => format!("{} taken in", files(self.files)),
+            "discarded" => "changes discarded".into(),
+            _ => "changes removed".into(),
+        }
+    }
+}
+
+/// A changed file of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChangedLines {
+    /// The path of the file, relative to the workspace.
+    pub path: String,
+    /// `file`, `test`, `delete`, `binary`.
+    pub kind: String,
+    /// Lines that are new in it.
+    pub added: u64,
+    /// Lines that are gone from it.
+    pub removed: u64,
+}
+
 /// What was kept of a task's changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChangesKept {
-    /// The files, of which at least one can be applied if there are any.
-    pub files: Vec<String>,
+    /// The files, of which at least one can be applied if there are any; as many as are named.
+    pub files: Vec<ChangedLines>,
+    /// Files that are not named.
+    pub more: u64,
     /// Whether they can be applied.
     pub can_apply: bool,
     /// Files that were not kept, each with the reason.
@@ -19,8 +72,8 @@ impl ChangesKept {
     /// The files in a few words.
     pub fn names(&self) -> String {
         const NAMED_MAX: usize = 8;
-        let named: Vec<&str> = self.files.iter().take(NAMED_MAX).map(String::as_str).collect();
-        let more = self.files.len() - named.len();
+        let named: Vec<&str> = self.files.iter().take(NAMED_MAX).map(|it| it.path.as_str()).collect();
+        let more = (self.files.len() - named.len()) as u64 + self.more;
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}", named.join(", "))
     }
@@ -36,9 +89,16 @@ impl Task {
         let Some(details) = said.into_iter().find(about) else { return ChangesKept::default() };
         let texts = |it: &Value| it.as_array().into_iter().flatten().cloned().collect::<Vec<_>>();
         let text = |it: &Value| it.as_str().map(str::to_owned);
+        let file = |it: &Value| {
+            let kind = text(&it["type"]).unwrap_or_default();
+            let number = |it: &Value| it.as_u64().unwrap_or_default();
+            let (added, removed) = (number(&it["added"]), number(&it["removed"]));
+            Some(ChangedLines { path: text(&it["path"])?, kind, added, removed })
+        };
         ChangesKept {
-            files: texts(&details["artifacts"]).iter().filter_map(|it| text(&it["path"])).collect(),
-            can_apply: details["apply"] == *apply,
+            files: texts(&details["artifacts"]).iter().filter_map(file).collect(),
+            more: details["more_artifacts"].as_u64().unwrap_or_default(),
+            can_apply: details["apply"] == *apply && self.changes.as_ref().is_none_or(Changes::are_there),
             left_out: texts(&details["left_out"]).iter().filter_map(text).collect(),
         }
     }

@@ -31,19 +31,28 @@ pub const BASE_FILE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of all such contents, on the disk and for the time of one run.
 pub const BASE_BYTES_MAX: u64 = 1 << 30;
 
-/// Artifacts of one run. No person looks through a larger change.
-pub const ARTIFACTS_MAX: usize = 200;
+/// Changed files of one run that are kept, where `changes.files` says nothing. No person looks through a larger change.
+pub const CHANGED_FILES_USUAL: usize = 200;
 
-/// Bytes of the contents of one run's artifacts.
-pub const ARTIFACTS_BYTES_MAX: usize = 8 << 20;
+/// The largest value of `changes.files`: each two of them are compared for whether one takes the place of the other.
+pub const CHANGED_FILES_MAX: usize = 2_000;
+
+/// Bytes of the contents of one run's changed files, where `changes.size` says nothing.
+pub const CHANGED_BYTES_USUAL: u64 = 8 << 20;
+
+/// The largest value of `changes.size`, in bytes; the contents are read into memory together.
+pub const CHANGED_BYTES_MAX: u64 = 64 << 20;
+
+/// Changed files that a task's result names; further ones are counted, and the difference has them all.
+pub const CHANGED_FILES_NAMED_MAX: usize = 200;
 
 /// Changes that are named beside the artifacts because they are none; further ones are counted.
 pub const LEFT_OUT_MAX: usize = 50;
 
-/// Runs whose artifacts are kept; the oldest go first.
+/// Runs whose changes are kept, where `changes.runs` says nothing; the oldest go first.
 pub const HARVESTS_KEPT_MAX: usize = 500;
 
-/// How long artifacts are kept, in days.
+/// How long changes are kept, in days, where `changes.days` says nothing; and private copies of runs whose daemon was killed.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
 /// What the time between two starts of the machine counts for at most, in seconds, when something that is kept grows old: the

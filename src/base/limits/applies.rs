@@ -1,7 +1,10 @@
 //! Bounds of previews and applies.
 
-/// Artifacts of one call. A6s 3.3.
-pub const APPLY_FILES_MAX: usize = 500;
+/// Artifacts of one call, where `changes.files_per_call` says nothing. A6s 3.3.
+pub const APPLY_FILES_USUAL: usize = 500;
+
+/// The largest value of `changes.files_per_call`.
+pub const APPLY_FILES_MAX: usize = 2_000;
 
 /// Content of one artifact, and of a file that one replaces, in bytes. A6s 3.3; what is replaced is kept for an undo.
 pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;

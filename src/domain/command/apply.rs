@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{AppliedFile, ApplyFile};
-use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath};
+use crate::{AppliedFile, ApplyFile, Taking};
+use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, TaskId};
 
 /// Write files in the workspace: what a worker has made, or what was there before an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct ApplyFiles {
     pub diff: Box<str>,
     /// The apply that is to be undone.
     pub undoes: Option<ApplyId>,
+    /// The task whose changes they are; `None` where they are no task's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<TaskId>,
 }
 
 impl ApplyFiles {
@@ -54,6 +57,9 @@ pub struct TellApplied {
     pub by: AgentId,
     /// The files, each with its digests before and after.
     pub files: Vec<AppliedFile>,
+    /// What it does with the changes of a task; `None` where they are no task's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Taking>,
 }
 
 /// The files are on record.
@@ -80,3 +86,21 @@ pub struct EndApply {
 /// The end of the apply is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyEnded;
+
+/// Forget for good what a task's run has changed in its private copy.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DiscardChanges {
+    /// The task of that run.
+    pub task: TaskId,
+    /// Files that are kept of it on the disk.
+    pub files: u32,
+}
+
+/// The changes are forgotten.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangesDiscarded {
+    /// Files that were kept.
+    pub files: u32,
+    /// Whether they had been discarded before.
+    pub already: bool,
+}

@@ -245,9 +245,11 @@ verbs! {
     /// Write files in the workspace.
     ApplyFiles => ApplyBegun, needs Delegate, Durable, judged redeemed;
     /// Say which files were written.
-    TellApplied => AppliedTold, needs Host, Commit, by Ok(state.tell_applied(call.now, it, out));
+    TellApplied => AppliedTold, needs Host, Commit, by Ok(state.tell_applied(call.now, it, call.past.as_ref(), out));
     /// Say how the writing of files has ended.
     EndApply => ApplyEnded, needs Host, Durable, by Ok(state.end_apply(it, out));
+    /// Forget what a run has changed in its private copy.
+    DiscardChanges => ChangesDiscarded, needs Delegate, Durable, by state.discard_changes(call.now, call.who, it, call.past.as_ref(), out);
     /// Mint a token, whose bearer speaks as an agent.
     MintToken => TokenMinted, needs Join, Durable, judged never_waits;
     /// End tokens before their time is up.

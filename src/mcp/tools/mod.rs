@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod changes;
 mod claims;
 mod contracts;
 pub(super) mod delegate;
@@ -24,7 +25,7 @@ type Make = fn() -> Vec<Entry>;
 
 /// Sets of tools, as the configuration names them, in the order in which hosts list their tools.
 const SETS: [(&str, &[Make]); 10] = [
-    ("tasks", &[delegate::tools, tasks::tools, reports::tools, workers::tools]),
+    ("tasks", &[delegate::tools, tasks::tools, changes::tools, reports::tools, workers::tools]),
     ("approvals", &[approvals::tools]),
     ("locks", &[work::tools, locks::tools]),
     ("intents", &[intents::tools]),
@@ -43,12 +44,14 @@ const PICTURES: &str = "pictures";
 const DEVIT: &str = "devit";
 
 /// What agents need to work side by side, of all sets. Together they are small enough to be in every request to a model.
-const DEFAULT: [&str; 16] = [
+const DEFAULT: [&str; 18] = [
     "delegate",
     "task_wait",
     "task_status",
     "task_output",
     "task_cancel",
+    "task_diff",
+    "task_apply",
     "workers_list",
     "work_begin",
     "work_end",

@@ -218,7 +218,7 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     if kept.can_apply {
         let (id, names) = (&row.task_id, words::one_line(&kept.names(), USED_CHARS));
         text.push_str(&format!(
-            "\nWhat it has changed is in its private copy: {names}. A person writes it into the work tree: provost apply {id}"
+            "\nWhat it has changed is in its private copy: {names}. task_diff shows it, and task_apply writes it into the work tree; a person does so with: provost apply {id}"
         ));
     }
     text.push_str(&match row.is_over {

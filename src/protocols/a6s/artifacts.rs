@@ -95,8 +95,8 @@ fn previewed(it: Compared) -> Previewed {
         Action::Skip => "skip",
     };
     // Editors show the difference of a file, and nothing else that is said of it.
-    let diff =
-        it.diff.or_else(|| it.reason.as_ref().map(|why| format!("{} is not written: {why}\n", it.path)));
+    let diff = it.diff.map(|it| it.text);
+    let diff = diff.or_else(|| it.reason.as_ref().map(|why| format!("{} is not written: {why}\n", it.path)));
     Previewed { path: it.path, action, diff, reason: it.reason }
 }
 

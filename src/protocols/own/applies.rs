@@ -6,9 +6,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
-use provost_base::{ApplyId, Digest, TaskId};
+use provost_base::{ApplyId, Digest};
 use provost_domain::{Answer, Artifact, Seen};
-use provost_service::{Action, Applied, ApplyError, PastApply, Previewed};
+use provost_service::{Action, Applied, ApplyError, Difference, Discarded, Extent, PastApply, Previewed};
 
 impl Handles<endpoints::PreviewArtifacts> for Own {
     async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
@@ -25,21 +25,26 @@ impl Handles<endpoints::ApplyArtifacts> for Own {
 
 impl Handles<endpoints::PreviewTask> for Own {
     async fn handle(&self, call: &Call, body: wire::OfTask) -> Answered<Vec<wire::Previewed>> {
-        let kept = self.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
-        let found = self.0.provost.preview(&call.who, kept).await.map_err(fault)?;
+        let task = map::task_id(&body.task)?;
+        let found = self.0.provost.preview_task(&call.who, &task, &body.paths).await.map_err(fault)?;
         Ok(found.into_iter().map(previewed).collect())
     }
 }
 
 impl Handles<endpoints::ApplyTask> for Own {
     async fn handle(&self, call: &Call, body: wire::OfTask) -> Answered<wire::Applied> {
-        let kept = self.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
-        Ok(answer(self.0.provost.apply(&call.who, kept).await.map_err(fault)?))
+        let task = map::task_id(&body.task)?;
+        Ok(answer(self.0.provost.apply_task(&call.who, &task, &body.paths).await.map_err(fault)?))
     }
 }
 
-fn of_task(body: wire::OfTask) -> Result<TaskId, OwnError> {
-    TaskId::parse(&body.task).map_err(|err| OwnError::invalid(format!("task: {err}")))
+impl Handles<endpoints::DiscardTask> for Own {
+    async fn handle(&self, call: &Call, body: wire::Discard) -> Answered<wire::Discarded> {
+        let task = map::task_id(&body.task)?;
+        let Discarded { files, already } =
+            self.0.provost.discard_task(&call.who, &task).await.map_err(fault)?;
+        Ok(wire::Discarded { task: body.task, files, already })
+    }
 }
 
 impl Handles<endpoints::Undo> for Own {
@@ -79,12 +84,21 @@ fn previewed(it: Previewed) -> wire::Previewed {
         Action::Modify => "modify",
         Action::Skip => "skip",
     };
+    let extent = |it: &Difference| match it.extent {
+        Extent::Whole => "whole",
+        Extent::Binary => "binary",
+        Extent::Counted => "counted",
+    };
+    let (added, removed) = it.diff.as_ref().map_or((0, 0), |it| (it.added, it.removed));
     wire::Previewed {
         path: it.path,
         action: action.into(),
-        diff: it.diff,
+        extent: it.diff.as_ref().map(|it| extent(it).into()),
+        diff: it.diff.map(|it| it.text),
         reason: it.reason,
         runs_later: it.runs_later,
+        added,
+        removed,
     }
 }
 
@@ -141,7 +155,11 @@ fn fault(fault: ApplyError) -> OwnError {
     let text = fault.to_string();
     match fault {
         ApplyError::Refused(refusal) => map::fault(refusal),
-        ApplyError::TooMany(_) => OwnError::invalid(text),
+        ApplyError::TooMany(..) | ApplyError::NotAmong { .. } => OwnError::invalid(text),
+        ApplyError::NotEnded { .. } => OwnError::new(StatusCode::CONFLICT, "not_ended", text)
+            .hint("`provost task show ID --wait` follows it to its end"),
+        ApplyError::NotKeptAnyMore { .. } => OwnError::new(StatusCode::GONE, "not_kept_any_more", text)
+            .hint("`changes.days` and `changes.runs` in provost.toml say how long they are kept; delegate it again"),
         ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost apply list` lists what there is"),
         ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(

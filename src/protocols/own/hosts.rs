@@ -60,7 +60,7 @@ impl Handles<endpoints::MyTask> for Own {
         let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
-        Ok(map::task(&task))
+        Ok(self.told(&task).await)
     }
 }
 
@@ -75,7 +75,9 @@ impl Handles<endpoints::MyTasks> for Own {
                     other => map::fault(other),
                 },
             )?;
-        let tasks = page.tasks.iter().map(|task| map::task(task)).collect();
+        let changed = page.tasks.iter().filter(|it| it.changes.is_some());
+        let there = self.0.provost.with_changes(changed.map(|it| it.id().clone()).collect()).await;
+        let tasks = page.tasks.iter().map(|task| map::task(task, there.contains(task.id()))).collect();
         Ok(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) })
     }
 }

@@ -4,6 +4,8 @@ pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
 
+use std::collections::BTreeSet;
+
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -13,9 +15,9 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal, Report, ScanReport,
-    Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
-    approvers_text,
+    Approver, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal,
+    Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
+    WatchedFile, WorkerKind, approvers_text,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -53,7 +55,34 @@ impl OwnError {
 /// Refusals in the own API's words, with the next step where there is one.
 pub(super) fn fault(refusal: Refusal) -> OwnError {
     let text = refusal.to_string();
-    let (status, error) = match &refusal {
+    let (status, error) = word(&refusal);
+    let fault = naming_right(OwnError::new(status, error, text), &refusal);
+    match refusal {
+        Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
+            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
+        ),
+        Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
+            fault.hint("do it in a terminal of your own, below which no agent speaks")
+        }
+        Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
+            fault.hint("a person makes such a token, in a terminal of their own, below which no agent speaks")
+        }
+        Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
+        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
+        Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
+        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
+        Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
+        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
+        Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
+        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
+        Refusal::Busy { .. } => fault.hint("try again in a moment"),
+        refusal => coordinate::with_data(fault, &refusal),
+    }
+}
+
+/// The status and the word of a refusal.
+fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
+    match refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
         Refusal::VersionMismatch { .. } | Refusal::VersionMissing { .. } | Refusal::RegisterFirst { .. } => {
             (StatusCode::FORBIDDEN, "version")
@@ -63,6 +92,9 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::TaskNotYours { .. } => (StatusCode::FORBIDDEN, "task_not_yours"),
         Refusal::TaskFinished => (StatusCode::CONFLICT, "task_finished"),
         Refusal::TaskCannot { .. } => (StatusCode::CONFLICT, "task_cannot"),
+        Refusal::NoChanges => (StatusCode::NOT_FOUND, "nothing_kept"),
+        Refusal::ChangesGone => (StatusCode::GONE, "discarded"),
+        Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
         Refusal::ApprovalNotFound(_) => (StatusCode::NOT_FOUND, "approval_not_found"),
@@ -100,25 +132,6 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::Exists { .. } => (StatusCode::CONFLICT, "exists"),
         Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
-    };
-    let fault = naming_right(OwnError::new(status, error, text), &refusal);
-    match refusal {
-        Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
-            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
-        ),
-        Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
-            fault.hint("do it in a terminal of your own, below which no agent speaks")
-        }
-        Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
-        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
-        Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
-        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
-        Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
-        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
-        Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
-        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("an agent or a person has to decide whose change counts: resource.conflict_resolved"),
-        Refusal::Busy { .. } => fault.hint("try again in a moment"),
-        refusal => coordinate::with_data(fault, &refusal),
     }
 }
 
@@ -266,7 +279,8 @@ pub(super) fn state_word(state: &TaskState) -> &'static str {
     }
 }
 
-pub(super) fn task(task: &Task) -> wire::Task {
+/// A task; `there` says whether what it has changed is on the disk.
+pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     let order = &task.order;
     let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref()).map(Json::value);
     let exit_code = metadata.as_ref().and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
@@ -295,6 +309,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         tainted: task.tainted(),
         handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),
         files_changed: task.watched.as_ref().map(files_changed),
+        changes: task.changes.as_ref().map(|it| changes(task.id(), it, there)),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
@@ -323,6 +338,20 @@ fn scan_report(it: &ScanReport) -> wire::ScanReport {
         findings: it.findings.iter().map(finding).collect(),
         more: it.more,
         unknown: it.unknown.as_ref().map(ToString::to_string),
+    }
+}
+
+fn changes(task: &TaskId, it: &TaskChanges, there: bool) -> wire::Changes {
+    let next = ["provost task diff", "provost apply", "provost discard"].map(|it| format!("{it} {task}"));
+    let there = there && it.state() != ChangesState::Discarded;
+    let is_gone = !there && it.state() != ChangesState::Discarded;
+    wire::Changes {
+        state: if is_gone { "removed" } else { it.state().as_str() }.into(),
+        files: it.files,
+        added: it.added,
+        removed: it.removed,
+        taken: u32::try_from(it.taken.len()).unwrap_or(u32::MAX),
+        next: if there { next.into() } else { Vec::new() },
     }
 }
 
@@ -358,10 +387,11 @@ pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
     }
 }
 
-pub(super) fn tasks(snapshot: &Snapshot) -> wire::Tasks {
+/// Tasks as a list; those in `there` have their changes on the disk.
+pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>) -> wire::Tasks {
     wire::Tasks {
-        active: snapshot.active.iter().map(|it| listed(it)).collect(),
-        finished: snapshot.finished.tasks.iter().map(listed).collect(),
+        active: snapshot.active.iter().map(|it| listed(it, false)).collect(),
+        finished: snapshot.finished.tasks.iter().map(|it| listed(it, there.contains(it.id()))).collect(),
         truncated: snapshot.finished.truncated,
         completed: snapshot.completed,
         failed: snapshot.failed,
@@ -369,8 +399,8 @@ pub(super) fn tasks(snapshot: &Snapshot) -> wire::Tasks {
 }
 
 /// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.
-fn listed(it: &Task) -> wire::Task {
-    let mut row = task(it);
+fn listed(it: &Task, there: bool) -> wire::Task {
+    let mut row = task(it, there);
     row.goal.truncate(row.goal.floor_char_boundary(SUMMARY_LEN_MAX.min(row.goal.len())));
     row
 }

@@ -4,9 +4,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
-use provost_domain::Answer;
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
+use provost_domain::{Answer, Task};
 use provost_service::{Chunk, Stream, TaskFilter};
 
 impl Handles<endpoints::Delegate> for Own {
@@ -54,7 +54,9 @@ impl Handles<endpoints::Tasks> for Own {
         let before = query.before.map(|it| map::task_id(&it)).transpose()?;
         let snapshot =
             self.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
-        Ok(map::tasks(&snapshot))
+        let finished = snapshot.finished.tasks.iter().filter(|it| it.changes.is_some());
+        let there = self.0.provost.with_changes(finished.map(|it| it.id().clone()).collect()).await;
+        Ok(map::tasks(&snapshot, &there))
     }
 }
 
@@ -65,7 +67,16 @@ impl Handles<endpoints::Task> for Own {
         let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
-        Ok(map::task(&task))
+        Ok(self.told(&task).await)
+    }
+}
+
+impl Own {
+    /// A task with what has become of its changes.
+    pub(super) async fn told(&self, task: &Task) -> wire::Task {
+        let changed = task.changes.iter().map(|_| task.id().clone()).collect();
+        let there = self.0.provost.with_changes(changed).await;
+        map::task(task, there.contains(task.id()))
     }
 }
 

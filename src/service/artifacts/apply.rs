@@ -11,9 +11,9 @@ use super::{Applied, kept_by, places, undo};
 use crate::Provost;
 use provost_base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
 use provost_base::{AgentId, ApplyId, Digest, RepoPath};
-use provost_domain::AppliedFile;
 use provost_domain::command::{ApplyBegun, TellApplied};
 use provost_domain::view::InTheWay;
+use provost_domain::{AppliedFile, Taking};
 use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
 use provost_workspace::change_plan::{FileWrite, Plan, Want, plan};
 use provost_workspace::file::{self, Done, Found, New};
@@ -30,9 +30,14 @@ struct Carrying {
     pen: Option<Pen>,
     /// Whether an approval covers exactly this, so that nothing else is written.
     exactly: bool,
+    /// What it does with the changes of a task.
+    takes: Option<Taking>,
     /// Files that were written and are not on record as written.
-    untold: Vec<AppliedFile>,
+    untold: Vec<Written>,
 }
+
+/// A file that was written, with what that means for the changes of a task.
+pub(super) type Written = (AppliedFile, Option<Taking>);
 
 /// Writes the files of an apply, and says what has become of them and of those that were counted before.
 pub(super) async fn out(
@@ -40,12 +45,12 @@ pub(super) async fn out(
     by: AgentId,
     begun: ApplyBegun,
     orders: Vec<FileWrite>,
-    undoes: Option<ApplyId>,
+    (undoes, takes): (Option<ApplyId>, Option<Taking>),
     mut applied: Applied,
 ) -> Applied {
     let ApplyBegun { apply, granted: exactly } = begun;
     applied.apply = Some(apply);
-    let head = Head { apply, by: by.clone(), at: provost.engine().now(), undoes };
+    let head = Head { apply, by: by.clone(), at: provost.engine().now(), undoes, takes: takes.clone() };
     let records = provost.clone();
     let begun = provost.in_applying_turn(move || records.0.applying.records.begin(&head)).await;
     let pen = match begun {
@@ -54,10 +59,10 @@ pub(super) async fn out(
         Err(refusal) => Err(refusal.to_string()),
     };
     let mut carrying = match pen {
-        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, untold: Vec::new() },
+        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, takes, untold: Vec::new() },
         Err(why) => {
             applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path)));
-            let carrying = Carrying { provost, by, apply, pen: None, exactly, untold: Vec::new() };
+            let carrying = Carrying { provost, by, apply, pen: None, exactly, takes, untold: Vec::new() };
             carrying.end(&applied).await;
             return applied;
         }
@@ -97,7 +102,7 @@ impl Carrying {
                 Ok(Some(file)) => {
                     applied.applied += 1;
                     written.entry(group).or_default().insert(path);
-                    self.wrote(file).await;
+                    self.wrote(file, self.takes.clone()).await;
                 }
                 Err(why) => {
                     applied.errors.push(format!("{path}: {why}"));
@@ -138,7 +143,8 @@ impl Carrying {
                     let why = format!("{one}, which belongs to this change, cannot be written, so it was put back");
                     applied.errors.push(format!("{}: {why}", step.path));
                     if let Some(file) = file {
-                        self.wrote(file).await;
+                        let takes = self.takes.clone().map(|it| Taking { back: !it.back, ..it });
+                        self.wrote(file, takes).await;
                     }
                 }
                 Err(why) => applied.errors.push(format!(
@@ -154,8 +160,8 @@ impl Carrying {
     }
 
     /// Notes a file that was written.
-    async fn wrote(&mut self, file: AppliedFile) {
-        self.untold.push(file);
+    async fn wrote(&mut self, file: AppliedFile, takes: Option<Taking>) {
+        self.untold.push((file, takes));
         if self.untold.len() >= APPLIED_TOLD_AT_ONCE {
             self.tell().await;
         }
@@ -197,9 +203,8 @@ impl Carrying {
 
     /// Puts what was written on record.
     async fn tell(&mut self) {
-        let first = self.untold.len().min(APPLIED_TOLD_AT_ONCE);
-        let files = self.untold[..first].to_vec();
-        let verb = TellApplied { apply: self.apply, by: self.by.clone(), files };
+        let Some(verb) = told(self.apply, &self.by, &self.untold) else { return };
+        let first = verb.files.len();
         match self.provost.submit(self.provost.system(), verb).await {
             Ok(_) => drop(self.untold.drain(..first)),
             // They are put on record after the next ones, or at the end.
@@ -324,6 +329,14 @@ impl Provost {
             Err(err) => Err(format!("the earlier content cannot be read back: {err}")),
         }
     }
+}
+
+/// The next report of written files: as many as one report has, all of one meaning.
+pub(super) fn told(apply: ApplyId, by: &AgentId, untold: &[Written]) -> Option<TellApplied> {
+    let (_, takes) = untold.first()?;
+    let same = untold.iter().take(APPLIED_TOLD_AT_ONCE).take_while(|(_, its)| its == takes);
+    let files = same.map(|(file, _)| file.clone()).collect();
+    Some(TellApplied { apply, by: by.clone(), files, takes: takes.clone() })
 }
 
 /// Whether a plan is what was allowed, where an allowance is needed.

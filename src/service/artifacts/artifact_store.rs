@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Provost;
 use provost_base::limits::ARTIFACT_BYTES_MAX;
-use provost_base::{Digest, RepoPath};
+use provost_base::{Digest, RepoPath, TaskId};
 use provost_domain::artifact::place_of;
 use provost_store::Artifacts;
 use provost_workspace::change_plan::{Check, FileWrite, NOT_KEPT, Want};
@@ -105,6 +105,18 @@ impl ArtifactStore {
             _ => return Ok(()),
         };
         Ok(())
+    }
+
+    /// The task whose changes all of these are; `None` where one of them is not exactly a file of it, or another's.
+    pub(super) fn task_of(&mut self, orders: &[FileWrite]) -> Option<TaskId> {
+        let first = &orders.first()?.id;
+        let (shelf, _) = place_of(first)?;
+        let shelf = shelf.to_owned();
+        for order in orders {
+            place_of(&order.id).filter(|(its, _)| *its == shelf)?;
+            self.known(&order.id).filter(|it| it.path == order.path)?;
+        }
+        self.artifacts.task_of(first).ok().flatten()
     }
 
     fn content(&self, id: &str, hash: Digest) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 
 use cap_std::fs::Dir;
 
-use super::Sorted;
+use super::{Action, Previewed, Sorted};
 use provost_base::RepoPath;
 use provost_base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX};
 use provost_system::walk::{Bounds, Entry, Folder, Kind, Step, Unread, Visitor, walk};
@@ -59,7 +59,7 @@ impl Visitor for Staying<'_> {
         *number += 1;
         match at.open() {
             // More folders than files that go: some of them have others in them.
-            Ok(_) if *number > APPLY_FILES_MAX + 1 => Err(path.to_owned()),
+            Ok(_) if *number > self.leaving.len() + 1 => Err(path.to_owned()),
             Ok(inner) => Ok(Step::Into(inner, 0)),
             Err(_) if RepoPath::parse(path).is_ok_and(|path| self.leaving.contains(&path)) => Ok(Step::Over),
             Err(_) => Err(path.to_owned()),
@@ -137,6 +137,24 @@ pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize
     }
     all.retain(|_, orders| orders.len() > 1);
     all
+}
+
+/// Withholds from a preview what an apply withholds: what belongs to something that cannot be done. `places` are the files,
+/// each with whether it is removed; `None` for what is no file.
+pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoPath, bool)>]) {
+    let refused = found.iter().zip(places).filter(|(it, _)| it.reason.is_some());
+    let mut failed: Vec<(RepoPath, bool)> = refused.filter_map(|(_, place)| place.clone()).collect();
+    let mut at = 0;
+    while let Some((one, is_removal)) = failed.get(at).cloned() {
+        at += 1;
+        for (it, place) in found.iter_mut().zip(places) {
+            let Some((path, gone)) = place.as_ref().filter(|_| it.action != Action::Skip) else { continue };
+            if meets((path, *gone), (&one, is_removal)) {
+                it.skip(format!("{one}, which belongs to this change, cannot be written"));
+                failed.push((path.clone(), *gone));
+            }
+        }
+    }
 }
 
 impl Sorted {

@@ -1,13 +1,14 @@
 //! The end of applies: of one that was carried out, and of one that a crash has broken off. The effect that is owed says which
 //! those are; the record says how far they came.
 
+use std::collections::BTreeSet;
 use std::io;
 
+use super::apply::{Written, told};
 use super::{ApplyError, Provost};
-use provost_base::limits::APPLIED_TOLD_AT_ONCE;
-use provost_base::{AgentId, ApplyId};
-use provost_domain::command::{EndApply, TellApplied};
-use provost_domain::{AppliedFile, Refusal, Verb};
+use provost_base::{AgentId, ApplyId, RepoPath};
+use provost_domain::command::EndApply;
+use provost_domain::{AppliedFile, Refusal, Taking, Verb};
 use provost_workspace::apply_record::{Record, Totals};
 use provost_workspace::file;
 
@@ -39,10 +40,12 @@ impl Provost {
         apply: ApplyId,
         by: AgentId,
         totals: Totals,
-        untold: Vec<AppliedFile>,
+        mut untold: Vec<Written>,
     ) -> Result<(), Refusal> {
-        for files in untold.chunks(APPLIED_TOLD_AT_ONCE) {
-            self.insist(TellApplied { apply, by: by.clone(), files: files.to_vec() }).await?;
+        while let Some(verb) = told(apply, &by, &untold) {
+            let first = verb.files.len();
+            self.insist(verb).await?;
+            drop(untold.drain(..first));
         }
         let Totals { applied, skipped, errors, broken_off } = totals;
         self.insist(EndApply { apply, by, applied, skipped, errors, broken_off }).await
@@ -55,31 +58,31 @@ impl Provost {
     }
 
     /// Looks how far an apply came, and has its record say so: the files that were written, and the totals.
-    fn look_over(&self, apply: ApplyId) -> io::Result<(Vec<AppliedFile>, Totals)> {
+    fn look_over(&self, apply: ApplyId) -> io::Result<(Vec<Written>, Totals)> {
         let Some(record) = self.0.applying.records.read(apply)? else {
             // The daemon ended before the first file was about to be written.
             return Ok((Vec::new(), Totals { broken_off: true, ..Totals::default() }));
         };
         if let Some(totals) = record.end {
-            return Ok((record.written().map(|(step, _)| step.applied()).collect(), totals));
+            return Ok((written_of(&record), totals));
         }
         self.settle_files(record)
     }
 
     /// Looks at each file that was about to be written; the record then says which were.
-    fn settle_files(&self, record: Record) -> io::Result<(Vec<AppliedFile>, Totals)> {
-        let (mut files, mut written, mut troubles) = (Vec::new(), Vec::new(), 0);
+    fn settle_files(&self, mut record: Record) -> io::Result<(Vec<Written>, Totals)> {
+        let (mut written, mut troubles) = (Vec::new(), 0);
         let root = self.root().handle();
-        for (step, _, done) in &record.steps {
-            let file = step.applied();
-            let sides = (file.before, file.after);
+        for (step, _, done) in &mut record.steps {
+            let AppliedFile { before, after, .. } = step.applied();
+            let sides = (before, after);
             let settled = file::settle(root, &step.path, &step.beside, sides).unwrap_or_else(|trouble| {
                 troubles += 1;
                 tracing::warn!(%trouble, path = %step.path, "a file that was being written cannot be read");
                 false
             });
-            if *done || settled {
-                files.push(file);
+            *done |= settled;
+            if *done {
                 written.push(step.n);
             } else {
                 file::remove_folders(root, &step.folders);
@@ -87,9 +90,20 @@ impl Provost {
         }
         let mut pen = self.0.applying.records.resume(&record)?;
         written.into_iter().try_for_each(|n| pen.done(n))?;
+        let files = written_of(&record);
         let applied = u32::try_from(files.len()).unwrap_or(u32::MAX);
         let totals = Totals { applied, skipped: 0, errors: troubles, broken_off: true };
         pen.end(totals)?;
         Ok((files, totals))
     }
+}
+
+/// What a record says was written. A file that was put back is none of what was taken.
+fn written_of(record: &Record) -> Vec<Written> {
+    let changed: BTreeSet<RepoPath> = record.changed().into_iter().map(|(step, _)| step.path).collect();
+    let takes = |path: &RepoPath| {
+        let takes = record.head.takes.clone();
+        if changed.contains(path) { takes } else { takes.map(|it| Taking { back: !it.back, ..it }) }
+    };
+    record.written().map(|(step, _)| (step.applied(), takes(&step.path))).collect()
 }

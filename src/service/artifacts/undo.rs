@@ -7,7 +7,7 @@ use super::{Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
 use provost_domain::view::AppliesUnderWay;
-use provost_domain::{Answer, Principal, Seen};
+use provost_domain::{Answer, Principal, Seen, Taking};
 use provost_workspace::apply_record::{Record, Side, Step};
 use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
 
@@ -118,6 +118,8 @@ impl Provost {
         }
         sorted.keep_together(failed);
         self.mark_what_runs_later(&mut sorted.orders);
+        let taken = record.head.takes.clone();
+        sorted.takes = taken.map(|it| Taking { back: !it.back, ..it });
         sorted
     }
 }

@@ -268,7 +268,11 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
             }
             // An end that was asked for holds, files are watched as long as their task goes on, and how far an apply came
             // is seen in the files.
-            Effect::StopWorker { .. } | Effect::WatchFiles { .. } | Effect::WriteFiles { .. } => {}
+            // The files of what was discarded go, however old the backup is.
+            Effect::StopWorker { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::WriteFiles { .. }
+            | Effect::DropChanges { .. } => {}
         }
     }
     Ok(())

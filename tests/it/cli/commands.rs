@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 123] = [
+const COMMANDS: [&str; 125] = [
     "daemon",
     "daemon start",
     "daemon stop",
@@ -44,7 +44,9 @@ const COMMANDS: [&str; 123] = [
     "task list",
     "task cancel",
     "task report",
+    "task diff",
     "task apply",
+    "task discard",
     "task show",
     "approval",
     "approval list",

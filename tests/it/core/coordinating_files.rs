@@ -51,13 +51,18 @@ impl World {
         let index = Index::start(dir.path(), Arc::default(), options).unwrap();
         let versions = Versions::open(&dir.path().join(".state")).unwrap();
         let nowhere = Path::new("/nowhere");
-        let workers = Configured { profiles: Arc::default(), artifacts: Artifacts::at(nowhere) };
+        let workers = Configured {
+            profiles: Arc::default(),
+            artifacts: Artifacts::at(nowhere),
+            room: Default::default(),
+        };
         let applying = Applying::open(
             &dir.path().join(".state"),
             ApplyRules {
                 deny: &[],
                 unknown: true,
                 settings: false,
+                files: 500,
                 held: Box::new(|_| Ok(RunsOutside::default())),
             },
         )

@@ -73,7 +73,7 @@ async fn carry_out(engine: Engine, dir: Arc<Path>, effect: EffectId, what: Effec
 
 async fn end(engine: &Engine, effect: EffectId, task: TaskId, status: Status, failure: Option<Failure>) {
     let report = Report { summary: "over".into(), ..Report::default() };
-    let end = EndRun { effect, task: task.clone(), status, report, failure, model_used: None };
+    let end = EndRun { effect, task: task.clone(), status, report, failure, model_used: None, changes: None };
     if engine.submit(&host(), end).await.is_ok() {
         tell(&format!("E {task}"));
     }

@@ -1,6 +1,7 @@
 //! What stands behind every door: rules, judgement, the engine, the store, the names and keys of agents, settings, and a daemon's life.
 
 mod approvals;
+mod changes;
 #[cfg(target_os = "linux")]
 mod clock;
 mod config;

@@ -329,7 +329,8 @@ impl Sim {
                 self.say(&host(), SettleEffect { effect })
             }
             Effect::RunJob { job } => self.run_job(job, started),
-            Effect::WriteFiles { apply, by } => self.end_apply(apply, by),
+            Effect::WriteFiles { apply, by, .. } => self.end_apply(apply, by),
+            Effect::DropChanges { .. } => self.say(&host(), SettleEffect { effect }),
             Effect::Capture { task, asker } if !started => {
                 let said = self.say(&host(), BeginCapture { effect, task, asker });
                 if said.is_err() {
@@ -357,7 +358,10 @@ impl Sim {
                 let status = self.pick(&[Status::Completed, Status::Failed]);
                 let report = report(&task, status).report;
                 self.note_files(&task);
-                self.say(&host(), EndRun { effect, task, status, report, failure: None, model_used: None })
+                self.say(
+                    &host(),
+                    EndRun { effect, task, status, report, failure: None, model_used: None, changes: None },
+                )
             }
         };
         if said.is_ok() {

@@ -470,8 +470,11 @@ fn a_cancelled_run_is_stopped_and_cannot_begin() {
     assert_eq!(s.say(&host(), BeginRun { effect, task: task.clone(), until }), Err(Refusal::TaskFinished));
     let report = Report::default();
     let status = Status::Completed;
-    s.say(&host(), EndRun { effect, task: task.clone(), status, report, failure: None, model_used: None })
-        .unwrap();
+    s.say(
+        &host(),
+        EndRun { effect, task: task.clone(), status, report, failure: None, model_used: None, changes: None },
+    )
+    .unwrap();
     assert_eq!(s.state(&task).status(), Status::Cancelled, "a late end changes nothing");
     assert_eq!(s.finished.len(), 1);
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::own_answers::{ask, is_refused_for_its_place, waiting, world};
 use crate::support::own_api::own;
-use crate::support::{Client, Daemon, Reply, World, apart, eventually, provost};
+use crate::support::terminal::at_a_hosts_terminal;
+use crate::support::{Client, Daemon, Reply, World, eventually, provost};
 
 /// A child connects, and ends: either once it was let in, or before anybody has looked at it. What it leaves says something.
 const LEFT: &str = r#"
@@ -167,18 +168,6 @@ fn a_process_below_more_than_can_be_looked_at_answers_for_no_asker() {
     assert_eq!(waiting(&world), 1);
     let said = deep(&world, &world.own_socket(), 1_003, &request("GET", "/status", &json!({})));
     assert!(said.starts_with("HTTP/1.1 403 ") && said.contains("cannot all be seen"), "{said}");
-}
-
-/// Runs these lines as a host's shell at a terminal of its own; what it wrote.
-fn at_a_hosts_terminal(world: &World, lines: &str) -> String {
-    let file = world.path("lines.sh");
-    std::fs::write(&file, format!("provost() {{ {} \"$@\"; }}\n{lines}\n", provost().display())).unwrap();
-    let mut host = Command::new("script");
-    host.args(["-qec", &format!("sh {}", file.display()), "/dev/null"]).current_dir(world.repo()).env_clear();
-    for (name, value) in world.command(&[]).get_envs() {
-        host.env(name, value.unwrap());
-    }
-    String::from_utf8_lossy(&apart(&host).stdout).into_owned()
 }
 
 /// A host over stdio that says this and closes its server's input.

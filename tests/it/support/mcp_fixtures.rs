@@ -78,12 +78,14 @@ fn provost(dir: &Path) -> Provost {
                 deny: &[],
                 unknown: true,
                 settings: false,
+                files: 500,
                 held: Box::new(|_| Ok(RunsOutside::default())),
             },
         )
         .unwrap(),
     );
-    let configured = Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state) };
+    let configured =
+        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }

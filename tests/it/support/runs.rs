@@ -63,6 +63,7 @@ pub(crate) fn no_desktop() -> DesktopParts {
 /// No jobs and no applies belong to these runs.
 fn no_deeds() -> DeedHands {
     DeedHands {
+        discards: Box::new(|_| Box::pin(async { Ok(()) })),
         jobs: Box::new(|_, _| Box::pin(async { Ok(()) })),
         applies: Box::new(|_, _| Box::pin(async { Ok(()) })),
     }
@@ -127,6 +128,7 @@ impl World {
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
             keep: keeper(Artifacts::at(&self.path("state"))),
+            room: Arc::new(provost::workspace::collect::ChangesRoom::default),
         };
         let hooks = HookParts {
             command: tokio::sync::watch::channel(None).1,

@@ -167,8 +167,13 @@ impl Script {
 
     fn note(&mut self) {
         for change in &self.out.changes {
-            if let Change::FinishTask(task) = change {
-                self.finished.push(task.clone());
+            match change {
+                Change::FinishTask(task) => self.finished.push(task.clone()),
+                Change::AmendTask(task) => {
+                    let known = self.finished.iter_mut().find(|it| it.id() == task.id());
+                    *known.expect("a finished task") = task.clone();
+                }
+                _ => {}
             }
         }
     }
@@ -257,6 +262,7 @@ impl Script {
             | Effect::SignalAck { .. }
             | Effect::Capture { .. }
             | Effect::RunJob { .. }
+            | Effect::DropChanges { .. }
             | Effect::WriteFiles { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()

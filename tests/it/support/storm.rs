@@ -280,7 +280,10 @@ impl Storm {
             Effect::SpawnWorker { task } => {
                 let report = Report { summary: "done".into(), ..Report::default() };
                 let (effect, status) = (owed.id, Status::Completed);
-                self.say("host", EndRun { effect, task, status, report, failure: None, model_used: None });
+                self.say(
+                    "host",
+                    EndRun { effect, task, status, report, failure: None, model_used: None, changes: None },
+                );
             }
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
@@ -288,6 +291,7 @@ impl Storm {
             | Effect::SignalAck { .. }
             | Effect::Capture { .. }
             | Effect::RunJob { .. }
+            | Effect::DropChanges { .. }
             | Effect::WriteFiles { .. } => {
                 self.say("host", SettleEffect { effect: owed.id });
             }

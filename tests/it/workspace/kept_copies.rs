@@ -154,7 +154,7 @@ fn a_part_of_a_change_is_no_success_and_is_told_with_what_can_be_applied() {
     assert_eq!(many["status"], "failed", "300 of 500 files are not kept: {many}");
     let id = many["task_id"].as_str().unwrap();
     let said = ran(&world, &["task", "show", id], 0);
-    assert!(said.contains("its changes: provost apply") && said.contains("not kept: "), "{said}");
+    assert!(said.contains("write them:   provost apply") && said.contains("not kept: "), "{said}");
     let mut host = Host::old(&world, "coder");
     let asked = json!({ "name": "task_status", "arguments": { "task_id": id } });
     let told = host.ask("tools/call", asked);

@@ -7,5 +7,6 @@ mod git_merges;
 mod kept_copies;
 mod renamed_files;
 mod shared_copies;
+mod taking_in;
 mod walks;
 mod watching;

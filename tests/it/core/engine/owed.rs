@@ -94,6 +94,7 @@ async fn what_is_owed_comes_back_after_a_start() {
         report,
         failure: None,
         model_used: None,
+        changes: None,
     };
     ran.engine.submit(&host(), end).await.unwrap();
     ran.engine.stop();

@@ -13,6 +13,7 @@ impl Model {
             | Effect::RunHook { .. }
             | Effect::SignalAck { .. }
             | Effect::RunJob { .. }
+            | Effect::DropChanges { .. }
             | Effect::WriteFiles { .. } => return,
         };
         assert!(

@@ -12,6 +12,7 @@ mod hostile;
 mod jobs;
 mod late;
 mod owed;
+mod own_editor;
 mod patterns;
 mod rounds;
 mod scans;

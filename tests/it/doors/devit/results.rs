@@ -60,6 +60,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         beside: Vec::new(),
         handoff: None,
         watched: None,
+        changes: None,
         failure: None,
         notes: vec![],
     };

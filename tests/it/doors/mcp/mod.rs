@@ -20,6 +20,7 @@ mod resources;
 mod shapes;
 mod strained;
 mod surface;
+mod taking_in;
 mod tasks;
 mod texts;
 mod workers;

@@ -14,15 +14,15 @@ use crate::support::{World, provost};
 
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n\n\ndef other():\n    pass\n";
 
-const CONFIG: &str =
-    "[screenshot]\nenabled = true\nbackend = \"scrot\"\n[workers.slow]\ntype = \"polling\"\n";
+const CONFIG: &str = "[screenshot]\nenabled = true\nbackend = \"scrot\"\n[workers.slow]\ntype = \"polling\"\n\
+     [workers.kept]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = \"kept\"\n";
 
 /// The built-in worker runs at once; a worker that collects its tasks, and pictures, wait for a person.
 fn rules() -> String {
     let action = "when.action = [\"delegate\"]";
     let see = ["when.action = [\"screenshot\"]", "approve.by = [\"human\"]"];
     policy([
-        allow("run", &[action, "when.worker = [\"shell\"]"]),
+        allow("run", &[action, "when.worker = [\"shell\", \"kept\"]"]),
         ask("\"human\"", &[action, "when.worker = [\"slow\"]"]),
         rule("see", "approve", "a test", &see),
     ])
@@ -32,6 +32,14 @@ fn rules() -> String {
 fn steps(given: &Value) -> Value {
     json!([
         { "tool": "delegate", "arguments": { "goal": "seq 3; touch seen.txt", "worker": "shell", "task_id": given["task"], "watch_patterns": ["*.txt"] } },
+        { "tool": "delegate", "arguments": { "goal": "echo new > kept.txt", "worker": "kept", "task_id": given["kept"] } },
+        { "tool": "task_wait", "arguments": { "task_id": given["kept"] }, "keep": { "kept1": "/cursor" } },
+        { "tool": "task_wait", "arguments": { "task_id": given["kept"], "cursor": "$kept1", "max_wait_s": 20 }, "keep": { "kept2": "/cursor" } },
+        { "tool": "task_wait", "arguments": { "task_id": given["kept"], "cursor": "$kept2", "max_wait_s": 20 }, "keep": { "kept3": "/cursor" } },
+        { "tool": "task_wait", "arguments": { "task_id": given["kept"], "cursor": "$kept3", "max_wait_s": 20 } },
+        { "tool": "task_diff", "arguments": { "task_id": given["kept"] } },
+        { "tool": "task_apply", "arguments": { "task_id": given["kept"], "files": ["kept.txt"] } },
+        { "tool": "task_discard", "arguments": { "task_id": given["kept"] } },
         { "tool": "task_wait", "arguments": { "task_id": given["task"] }, "keep": { "cursor": "/cursor" } },
         { "tool": "task_wait", "arguments": { "task_id": given["task"], "cursor": "$cursor", "max_wait_s": 10 } },
         { "tool": "delegate", "arguments": { "goal": "wait", "worker": "slow", "task_id": given["waits"] } },
@@ -94,7 +102,7 @@ fn prepared(other: &mut Host, third: &mut Host, who: &str) -> Value {
     let (take, leave) = (hand(other), hand(other));
     let contract = other.does("contract_propose", json!({ "symbol": "a.py:other" }))["contract_id"].clone();
     json!({
-        "task": crate::support::fresh(who), "waits": crate::support::fresh(who), "file": format!("{who}.txt"),
+        "task": crate::support::fresh(who), "kept": crate::support::fresh(who), "waits": crate::support::fresh(who), "file": format!("{who}.txt"),
         "take": take, "leave": leave, "contract": contract,
     })
 }
@@ -158,6 +166,7 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
             ("handoff_list", "/rows/0"),
             ("inbox_read", "/messages/0"),
             ("task_status", "/tasks/0"),
+            ("task_diff", "/files/0"),
             ("approvals_list", "/approvals/0"),
             ("conflicts_check", "/conflicts/0"),
             ("contracts_check", "/violations/0"),

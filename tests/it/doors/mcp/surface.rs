@@ -38,6 +38,8 @@ fn the_default_is_about_fifteen_tools_that_are_three_thousand_tokens_of_a_reques
         "task_status",
         "task_output",
         "task_cancel",
+        "task_diff",
+        "task_apply",
         "workers_list",
         "work_begin",
         "work_end",

@@ -27,11 +27,12 @@ fn harvest(task: &TaskId) -> Changeset {
     let image = artifact(2, "binary", "b.png", "");
     Changeset {
         gathered: vec![
-            CollectedArtifact { artifact: text, bytes: None, base: Some(b"old".to_vec()) },
-            CollectedArtifact { artifact: image, bytes: Some(vec![0, 255, 10]), base: None },
+            CollectedArtifact { artifact: text, bytes: None, base: Some(b"old".to_vec()), lines: (0, 0) },
+            CollectedArtifact { artifact: image, bytes: Some(vec![0, 255, 10]), base: None, lines: (0, 0) },
         ],
         left_out: vec!["c: is a symbolic link".into()],
         incomplete: false,
+        beyond: None,
     }
 }
 

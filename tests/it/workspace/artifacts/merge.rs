@@ -44,8 +44,13 @@ fn harvest(base: Option<&str>) -> Changeset {
     };
     let binary = Artifact { base_hash: None, content: Box::default(), ..binary };
     let gathered = vec![
-        CollectedArtifact { artifact, bytes: None, base: base.map(|it| it.as_bytes().to_vec()) },
-        CollectedArtifact { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None },
+        CollectedArtifact {
+            artifact,
+            bytes: None,
+            base: base.map(|it| it.as_bytes().to_vec()),
+            lines: (0, 0),
+        },
+        CollectedArtifact { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None, lines: (0, 0) },
     ];
     Changeset { gathered, ..Changeset::default() }
 }
@@ -78,6 +83,7 @@ impl World {
                     deny: &[],
                     unknown: true,
                     settings: false,
+                    files: 500,
                     held: Box::new(|_| Ok(RunsOutside::default())),
                 },
             )
@@ -85,7 +91,7 @@ impl World {
         );
         let artifacts = Artifacts::at(&state);
         artifacts.keep(&task(), &harvest(base), "").unwrap();
-        let configured = Configured { profiles: Arc::default(), artifacts };
+        let configured = Configured { profiles: Arc::default(), artifacts, room: Default::default() };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

@@ -1,0 +1,274 @@
+//! The changes that a run has made in its private copy: shown as differences, summed up, discarded.
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::cli_error::{DONE, FAILED};
+use super::identity::IdentityArgs;
+use super::repo_context::wait_for;
+use super::tasks::meant;
+use super::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::{TaskId, visible};
+
+/// `provost task diff`.
+#[derive(Args, Debug)]
+pub(super) struct Diff {
+    /// The task's id, or enough of its beginning
+    id: TaskId,
+    /// Only these files, and what is in these folders
+    #[arg(value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+    /// Count the changed lines of each file, instead of showing them
+    #[arg(long)]
+    stat: bool,
+}
+
+/// `provost task discard`.
+#[derive(Args, Debug)]
+pub(super) struct Discard {
+    /// The task's id, or enough of its beginning
+    id: TaskId,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Columns for the signs of one file in a summary.
+const SIGNS_MAX: u64 = 30;
+
+/// Longest path that is shown in a line, in characters.
+const PATH_CHARS: usize = 400;
+
+/// Paths as the daemon takes them, typed in any folder of the repository.
+pub(super) fn paths(here: &RepoContext, typed: &[PathBuf]) -> Result<Vec<String>, CliError> {
+    let one = |path: &PathBuf| match here.path(path)? {
+        top if top.is_empty() => Ok(".".to_owned()),
+        path => Ok(path),
+    };
+    typed.iter().map(one).collect()
+}
+
+pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
+    let paths = paths(here, &asked.paths)?;
+    let (task, files) = wait_for(async {
+        let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?;
+        let request = wire::OfTask { task: task.id.clone(), paths };
+        let files = client.preview_task(&request).await?;
+        Ok((task, files))
+    })?;
+    if here.json {
+        return out::json(&files).map(|()| DONE);
+    }
+    let written: Vec<&wire::Previewed> = files.iter().filter(|it| it.action != "skip").collect();
+    if asked.stat {
+        let rows: Vec<Row> = written.iter().map(|it| Row::of(it)).collect();
+        out::text_as_is(&summed_up(&rows, &Sum::of(&rows)))?;
+    } else {
+        written.iter().try_for_each(|it| patch(it))?;
+        let counted = written.iter().filter(|it| it.extent.as_deref() == Some("counted")).count();
+        if counted > 0 {
+            let id = out::one_line(&task.id, PATH_CHARS);
+            out::note(format!(
+                "{counted} differences are too long to be shown; `provost task diff {id} --stat` counts the lines of all files"
+            ));
+        }
+    }
+    for it in files.iter().filter(|it| it.action == "skip") {
+        let why = it.reason.as_deref().unwrap_or("the file says that already");
+        out::note(out::one_line(&visible(&format!("skip {}: {why}", it.path)), 800));
+    }
+    for it in &task.changes_kept().left_out {
+        out::note(out::one_line(&format!("not kept: {it}"), 800));
+    }
+    if written.is_empty() {
+        out::note("an apply would write nothing");
+    }
+    Ok(DONE)
+}
+
+/// One file's difference. What `git apply` could not take is told beside the patch.
+fn patch(it: &wire::Previewed) -> Result<(), CliError> {
+    let tell = |text: &str| out::note(out::one_line(&visible(text), 800));
+    if it.runs_later {
+        tell(&format!("{} runs later, or tells agents what to do", it.path));
+    }
+    match (it.extent.as_deref(), &it.diff) {
+        (Some("binary"), _) => tell(&format!("binary: {} ({})", it.path, it.action)),
+        (Some("counted"), _) => {
+            let (added, removed) = (it.added, it.removed);
+            tell(&format!("{}: too long to be shown, {added} lines come and {removed} go", it.path));
+        }
+        (_, Some(diff)) if std::io::stdout().is_terminal() => out::text_as_is(&colored(diff))?,
+        // A program gets it to the letter.
+        (_, Some(diff)) => out::text_as_is(diff)?,
+        (_, None) => {}
+    }
+    Ok(())
+}
+
+/// A difference for a terminal, which obeys nothing of it.
+fn colored(diff: &str) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    let mut in_head = true;
+    let mut text = String::with_capacity(diff.len() * 2);
+    for line in diff.lines() {
+        in_head = line.starts_with("diff --git ") || (in_head && !line.starts_with("@@ "));
+        let color = match line.as_bytes().first() {
+            _ if in_head => "1",
+            Some(b'@') => "36",
+            Some(b'+') => "32",
+            Some(b'-') => "31",
+            _ => "",
+        };
+        let line = visible(line);
+        match color.is_empty() || plain {
+            true => text.push_str(&line),
+            false => text.push_str(&format!("\x1b[{color}m{line}\x1b[m")),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A file of a summary.
+struct Row {
+    path: String,
+    is_binary: bool,
+    added: u64,
+    removed: u64,
+}
+
+impl Row {
+    fn of(it: &wire::Previewed) -> Self {
+        let is_binary = it.extent.as_deref() == Some("binary");
+        Self { path: it.path.clone(), is_binary, added: it.added, removed: it.removed }
+    }
+}
+
+impl From<&wire::ChangedLines> for Row {
+    fn from(it: &wire::ChangedLines) -> Self {
+        let is_binary = it.kind == "binary";
+        Self { path: it.path.clone(), is_binary, added: it.added, removed: it.removed }
+    }
+}
+
+/// What changed files come to, those included that are not named.
+struct Sum {
+    files: u64,
+    added: u64,
+    removed: u64,
+}
+
+impl Sum {
+    fn of(rows: &[Row]) -> Self {
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum();
+        Self { files: rows.len() as u64, added: sum(|it| it.added), removed: sum(|it| it.removed) }
+    }
+}
+
+/// Files with their changed lines, as `git diff --stat` has them.
+fn summed_up(rows: &[Row], all: &Sum) -> String {
+    let paths: Vec<String> = rows.iter().map(|it| out::one_line(&it.path, PATH_CHARS)).collect();
+    let width = paths.iter().map(|it| it.chars().count()).max().unwrap_or(0);
+    let most = rows.iter().map(|it| it.added + it.removed).max().unwrap_or(0);
+    let digits = most.to_string().len().max(3);
+    // Each sign stands for as many lines, and no change is without a sign.
+    let signs = |lines: u64| match most <= SIGNS_MAX {
+        true => lines,
+        false => (lines * SIGNS_MAX).div_ceil(most),
+    };
+    let mut text = String::new();
+    for (it, path) in rows.iter().zip(&paths) {
+        let lines = if it.is_binary { "Bin".to_owned() } else { (it.added + it.removed).to_string() };
+        let [plus, minus] = [("+", it.added), ("-", it.removed)]
+            .map(|(sign, lines)| sign.repeat(usize::try_from(signs(lines)).unwrap_or_default()));
+        let line = format!(" {path:<width$} | {lines:>digits$} {plus}{minus}");
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    let more = all.files.saturating_sub(rows.len() as u64);
+    if more > 0 {
+        text.push_str(&format!(" and {more} more\n"));
+    }
+    let of = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let &Sum { files, added, removed } = all;
+    let files = of(files, "file changed", "files changed");
+    let added = (added > 0).then(|| of(added, "insertion(+)", "insertions(+)"));
+    let removed = (removed > 0).then(|| of(removed, "deletion(-)", "deletions(-)"));
+    let parts: Vec<String> = std::iter::once(files).chain(added).chain(removed).collect();
+    text.push_str(&format!(" {}\n", parts.join(", ")));
+    text
+}
+
+/// What a task has changed, and what can be done with that; nothing where there is nothing to be said.
+pub(super) fn of_task(task: &wire::Task) -> String {
+    let (kept, mut text) = (task.changes_kept(), String::new());
+    if kept.can_apply {
+        let rows: Vec<Row> = kept.files.iter().map(Row::from).collect();
+        text.push_str(&format!("changed in its private copy: {}\n", out::one_line(&kept.names(), 800)));
+        let named = Sum::of(&rows);
+        let all = task.changes.as_ref().map_or(named, |it| Sum {
+            files: it.files.into(),
+            added: it.added,
+            removed: it.removed,
+        });
+        text.push_str(&summed_up(&rows, &all));
+    }
+    for it in &kept.left_out {
+        text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));
+    }
+    let Some(changes) = &task.changes else { return text + &if_older(task, kept.can_apply) };
+    if changes.state != "kept" {
+        text.push_str(&format!("its changes: {}\n", changes.in_words()));
+    }
+    let says = ["show them:    ", "write them:   ", "discard them: "];
+    for (says, command) in says.iter().zip(&changes.next) {
+        text.push_str(&format!("{says}{}\n", out::one_line(command, PATH_CHARS)));
+    }
+    text
+}
+
+/// The same of a task that an earlier version has put on record.
+fn if_older(task: &wire::Task, can_apply: bool) -> String {
+    let id = out::one_line(&task.id, PATH_CHARS);
+    if can_apply { format!("write them:   provost apply {id}\n") } else { String::new() }
+}
+
+pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliError> {
+    let task = wait_for(async { meant(&here.daemon(None).await?, &asked.id).await })?;
+    if !asked.yes {
+        confirm(&task)?;
+    }
+    let (request, asker) = (wire::Discard { task: task.id }, IdentityArgs::named(here, None)?);
+    let done = wait_for(async { Ok(here.daemon(asker).await?.discard_task(&request).await?) })?;
+    if here.json {
+        return out::json(&done).map(|()| DONE);
+    }
+    let files =
+        if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };
+    out::line(match done.already {
+        true => format!("discarded before: {files}"),
+        false => format!("discarded: {files}"),
+    })?;
+    Ok(DONE)
+}
+
+/// Waits for a yes of the person at the terminal.
+fn confirm(task: &wire::Task) -> Result<(), CliError> {
+    let id = out::one_line(&task.id, PATH_CHARS);
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::refusal("there is no person to ask, and what is discarded is gone for good")
+            .because("standard input is no terminal")
+            .next(format!("provost discard {id} --yes")));
+    }
+    out::note(of_task(task).trim_end());
+    out::note(format!("Discard what task {id} has changed? It is gone for good. [y/N]"));
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(CliError::of("not discarded").with_code(FAILED)),
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run has changed in its private copy: kept, taken into the workspace file by file, or discarded.
+//!
+//! ```text
+//!   [kept] --applied--> [partly taken in] --applied--> [taken in]
+//!     |   <--undone---         |          <--undone---     |
+//!     +------------------------+---------------------------+--> [discarded]
+//! ```
+//! The contents are files of the store, which the daemon removes after some days. The task says what has become of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{ChangesDiscarded, DiscardChanges};
+use super::{AppliedFile, Change, Effect, EventKind, Outbox, Principal, Refusal, Scope, State, Task};
+use provost_base::{ApplyId, RepoPath, TaskId, Timestamp};
+
+/// The changes of a run, and what has become of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskChanges {
+    /// Files that were kept.
+    pub files: u32,
+    /// Lines that are new in these files, compared with what the run began with.
+    pub added: u64,
+    /// Lines that are not in them any more.
+    pub removed: u64,
+    /// Files that are written into the workspace, each with the apply that wrote it; no undone ones.
+    pub taken: BTreeMap<RepoPath, ApplyId>,
+    /// When they were discarded.
+    pub discarded: Option<Timestamp>,
+}
+
+/// What has become of the changes of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangesState {
+    /// No file of them is written into the workspace.
+    Kept,
+    /// Some of the files are.
+    PartlyTaken,
+    /// All files are.
+    Taken,
+    /// They are gone for good.
+    Discarded,
+}
+
+impl ChangesState {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ChangesState::Kept => "kept",
+            ChangesState::PartlyTaken => "partly_taken_in",
+            ChangesState::Taken => "taken_in",
+            ChangesState::Discarded => "discarded",
+        }
+    }
+}
+
+impl TaskChanges {
+    /// What has become of them.
+    pub fn state(&self) -> ChangesState {
+        match self.taken.len() {
+            _ if self.discarded.is_some() => ChangesState::Discarded,
+            0 => ChangesState::Kept,
+            some if some < self.files as usize => ChangesState::PartlyTaken,
+            _ => ChangesState::Taken,
+        }
+    }
+}
+
+/// What an apply does with the changes of a task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Taking {
+    /// The task whose run has made them.
+    pub task: TaskId,
+    /// Whether it takes them out of the workspace again, as an undo does.
+    pub back: bool,
+}
+
+impl Task {
+    /// Whether its run may still go on although the task is over, as that of a cancelled one does for a moment.
+    pub fn may_still_run(&self) -> bool {
+        let ended = |it: &provost_base::Json| {
+            let value = it.value();
+            value["run_ended"].is_string() || value["exit_reason"].is_string()
+        };
+        let has_begun = self.state.is_finished() && self.kind == super::WorkerKind::Cli;
+        has_begun && !self.notes.iter().any(|it| it.report.metadata.as_ref().is_some_and(ended))
+    }
+}
+
+impl State {
+    /// Forgets the changes of a run for good. Its asker may, and the operator, but no model that has left its name out.
+    pub(super) fn discard_changes(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &DiscardChanges,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<ChangesDiscarded, Refusal> {
+        let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        match who.may(Scope::Operate) {
+            true if who.is_of_agents() => return Err(Refusal::OutOfScope { needs: Scope::Operate }),
+            false if task.asked_by != *who.agent() => {
+                return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
+            }
+            _ => {}
+        }
+        if !task.state.is_finished() {
+            return Err(Refusal::TaskCannot { from: task.state });
+        }
+        let mut changes = task.changes.clone().unwrap_or_default();
+        if changes.discarded.is_some() {
+            return Ok(ChangesDiscarded { files: changes.files, already: true });
+        }
+        // A run of an earlier version has its files on the disk, and says nothing of them.
+        changes.files = changes.files.max(verb.files);
+        if changes.files == 0 {
+            return Err(Refusal::NoChanges);
+        }
+        if let Some(apply) = self.owing.apply_of(&verb.task) {
+            return Err(Refusal::ChangesInUse { apply });
+        }
+        changes.discarded = Some(now);
+        let files = changes.files;
+        out.append_event(EventKind::ChangesDiscarded { task: verb.task.clone(), files });
+        out.owe(Effect::DropChanges { task: verb.task.clone() });
+        let task = Task { changes: Some(changes), updated_at: now, ..Task::clone(task) };
+        out.put(Change::AmendTask(Arc::new(task)));
+        Ok(ChangesDiscarded { files, already: false })
+    }
+
+    /// The changes of a task that an apply wants are there to be taken.
+    pub(super) fn can_be_taken(
+        &self,
+        task: Option<&TaskId>,
+        past: Option<&Arc<Task>>,
+    ) -> Result<(), Refusal> {
+        let task = task.and_then(|id| self.tasks.get(id).or(past));
+        let discarded = task.and_then(|it| it.changes.as_ref()?.discarded);
+        if discarded.is_some() { Err(Refusal::ChangesGone) } else { Ok(()) }
+    }
+
+    /// Files of a task are in the workspace from now on, or as they were before.
+    pub(super) fn take_in(
+        &self,
+        (now, apply): (Timestamp, ApplyId),
+        taking: &Taking,
+        files: &[AppliedFile],
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) {
+        let Some(task) = self.tasks.get(&taking.task).or(past).filter(|it| it.state.is_finished()) else {
+            return;
+        };
+        let mut task = Task::clone(task);
+        let changes = task.changes.get_or_insert_default();
+        for file in files {
+            match taking.back {
+                true => drop(changes.taken.remove(&file.path)),
+                false => drop(changes.taken.insert(file.path.clone(), apply)),
+            }
+        }
+        // How many there are is not known of what an earlier version has kept.
+        changes.files = changes.files.max(u32::try_from(changes.taken.len()).unwrap_or(u32::MAX));
+        task.updated_at = now;
+        out.put(Change::AmendTask(Arc::new(task)));
+    }
+}

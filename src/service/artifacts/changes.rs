@@ -1,0 +1,239 @@
+//! The changes that a task's run has made in its private copy: found, shown, taken into the workspace, discarded.
+//!
+//! A job is carried out by several runs in one copy, so its changes are those of its last run that has kept any. Whoever may
+//! read a task may see its changes; who may have them written is for the rules, and who may discard them for the core.
+
+use std::collections::BTreeSet;
+
+use super::{Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath, shown};
+use provost_base::{JobId, TaskId, is_absolute, nearest};
+use provost_domain::StoredChangeset;
+use provost_domain::command::DiscardChanges;
+use provost_domain::view::OneJob;
+
+/// Paths near a wrong one that an error names.
+const NEAR_MAX: usize = 3;
+
+/// The longest path that is compared with each of the changes, in bytes.
+const COMPARED_LEN_MAX: usize = 256;
+
+/// What a discard has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Discarded {
+    /// Files that were kept.
+    pub files: u32,
+    /// Whether they had been discarded before.
+    pub already: bool,
+}
+
+impl Provost {
+    /// What taking in a task's changes would do at this moment; all of them, or those at these paths and below them.
+    ///
+    /// # Errors
+    /// [`ApplyError`].
+    pub async fn preview_task(
+        &self,
+        who: &Principal,
+        task: &TaskId,
+        paths: &[String],
+    ) -> Result<Vec<Previewed>, ApplyError> {
+        let changes = self.changes_of(task, paths).await?;
+        self.compare_all(who, changes).await
+    }
+
+    /// Writes a task's changes into the workspace; all of them, or those at these paths and below them.
+    ///
+    /// # Errors
+    /// [`ApplyError`]; then nothing has changed.
+    pub async fn apply_task(
+        &self,
+        who: &Principal,
+        task: &TaskId,
+        paths: &[String],
+    ) -> Result<Answer<Applied>, ApplyError> {
+        let changes = self.changes_of(task, paths).await?;
+        self.apply_all(who, changes).await
+    }
+
+    /// Forgets a task's changes for good; of a job, those of all its runs.
+    ///
+    /// # Errors
+    /// [`ApplyError`]; then they are as they were, but of a job some may be gone.
+    pub async fn discard_task(&self, who: &Principal, task: &TaskId) -> Result<Discarded, ApplyError> {
+        let mut done: Option<Discarded> = None;
+        for run in self.runs_of(task).await? {
+            let kept = self.kept_of(&run).await?.map_or(0, |it| it.artifacts.len());
+            let files = u32::try_from(kept).unwrap_or(u32::MAX);
+            match self.submit(who, DiscardChanges { task: run.clone(), files }).await {
+                Ok(it) => {
+                    // The runs of a job have one copy: the last one has the files of all.
+                    let before = done.is_none_or(|it: Discarded| it.already);
+                    done = Some(Discarded { files: it.files, already: it.already && before });
+                    self.drop_changes(&run).await?;
+                }
+                Err(Refusal::NoChanges) => {}
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+        match done {
+            Some(done) => Ok(done),
+            None => Err(ApplyError::NothingKept(task.clone())),
+        }
+    }
+
+    /// Removes from the disk what a task has changed, since that is discarded on record.
+    ///
+    /// # Errors
+    /// [`Refusal::NotReady`] with what the disk says.
+    pub async fn drop_changes(&self, task: &TaskId) -> Result<(), Refusal> {
+        let (artifacts, id) = (self.artifacts(), task.clone());
+        let stopping = || Refusal::Unavailable { why: "the daemon is stopping".into() };
+        let removed = tokio::task::spawn_blocking(move || artifacts.discard(&id)).await;
+        removed.map_err(|_| stopping())?.map_err(|err| {
+            tracing::error!(%err, %task, "discarded changes cannot be removed from the disk");
+            Refusal::NotReady { why: err.to_string().into() }
+        })
+    }
+
+    /// Those of these tasks whose changes are on the disk.
+    pub async fn with_changes(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
+        if tasks.is_empty() {
+            return BTreeSet::new();
+        }
+        let artifacts = self.artifacts();
+        let there = move || tasks.into_iter().filter(|it| artifacts.has(it)).collect();
+        tokio::task::spawn_blocking(there).await.unwrap_or_default()
+    }
+
+    /// The changes of a task as they are kept, or a part of them.
+    async fn changes_of(&self, task: &TaskId, paths: &[String]) -> Result<Vec<Artifact>, ApplyError> {
+        let runs = self.runs_of(task).await?;
+        for run in runs.iter().rev() {
+            if !self.has_ended(run).await? {
+                continue;
+            }
+            if let Some(kept) = self.kept_of(run).await?.filter(|it| !it.artifacts.is_empty()) {
+                return self.chosen(task, kept, paths);
+            }
+        }
+        Err(self.why_nothing(task, &runs).await)
+    }
+
+    /// The tasks in whose copies the changes were made, in their order: of a job its runs, else the task itself. The first run
+    /// of a job goes by the job's id.
+    async fn runs_of(&self, task: &TaskId) -> Result<Vec<TaskId>, ApplyError> {
+        let job = task.as_str().strip_prefix("job_").and_then(|it| JobId::parse(it).ok());
+        let job = match job {
+            Some(job) => self.view(OneJob(job)).await?,
+            None => None,
+        };
+        match job {
+            Some(job) if !job.state.is_over() => {
+                Err(ApplyError::NotEnded { task: task.clone(), state: job.state.as_str() })
+            }
+            Some(job) if !job.tasks.is_empty() => Ok(job.tasks.clone()),
+            _ => Ok(vec![task.clone()]),
+        }
+    }
+
+    /// Whether a task may have changes to be taken: `false` for what was discarded.
+    async fn has_ended(&self, task: &TaskId) -> Result<bool, ApplyError> {
+        match self.task(task).await {
+            Ok(it) if !it.state.is_finished() => {
+                Err(ApplyError::NotEnded { task: task.clone(), state: it.state.as_str() })
+            }
+            Ok(it) => Ok(it.changes.as_ref().is_none_or(|it| it.discarded.is_none())),
+            // What is kept of it may be younger than its record.
+            Err(Refusal::TaskNotFound) => Ok(true),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    async fn kept_of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, ApplyError> {
+        let (artifacts, id) = (self.artifacts(), task.clone());
+        let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
+        let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
+        kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))
+    }
+
+    /// Why there are no changes of a task.
+    async fn why_nothing(&self, task: &TaskId, runs: &[TaskId]) -> ApplyError {
+        let (mut is_known, mut were_kept) = (false, false);
+        for run in runs {
+            let Ok(it) = self.task(run).await else { continue };
+            is_known = true;
+            match &it.changes {
+                Some(changes) if changes.discarded.is_some() => return Refusal::ChangesGone.into(),
+                Some(changes) => were_kept |= changes.files > 0,
+                None if it.may_still_run() => {
+                    return ApplyError::NotEnded { task: task.clone(), state: "it is being ended" };
+                }
+                None => {}
+            }
+        }
+        let keeping = self.artifacts().kept_for();
+        match (is_known, were_kept) {
+            (false, _) => Refusal::TaskNotFound.into(),
+            (true, false) => ApplyError::NothingKept(task.clone()),
+            (true, true) => {
+                ApplyError::NotKeptAnyMore { task: task.clone(), runs: keeping.runs, days: keeping.days }
+            }
+        }
+    }
+
+    /// Those of the changes that are at these paths, or below them; all where there are none.
+    fn chosen(
+        &self,
+        task: &TaskId,
+        kept: StoredChangeset,
+        paths: &[String],
+    ) -> Result<Vec<Artifact>, ApplyError> {
+        let StoredChangeset { artifacts, left_out, .. } = kept;
+        let (checkouts, mut wanted) = (self.checkouts(None), Vec::new());
+        let not_among = |text: &str, more: String| {
+            Err(ApplyError::NotAmong { path: shown(text), task: task.clone(), more })
+        };
+        for text in paths {
+            let inside = checkouts.inside(text).into_owned();
+            let inside = if is_absolute(&inside) { checkouts.folder_inside(text) } else { Some(inside) };
+            let Some(path) = inside.filter(|_| !text.is_empty()).and_then(|it| RepoPath::parse(&it).ok())
+            else {
+                return not_among(text, "; it is no path in the workspace".into());
+            };
+            if !artifacts.iter().any(|it| is_at(&path, &it.path)) {
+                return not_among(text, instead(&path, &artifacts, &left_out));
+            }
+            wanted.push(path);
+        }
+        let is_wanted = |it: &Artifact| wanted.is_empty() || wanted.iter().any(|path| is_at(path, &it.path));
+        Ok(artifacts.into_iter().filter(is_wanted).collect())
+    }
+}
+
+/// Whether a file is the one at a path, or below it.
+fn is_at(path: &RepoPath, file: &str) -> bool {
+    let rest = file.strip_prefix(path.as_str());
+    path.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What to say instead of a path that is not among the changes.
+fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> String {
+    let begins = |it: &&str| it.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "));
+    if let Some(why) = left_out.iter().map(|it| &**it).find(begins) {
+        return format!(", since it was not kept: {}", shown(why));
+    }
+    let all = || artifacts.iter().map(|it| &*it.path);
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let same_name = || all().filter(|it| name(it) == name(path.as_str()));
+    let mut near: Vec<&str> = same_name().take(NEAR_MAX).collect();
+    // A comparison with each path takes as long as both are.
+    if path.as_str().len() <= COMPARED_LEN_MAX {
+        near.extend(nearest(path.as_str(), all()).filter(|it| !near.contains(it)));
+    }
+    if near.is_empty() {
+        near = all().take(NEAR_MAX).collect();
+    }
+    near.truncate(NEAR_MAX);
+    let near: Vec<String> = near.into_iter().map(shown).collect();
+    format!("; among them: {}", near.join(", "))
+}
