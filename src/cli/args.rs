@@ -38,7 +38,11 @@ pub(super) struct Line {
     /// Print JSON instead of text for people
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Without a command: show what needs you now
+    /// Go to the repository of this folder first; it stands before the command
+    // `overview::go_elsewhere` reads it; this is its line in the help, and in the completions of shells.
+    #[arg(short = 'C', long = "repo", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(super) repo: Option<PathBuf>,
+    /// Without a command: show what needs you now, in all of your repositories
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }

@@ -15,8 +15,11 @@ const FAILURES_SHOWN: usize = 5;
 /// Agents in each other's way that are shown.
 const OVERLAPS_SHOWN: usize = 8;
 
-/// Finished tasks among which tainted ones are looked for.
-const TAINTED_AMONG: usize = 200;
+/// Tasks whose changes wait to be taken in, as far as they are shown.
+const CHANGES_SHOWN: usize = 5;
+
+/// Finished tasks among which tainted ones, and those with changes to take in, are looked for.
+const LOOKED_AT: usize = 200;
 
 /// Older failures need nobody any more; `provost task list --filter failed` has them.
 const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
@@ -32,6 +35,8 @@ pub(super) struct Needs {
     active: Vec<wire::Task>,
     failed: Vec<wire::Task>,
     tainted: Vec<wire::Task>,
+    /// Tasks whose changes wait to be taken in or discarded.
+    to_take_in: Vec<wire::Task>,
     broken_workers: Vec<wire::WorkerAt>,
     pub(super) notes: Vec<String>,
 }
@@ -57,7 +62,7 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
     };
     let (failed, active) = (query("failed", Some(FAILURES_SHOWN)), query("active", None));
     let everyones = wire::Whose::default();
-    let (about, approvals, questions, overlaps, locks, active, failed, mut tainted) = tokio::try_join!(
+    let (about, approvals, questions, overlaps, locks, active, failed, finished) = tokio::try_join!(
         client.about(),
         client.approvals(),
         client.questions(),
@@ -65,11 +70,13 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         client.locks(&everyones),
         client.tasks(&active),
         client.tasks(&failed),
-        recently_tainted(client),
+        newest_finished(client),
     )?;
     let mut failed = failed.finished;
     failed.retain(is_recent);
-    tainted.truncate(FAILURES_SHOWN);
+    let some = |is_meant: &dyn Fn(&&wire::Task) -> bool, limit| -> Vec<wire::Task> {
+        finished.iter().filter(|task| is_meant(task)).take(limit).cloned().collect()
+    };
     let needs = Needs {
         approvals,
         questions,
@@ -77,19 +84,26 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         waiting: locks.waiting,
         active: active.active,
         failed,
-        tainted,
+        tainted: some(&|task| is_newly_tainted(task), FAILURES_SHOWN),
+        to_take_in: some(&|task| has_changes_to_take_in(task), CHANGES_SHOWN),
         broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
         notes: about.broken.into_iter().chain(about.notes).collect(),
     };
     Ok((about.version, needs))
 }
 
-async fn recently_tainted(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
-    let finished =
-        wire::TasksQuery { filter: None, limit: Some(TAINTED_AMONG), ..wire::TasksQuery::default() };
-    let mut tasks = client.tasks(&finished).await?.finished;
-    tasks.retain(|task| task.tainted == Some(true) && is_recent(task));
-    Ok(tasks)
+async fn newest_finished(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
+    let finished = wire::TasksQuery { filter: None, limit: Some(LOOKED_AT), ..wire::TasksQuery::default() };
+    Ok(client.tasks(&finished).await?.finished)
+}
+
+fn is_newly_tainted(task: &wire::Task) -> bool {
+    task.tainted == Some(true) && is_recent(task)
+}
+
+/// The daemon removes changes after some days, so that what was forgotten is not shown for ever.
+fn has_changes_to_take_in(task: &wire::Task) -> bool {
+    task.changes.as_ref().is_some_and(|it| it.are_there() && it.state != "taken_in")
 }
 
 fn is_recent(task: &wire::Task) -> bool {
@@ -123,6 +137,13 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));
         text.push_str(&tasks::table(needs.active.iter()));
         text.push('\n');
+    }
+    if !needs.to_take_in.is_empty() {
+        text.push_str("Changes to take in:\n");
+        text.push_str(&tasks::table(needs.to_take_in.iter().rev()));
+        text.push_str(&format!(
+            "  look: {run} task diff ID    take in: {run} apply ID    forget: {run} discard ID\n\n"
+        ));
     }
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");
@@ -185,10 +206,11 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
         let client = here.client();
         let about = client.about().await?;
         // Of a store that takes nothing, history may not be had either; that it takes nothing is what matters.
-        let tainted = match recently_tainted(&client).await {
+        let finished = match newest_finished(&client).await {
             Err(_) if about.broken.is_some() => Vec::new(),
-            tasks => tasks?.into_iter().map(|task| task.id).collect(),
+            tasks => tasks?,
         };
+        let tainted = finished.into_iter().filter(is_newly_tainted).map(|task| task.id).collect();
         Ok(Glance { about, tainted })
     });
     let Glance { about, tainted } = glance.map_err(|error| about_the_store(here, error))?;

@@ -207,3 +207,25 @@ fn a_part_of_a_change_of_several_files_is_withheld_from_the_diff_as_from_the_app
     ran(&world, &["apply", &id], 1);
     assert_eq!(text(&world, "f"), "mine\n");
 }
+
+#[test]
+fn provost_alone_lists_changes_until_they_are_taken_in_or_discarded() {
+    let world = world(&[("a.txt", "old\n"), ("b.txt", "old\n")], "");
+    world.rule(&freely());
+    let _daemon = world.start();
+    let listed = |id: &str| {
+        let said = printed(&world, &[]);
+        let below = said.split("Changes to take in:").nth(1).is_some_and(|it| it.contains(id));
+        assert_eq!(below, said.contains("take in: provost apply ID"), "{said}");
+        below
+    };
+    let one = done(&world, "echo new > a.txt; echo new > b.txt");
+    let other = done(&world, "echo newer > b.txt");
+    assert!(listed(&one) && listed(&other));
+    ran(&world, &["apply", &one, "a.txt"], 0);
+    assert!(listed(&one), "a part is left");
+    ran(&world, &["apply", &one], 0);
+    assert!(!listed(&one) && listed(&other));
+    ran(&world, &["discard", &other, "--yes"], 0);
+    assert_eq!(printed(&world, &[]), "Nothing needs you.\n");
+}
