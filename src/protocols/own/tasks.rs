@@ -4,9 +4,9 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
-use provost_domain::Answer;
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
+use provost_domain::{Answer, AwaitedNeeds};
 use provost_service::{Chunk, Stream, TaskFilter};
 
 impl Handles<endpoints::Delegate> for Own {
@@ -54,7 +54,8 @@ impl Handles<endpoints::Tasks> for Own {
         let before = query.before.map(|it| map::task_id(&it)).transpose()?;
         let snapshot =
             self.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
-        Ok(map::tasks(&snapshot))
+        let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
+        Ok(map::tasks(&snapshot, &awaited))
     }
 }
 
@@ -65,7 +66,11 @@ impl Handles<endpoints::Task> for Own {
         let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
-        Ok(map::task(&task))
+        if !task.state.is_queued() {
+            return Ok(map::task(&task));
+        }
+        let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
+        Ok(map::with_needs(map::task(&task), &awaited))
     }
 }
 

@@ -9,4 +9,6 @@ mod host_hooks;
 mod json;
 mod locking;
 mod permissions;
+#[cfg(unix)]
+mod resources;
 mod screenshots;

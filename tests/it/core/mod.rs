@@ -34,6 +34,7 @@ mod posts;
 mod prompts;
 mod replay;
 mod replies;
+mod resources;
 mod roles;
 mod scarce;
 mod selections;
