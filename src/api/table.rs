@@ -76,7 +76,7 @@ macro_rules! for_each_endpoint {
 
             /// Takes a lock, or renews it.
             POST "/lock" lock Lock(TakeLock) -> Locked,
-                tools ["lock_acquire", "work_begin"], commands ["lock acquire"], waits;
+                tools ["lock_acquire", "work_begin"], commands ["lock acquire", "lock port", "lock run"], waits;
             /// Gives a lock back.
             POST "/unlock" unlock Unlock(Unlock) -> Lock,
                 tools ["lock_release", "work_end"], commands ["lock release"];

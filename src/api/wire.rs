@@ -262,6 +262,9 @@ pub struct Task {
     pub state: String,
     /// The approval it waits for.
     pub approval: Option<u64>,
+    /// What its worker needs, while it waits for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<AwaitedNeed>,
     /// The rule that allowed or denied it.
     pub rule: String,
     /// Relative to the workspace; `.` is the workspace itself.
@@ -303,6 +306,18 @@ pub struct Task {
     pub exit_code: Option<i64>,
     /// The task's history, oldest first.
     pub notes: Vec<Note>,
+}
+
+/// A resource for which a task waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AwaitedNeed {
+    /// The resource.
+    pub resource: String,
+    /// The agent that has it, or waits for it from before; absent where it is about to be free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When the wait began.
+    pub since: String,
 }
 
 /// What a run has left that runs later.

@@ -1,11 +1,13 @@
-//! Names of symbols: a file of the repository, and the name of a symbol in it.
+//! Names of what can be locked: a file of the repository with the name of a symbol in it, or a resource.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::ids::Fence;
 use super::limits::SYMBOL_LEN_MAX;
 use super::names::{BadName, RepoPath};
+use super::resources::{BadResource, Resource, held_of, is_grant};
 
 /// Why a symbol's name from a peer was turned down. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -25,10 +27,16 @@ pub enum BadSymbol {
     /// Terminal escapes and line breaks have no place in a name.
     #[error("contains a control character")]
     ControlCharacter,
+    /// It begins with `@`, and is no resource.
+    #[error("{0}")]
+    Resource(BadResource),
 }
 
 /// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the symbol is
 /// as written. An empty symbol is the whole file. wit, 5.3.
+///
+/// Or a resource: `@db:test`, which is in no file. Its file is the root, where no symbol is, and its name is kept as that of a
+/// symbol. A file that could be taken for a resource is written with `./` before it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SymbolPath {
@@ -64,7 +72,41 @@ impl SymbolPath {
         Ok(Self { file, symbol: symbol.into() })
     }
 
-    /// The file it is in.
+    /// Reads what can be locked: `@kind:value`, `file:symbol`, or a file.
+    ///
+    /// # Errors
+    /// [`BadSymbol`] says what was wrong.
+    pub fn parse_lockable(text: &str) -> Result<Self, BadSymbol> {
+        if Resource::is_meant(text) {
+            return Resource::parse(text).map(|it| Self::of_resource(&it)).map_err(BadSymbol::Resource);
+        }
+        match text.contains(':') {
+            true => Self::parse(text),
+            false => Self::parse(&format!("{text}:")),
+        }
+    }
+
+    /// A resource.
+    pub fn of_resource(resource: &Resource) -> Self {
+        Self { file: RepoPath::default(), symbol: resource.to_string().into() }
+    }
+
+    /// What an agent has of a counted kind, by the grant.
+    pub fn of_units(kind: &str, grant: Fence) -> Self {
+        Self { file: RepoPath::default(), symbol: format!("{}{grant}", held_of(kind)).into() }
+    }
+
+    /// Whether it is a resource, and no symbol.
+    pub fn is_resource(&self) -> bool {
+        self.file.is_root() && self.symbol.starts_with('@')
+    }
+
+    /// The resource, unless it is a symbol, or a grant of a counted kind.
+    pub fn resource(&self) -> Option<Resource> {
+        if self.is_resource() { Resource::parse(&self.symbol).ok() } else { None }
+    }
+
+    /// The file it is in; of a resource the root.
     pub fn file(&self) -> &RepoPath {
         &self.file
     }
@@ -83,14 +125,25 @@ impl SymbolPath {
 
 impl fmt::Display for SymbolPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file.as_str(), self.symbol)
+        if self.is_resource() {
+            return f.write_str(&self.symbol);
+        }
+        let file = self.file.as_str();
+        write!(f, "{}{file}:{}", if Resource::is_meant(file) { "./" } else { "" }, self.symbol)
     }
 }
 
 impl TryFrom<String> for SymbolPath {
     type Error = BadSymbol;
+    /// As it lies in a store, which may have files from before some names were resources.
     fn try_from(text: String) -> Result<Self, BadSymbol> {
-        Self::parse(&text)
+        if is_grant(&text) {
+            return Ok(Self { file: RepoPath::default(), symbol: text.into() });
+        }
+        match Resource::parse(&text) {
+            Ok(resource) => Ok(Self::of_resource(&resource)),
+            Err(_) => Self::parse(&text),
+        }
     }
 }
 

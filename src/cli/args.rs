@@ -108,10 +108,10 @@ pub(super) enum Command {
     /// List the known agents
     #[command(subcommand, after_help = "Example:\n  provost agent list")]
     Agent(Agent),
-    /// Take, release and list the locks on symbols
+    /// Take, release and list the locks on symbols and resources
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost lock acquire src/auth.ts:login --wait 2m\n  provost lock release src/auth.ts:login\n  provost lock list"
+        after_help = "Examples:\n  provost lock acquire src/auth.ts:login --wait 2m\n  provost lock run @db:test -- make it\n  provost lock release src/auth.ts:login\n  provost lock list"
     )]
     Lock(locks::Lock),
     /// Declare, list and update intents, which announce changes

@@ -67,6 +67,8 @@ pub const FORMS: &[Form] = &[
     Form::short("answer", "question answer"),
     Form::short("lock", "lock acquire"),
     Form::short("unlock", "lock release"),
+    Form::short("with", "lock run"),
+    Form::short("port", "lock port"),
     Form::short("guard", "file check"),
     Form::short("watch", "timeline watch"),
     Form::short("mcp", "mcp serve"),

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::cli_error::USAGE;
 use super::{CliError, RepoContext, session, up};
-use provost_base::AgentId;
 use provost_base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
+use provost_base::{AgentId, Resource};
 use provost_client::Client;
 use provost_system::{Ways, real_path};
 
@@ -94,6 +94,28 @@ impl RepoContext {
         let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
         Ok(format!("{}:{symbol}", self.path(Path::new(file))?))
     }
+
+    /// The same, or a resource. A file whose name begins with `@` is typed, and said, with `./` before it.
+    pub(super) fn lockable(&self, typed: &str) -> Result<String, CliError> {
+        if Resource::is_meant(typed) {
+            return resource(typed).map(|it| it.to_string());
+        }
+        let symbol = self.symbol(typed)?;
+        Ok(if Resource::is_meant(&symbol) { format!("./{symbol}") } else { symbol })
+    }
+}
+
+/// The name of a resource, as it was typed.
+pub(super) fn resource(typed: &str) -> Result<Resource, CliError> {
+    Resource::parse(typed).map_err(|err| {
+        CliError::of(format!(
+            "{} is no resource",
+            provost_base::visible(typed).chars().take(200).collect::<String>()
+        ))
+        .because(format!("it {err}"))
+        .next("a resource is @KIND or @KIND:VALUE, such as @db:test; a file is written ./@NAME")
+        .with_code(USAGE)
+    })
 }
 
 /// A path without `.` and `..`, resolved lexically.

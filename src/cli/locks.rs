@@ -1,4 +1,4 @@
-//! Locks on symbols: commands that take, release and list them.
+//! Locks on symbols and resources: commands that take, release and list them.
 
 use clap::{Args, Subcommand};
 
@@ -7,32 +7,44 @@ use super::cli_error::{DONE, USAGE};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, out, port, with};
 use provost_api::wire;
 use provost_base::{AgentId, Fence, Ttl};
+use provost_client::Client;
 
 /// `provost lock`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Lock {
-    /// Take a lock on a symbol, or renew it
+    /// Take a lock on a symbol or a resource, or renew it
     #[command(
-        after_help = "Examples:\n  provost lock acquire src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock acquire src/auth.ts:login --wait 2m --ttl 10m\n  provost lock acquire src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the\nlock ends, and the number of the grant."
+        after_help = "Examples:\n  provost lock acquire src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock acquire src/auth.ts:login --wait 2m --ttl 10m\n  provost lock acquire src/auth.ts --while-parent --as agent-a\n  provost lock acquire @db:test --wait 5m\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the\nlock ends, and the number of the grant."
     )]
     Acquire(Acquire),
     /// Release a lock, or all of them
     #[command(
-        after_help = "Examples:\n  provost lock release src/auth.ts:login\n  provost lock release --all --as agent-a\n  provost lock release src/auth.ts:login --force"
+        after_help = "Examples:\n  provost lock release src/auth.ts:login\n  provost lock release @db:test\n  provost lock release --all --as agent-a\n  provost lock release src/auth.ts:login --force"
     )]
     Release(Release),
     /// List the locks, and the agents that wait for them
     #[command(after_help = "Examples:\n  provost lock list\n  provost lock list --mine --json")]
     List(List),
+    /// Run a command while you hold resources; they are free again when it ends
+    #[command(
+        after_help = "Examples:\n  provost lock run @db:test -- make integration\n  provost lock run @port:5432 @gpu:2 --wait 10m -- ./train\n  provost lock run @deploy:staging --now -- ./deploy\n\nThe exit code is the command's; 128 and the signal's number where a signal ended it, 127 where there is no such command.\nBefore the command runs: 5 another agent holds it; 4 refused."
+    )]
+    Run(with::Run),
+    /// Lock a free port of a range, and print it
+    #[command(
+        after_help = "Examples:\n  PORT=$(provost lock port 3000-3999)\n  provost lock port 8080-8099 --ttl 2h --reason \"preview\"\n  provost lock release @port:3000"
+    )]
+    Port(port::Port),
 }
 
 /// `provost lock acquire`.
 #[derive(Args, Debug)]
 pub(super) struct Acquire {
-    /// The symbol, as FILE:SYMBOL with FILE relative to the current directory; FILE alone is everything in it
+    /// The symbol, as FILE:SYMBOL with FILE relative to the current directory; FILE alone is everything in it; or a resource, as
+    /// @KIND or @KIND:VALUE
     symbol: String,
     /// The duration of the lock
     #[arg(long, value_parser = duration, value_name = "30m")]
@@ -56,7 +68,7 @@ pub(super) struct Acquire {
 /// `provost lock release`.
 #[derive(Args, Debug)]
 pub(super) struct Release {
-    /// The symbol, as FILE:SYMBOL
+    /// The symbol, as FILE:SYMBOL; or a resource
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     symbol: Option<String>,
     /// Release the lock only if it still has this grant number
@@ -96,6 +108,8 @@ pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
         Lock::Acquire(it) => acquire(here, it),
         Lock::Release(it) => release(here, it),
         Lock::List(it) => list(here, it),
+        Lock::Run(it) => with::run(here, &it),
+        Lock::Port(it) => port::port(here, &it),
     }
 }
 
@@ -110,26 +124,20 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     };
     let millis = |ttl: Option<Ttl>| ttl.map(|ttl| u64::from(ttl.as_millis()));
     let request = wire::TakeLock {
-        symbol: here.symbol(&asked.symbol)?,
+        symbol: here.lockable(&asked.symbol)?,
         ttl_ms: millis(asked.ttl),
         at_least: false,
         wait_ms: millis(asked.wait),
         reason: asked.reason,
         pid,
+        apart: false,
+        fresh: false,
         worktree: here.linked_worktree(),
     };
     IdentityArgs::start(here)?;
     let locked = wait_for(async {
         let client = asked.identity.daemon(here).await?;
-        let mut progress = out::Progress::begin("waiting for the lock");
-        let answer = client.lock(&request);
-        tokio::pin!(answer);
-        loop {
-            tokio::select! {
-                answer = &mut answer => return Ok(answer?),
-                () = tokio::time::sleep(std::time::Duration::from_millis(250)) => progress.tick(),
-            }
-        }
+        taken(&client, &request, "waiting for the lock").await
     })?;
     if here.json {
         return out::json(&locked).map(|()| DONE);
@@ -141,6 +149,23 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     ))?;
     told("warning", &locked.warnings, locked.more);
     Ok(DONE)
+}
+
+/// Takes a lock, and shows that it is waited for.
+pub(super) async fn taken(
+    client: &Client,
+    request: &wire::TakeLock,
+    waits: &'static str,
+) -> Result<wire::Locked, CliError> {
+    let mut progress = out::Progress::begin(waits);
+    let answer = client.lock(request);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            answer = &mut answer => return Ok(answer?),
+            () = tokio::time::sleep(std::time::Duration::from_millis(250)) => progress.tick(),
+        }
+    }
 }
 
 /// Warnings besides the answer.
@@ -167,7 +192,7 @@ fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
         return out::line(format!("released {locks}{}", intents.unwrap_or_default())).map(|()| DONE);
     };
     let request = wire::Unlock {
-        symbol: here.symbol(symbol)?,
+        symbol: here.lockable(symbol)?,
         fence: asked.fence.map(|it| it.0),
         force: asked.force,
         worktree: here.linked_worktree(),
@@ -197,7 +222,8 @@ fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     }
     for it in &locks.waiting {
         let until = short_time(&it.until);
-        out::line(out::one_line(&format!("waits until {until}: {} for {}", it.agent, it.symbol), 400))?;
+        let task = it.task.as_deref().map(|it| format!(" (task {it})")).unwrap_or_default();
+        out::line(out::one_line(&format!("waits until {until}: {}{task} for {}", it.agent, it.symbol), 400))?;
     }
     Ok(DONE)
 }

@@ -214,6 +214,9 @@ fn state(task: &wire::Task) -> String {
 }
 
 fn plain_state(task: &wire::Task) -> String {
+    if let Some(need) = task.waits_for.first() {
+        return out::one_line(&format!("waits for {}", need.resource), 40);
+    }
     match (task.state.as_str(), task.approval, task.exit_code) {
         ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
         ("failed", _, Some(code)) => format!("failed ({code})"),
@@ -274,10 +277,17 @@ fn show(here: &RepoContext, asked: &Show) -> Result<u8, CliError> {
     })
 }
 
+/// What a task waits for, and who has it.
+fn awaited(it: &wire::AwaitedNeed) -> String {
+    let holder = it.holder.as_ref().map(|holder| format!(", which {holder} has")).unwrap_or_default();
+    format!("{}{holder}, since {}", it.resource, short_time(&it.since))
+}
+
 /// Facts first, then what was said, indented so that it cannot pass for a fact.
 fn in_full(task: &wire::Task) -> String {
     let mut facts = vec![("task", task.id.clone()), ("state", state(task)), ("worker", task.worker.clone())];
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
+    facts.extend(task.waits_for.iter().map(|it| ("waits for", awaited(it))));
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
     facts.extend(task.usage.as_ref().and_then(wire::Used::in_words).map(|used| ("used", used)));

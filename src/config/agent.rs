@@ -111,13 +111,15 @@ section! {
 }
 
 /// Keys of a worker that an agent has too.
-const SHARED: [&str; 18] = [
+const SHARED: [&str; 20] = [
     "tier",
     "network",
     "ports",
     "hosts",
     "read_only",
     "protect",
+    "needs",
+    "needs_wait",
     "env",
     "secrets",
     "memory",

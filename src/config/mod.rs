@@ -23,6 +23,7 @@ pub mod places;
 pub mod ports;
 mod print;
 mod rate;
+mod resources;
 mod rounds;
 pub mod sockets;
 pub mod table;
@@ -39,6 +40,7 @@ pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
+pub use resources::{Counted, Needs};
 pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,

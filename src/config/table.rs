@@ -12,6 +12,7 @@ use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
 use super::rate::Rate;
+use super::resources::{Counted, Needs};
 use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
@@ -470,6 +471,8 @@ settings! {
         index: bool = true, "", Owner;
         /// The owners of files: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last matching one decides; those of a `CODEOWNERS` come before.
         owners: BTreeMap<String, String> = BTreeMap::new(), "";
+        /// How many there are of a kind of resource, by the kind: with `gpu = 2`, `@gpu:2` asks for both, and `@gpu` for one. Of any other kind, what is after the colon is a name.
+        resources: Counted = Counted::default(), "";
         /// Largest number of source files that are read for it; the daemon reports that the others are missing.
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
     }
@@ -560,6 +563,10 @@ section! {
         git: Git = Git::Read, "", Strict;
         /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
         copy: Option<Copies> = None, "", Strict;
+        /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
+        needs: Needs = Needs::default(), "", Strict;
+        /// How long a task waits for them before it fails.
+        needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
     }
 }
 

@@ -151,6 +151,12 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
         }
         _ => {}
     }
+    if worker.kind == WorkerKind::Polling && !worker.needs.0.is_empty() {
+        return refuse("a `polling` worker begins by itself: remove `needs`, and have it lock what it needs");
+    }
+    if worker.needs.0.iter().any(|it| it.kind() == "git") {
+        return refuse("`needs`: what begins with `@git` is taken by git's commands themselves");
+    }
     if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
         && !allowed.contains(model)
     {

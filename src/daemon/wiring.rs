@@ -47,6 +47,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         ttl: config.coordination.auto_ttl,
         subagents_differ: config.coordination.auto_subagents,
     };
+    settings.counted = config.coordination.resources.0.clone();
     let crew = &config.agent_protocol;
     settings.crew = CrewSetting {
         dead_after: crew.dead_after,
@@ -256,7 +257,17 @@ fn setting(
         }
         config::Git::Write | config::Git::Read => domain::Git::Read,
     };
-    WorkerSetting { kind, network, git, secrets, tier, copy: worker.copies() != config::Copies::No, broken }
+    WorkerSetting {
+        kind,
+        network,
+        git,
+        secrets,
+        tier,
+        copy: worker.copies() != config::Copies::No,
+        needs: worker.needs.0.clone(),
+        needs_wait: worker.needs_wait,
+        broken,
+    }
 }
 
 /// The secrets that a worker names, and how it would be given them. Without their values.

@@ -329,6 +329,8 @@ impl Round<'_> {
 impl Reservations {
     pub(super) fn follow(&mut self, change: &Change) {
         match change {
+            // No file is a resource.
+            Change::PutLock(lock) if lock.at.is_resource() => {}
             Change::PutLock(lock) if lock.lapsed => self.drop(&Title::Lock(lock.at.clone())),
             Change::PutLock(lock) => self.put(Title::Lock(lock.at.clone()), vec![lock.stake()]),
             Change::DropLock(at) => self.drop(&Title::Lock(at.clone())),

@@ -31,6 +31,7 @@ impl Judged for Delegate {
             return Ok(Some(as_it_stands(&task)));
         }
         state.takes_on(self)?;
+        state.asker_has_no_need_of(call.who, &self.worker)?;
         if self.errand.as_ref().is_some_and(|it| state.jobs.has_ended(&it.job)) {
             return Err(Refusal::TaskFinished);
         }

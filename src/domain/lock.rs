@@ -1,4 +1,4 @@
-//! Locks on symbols: leases with a number, and a queue for those who wait.
+//! Locks on symbols and resources: leases with a number, and a queue for those who wait.
 //!
 //! ```text
 //!            acquire                      time is up
@@ -13,7 +13,10 @@
 //! hold parts gets the rest, and a warning. A lapsed lock is remembered for a while, so that its late holder gets the
 //! same answer at any time. wit, 5.3 to 5.5; waiting is Provost's own.
 
+mod needs;
+mod resource;
 mod table;
+mod waiting;
 mod writing;
 
 use std::collections::BTreeSet;
@@ -22,20 +25,23 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    AcquireLock, FollowLocks, HasLeft, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed, LocksReaped,
-    QueueLeft, ReapLocks, ReleaseLock, Rival, SymbolPresence, Warning,
+    AcquireLock, Apart, FollowLocks, HasLeft, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed,
+    LocksReaped, QueueLeft, ReapLocks, ReleaseLock, Rival, SymbolPresence, Warning,
 };
 use super::{
     Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Reservation, ReservationKind,
     Scope, Share, State, Task, Title,
 };
 use provost_base::limits::{
-    DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
-    WARNINGS_MAX,
+    DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, RESOURCES_OF_ONE_MAX, WAITERS_MAX,
+    WAITERS_OF_ONE_MAX, WARNINGS_MAX,
 };
 use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
+use waiting::Want;
 
+pub use needs::{AwaitedNeed, AwaitedNeeds, NeedsWait};
 pub use table::Locks;
+pub use waiting::{Units, Waiter};
 pub use writing::{Writer, Writing};
 
 /// How long a lapsed lock is remembered for its late holder.
@@ -83,6 +89,9 @@ pub struct Lock {
     /// How a write has taken it; `None` where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<Writing>,
+    /// How many of a counted kind of resource; `None` for what there is one of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<u32>,
 }
 
 impl Lock {
@@ -123,44 +132,6 @@ impl Lock {
     }
 }
 
-/// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Waiter {
-    /// The number of its place; the lowest waits longest.
-    pub ticket: Ticket,
-    /// The symbol that it waits for.
-    pub at: SymbolPath,
-    /// The symbol, as the waiter wrote it.
-    pub asked: Box<str>,
-    /// Other names of the same symbol.
-    pub names: Vec<Box<str>>,
-    /// The agent that waits.
-    pub agent: AgentId,
-    /// When it began to wait.
-    pub since: Timestamp,
-    /// When it gives up, unless it asks again before.
-    pub until: Timestamp,
-    /// The share that it counts for.
-    pub share: Share,
-}
-
-impl Waiter {
-    fn all_names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.at.symbol()).chain(self.names.iter().map(|it| &**it))
-    }
-
-    fn rival(&self) -> Rival {
-        Rival {
-            by: self.agent.clone(),
-            asked: self.asked.clone(),
-            until: self.until,
-            since: self.since,
-            fence: None,
-            reason: None,
-        }
-    }
-}
-
 impl State {
     /// wit `lock.acquire`. A lock of the caller's own is refreshed; a lapsed one is taken over.
     pub(super) fn acquire(
@@ -176,12 +147,24 @@ impl State {
         self.agents.beat(now, who.agent(), out);
         let names: Vec<&str> =
             std::iter::once(verb.at.symbol()).chain(verb.seen.names.iter().map(|it| &**it)).collect();
+        let units = self.units_of(&verb.at)?;
         let held = self.locks.get(&verb.at).filter(|lock| !lock.lapsed);
-        let own = held.filter(|lock| lock.holder == *who.agent());
-        if own.is_none()
-            && let Some(rival) = self.in_the_way(who.agent(), verb, &names)
-        {
-            return self.wait_for(now, who, verb, &names, rival, out);
+        let own = self.own_grant(who, verb, units.as_ref());
+        let run = run_of(who);
+        let want = Want {
+            who: who.agent(),
+            run: run.as_ref(),
+            at: &verb.at,
+            names: &names,
+            units: units.as_ref(),
+            own: own.map(|it| it.fence),
+            apart: verb.apart != Apart::FromNone,
+            ticket: verb.ticket.filter(|it| self.owns_place(who.agent(), *it)),
+        };
+        let has_enough =
+            own.is_some_and(|own| units.as_ref().is_none_or(|it| it.wanted <= own.units.unwrap_or(1)));
+        if !has_enough && let Some(rival) = self.first_of(want) {
+            return self.wait_for(now, who, verb, want, rival, out);
         }
         if own.is_none() {
             self.room_for_lock(who, &verb.at)?;
@@ -189,11 +172,15 @@ impl State {
                 self.free(announced, "another agent has asked for it", out);
             }
         }
-        if let Some(ticket) = verb.ticket.filter(|it| self.owns_place(who.agent(), *it)) {
+        if let Some(ticket) = want.ticket {
             out.put(Change::DropWaiter(ticket));
         }
-        let lock = Arc::new(self.granted(now, who, verb, own, out));
-        let met = self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
+        let lock = Arc::new(self.granted(now, who, verb, (own, units.as_ref()), out));
+        // No file is a resource, and no other door has one.
+        let met = match lock.at.is_resource() {
+            true => Vec::new(),
+            false => self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?,
+        };
         out.append_event(EventKind::LockAcquired {
             symbol: lock.at.clone(),
             fence: lock.fence,
@@ -208,14 +195,10 @@ impl State {
         Ok(Locked::Held { lock, fresh: own.is_none(), warnings, more })
     }
 
-    fn in_the_way(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Option<Rival> {
-        let file = verb.at.file();
-        if let Some(lock) = self.locks.in_the_way(who, file, names).next() {
-            return Some(lock.rival());
-        }
-        let ticket = verb.ticket.filter(|it| self.owns_place(who, *it));
-        let mut earlier = self.locks.earlier(who, file, names, ticket);
-        earlier.next().map(|it| it.rival())
+    /// Who keeps a party from what it wants: one that has it, else the one that waits longest.
+    fn first_of(&self, want: Want<'_>) -> Option<Rival> {
+        let held = self.locks.holders(want).min_by_key(|it| it.expires_at).map(|it| it.rival());
+        held.or_else(|| self.locks.earlier(want).next().map(|it| it.rival()))
     }
 
     fn owns_place(&self, who: &AgentId, ticket: Ticket) -> bool {
@@ -240,6 +223,13 @@ impl State {
                 "release some",
             ));
         }
+        if at.is_resource() && self.locks.resources_of_share(&who.share()) >= RESOURCES_OF_ONE_MAX {
+            return Err(Refusal::quota(
+                "as many resources as the processes of one agent can have under all their names",
+                RESOURCES_OF_ONE_MAX,
+                "release some",
+            ));
+        }
         if self.locks.len() >= LOCKS_MAX {
             return Err(Refusal::busy(
                 "as many locks as there can be; `provost lock list` shows whose they are",
@@ -253,7 +243,7 @@ impl State {
         now: Timestamp,
         who: &Principal,
         verb: &AcquireLock,
-        own: Option<&Arc<Lock>>,
+        (own, units): (Option<&Arc<Lock>>, Option<&Units>),
         out: &mut Outbox,
     ) -> Lock {
         let (fence, place) = match own {
@@ -263,8 +253,13 @@ impl State {
                 (fence, fence)
             }
         };
+        let at = match (units, own) {
+            (None, _) => verb.at.clone(),
+            (Some(_), Some(lock)) => lock.at.clone(),
+            (Some(units), None) => SymbolPath::of_units(&units.kind, fence),
+        };
         Lock {
-            at: verb.at.clone(),
+            at,
             asked: verb.asked.clone(),
             names: self.names_left(who.agent(), verb),
             holder: who.agent().clone(),
@@ -282,6 +277,7 @@ impl State {
             share: Some(who.share()),
             // A lease that its holder asks for is a lock like any other from now on.
             writing: None,
+            units: units.map(|it| it.wanted),
         }
     }
 
@@ -299,34 +295,24 @@ impl State {
         now: Timestamp,
         who: &Principal,
         verb: &AcquireLock,
-        names: &[&str],
+        want: Want<'_>,
         rival: Rival,
         out: &mut Outbox,
     ) -> Result<Locked, Refusal> {
-        let file = verb.at.file();
         if let Some(ticket) = verb.ticket {
             // A wait is had once. A ticket whose time is up, or that was given back, does not begin another one.
             let known = self.locks.waiter(ticket).filter(|it| it.agent == *who.agent() && now < it.until);
             let Some(waiter) = known else { return Err(Refusal::LockConflict(Box::new(rival))) };
-            let ahead = self.locks.earlier(who.agent(), file, names, Some(ticket)).count();
+            let ahead = self.locks.earlier(Want { ticket: Some(ticket), ..want }).count();
             return Ok(Locked::Queued { ticket, ahead, until: waiter.until });
         }
         let Some(wait) = verb.wait else { return Err(Refusal::LockConflict(Box::new(rival))) };
-        if let Some(circle) = self.locks.circle(who.agent(), file, names) {
+        if let Some(circle) = self.locks.circle(want) {
             return Err(Refusal::WouldDeadlock { circle, rival: Box::new(rival) });
         }
-        if self.locks.waiting() >= WAITERS_MAX {
-            return Err(Refusal::busy("as many agents wait for locks as can"));
-        }
         let share = who.share();
-        if self.locks.waiting_of(&share) >= WAITERS_OF_ONE_MAX {
-            return Err(Refusal::quota(
-                "as many wait for locks as the processes of one agent can under all their names",
-                WAITERS_OF_ONE_MAX,
-                "wait for one at a time",
-            ));
-        }
-        let ahead = self.locks.earlier(who.agent(), file, names, None).count();
+        self.room_for_waiters(&share, 1)?;
+        let ahead = self.locks.earlier(want).count();
         let waiter = Waiter {
             ticket: out.next_ticket(),
             at: verb.at.clone(),
@@ -336,6 +322,10 @@ impl State {
             since: now,
             until: now.after(wait),
             share,
+            run: want.run.cloned(),
+            units: want.units.cloned(),
+            own: want.own,
+            apart: want.apart,
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
         self.tell_holder(now, &waiter, &rival, out);
@@ -344,10 +334,24 @@ impl State {
         Ok(Locked::Queued { ticket, ahead, until })
     }
 
+    fn room_for_waiters(&self, share: &Share, more: usize) -> Result<(), Refusal> {
+        if self.locks.waiting() + more > WAITERS_MAX {
+            return Err(Refusal::busy("as many agents wait for locks as can"));
+        }
+        if self.locks.waiting_of(share) + more > WAITERS_OF_ONE_MAX {
+            return Err(Refusal::quota(
+                "as many wait for locks as the processes of one agent can under all their names",
+                WAITERS_OF_ONE_MAX,
+                "wait for one at a time",
+            ));
+        }
+        Ok(())
+    }
+
     /// Tells the holder of a lock that an agent waits for it: one word for each grant, with the newest waiter. Names are
     /// free to invent, and no number of waiters pushes other mail out.
     fn tell_holder(&self, now: Timestamp, waiter: &Waiter, rival: &Rival, out: &mut Outbox) {
-        let Some(fence) = rival.fence else { return };
+        let Some(fence) = rival.fence.filter(|_| rival.by != waiter.agent) else { return };
         let word = MailKind::Wanted {
             symbol: rival.asked.clone(),
             fence,
@@ -362,6 +366,9 @@ impl State {
 
     fn warnings(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Vec<Warning> {
         let file = verb.at.file();
+        if verb.at.is_resource() {
+            return Vec::new();
+        }
         let foreign = |lock: &&Arc<Lock>| lock.holder != *who;
         let mut found = Vec::new();
         for caller in &verb.seen.callers {
@@ -414,7 +421,7 @@ impl State {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
         self.agents.beat(now, who.agent(), out);
-        let lock = self.locks.get(&verb.at).ok_or(Refusal::LockNotFound)?;
+        let lock = self.named_for_release(who, verb)?.ok_or(Refusal::LockNotFound)?;
         if lock.holder != *who.agent() && !verb.force {
             return Err(match lock.lapsed {
                 true => Refusal::LockNotFound,
@@ -463,7 +470,9 @@ impl State {
 
     /// The caller's session ends.
     pub(super) fn leave(&self, now: Timestamp, who: &Principal, verb: &Leave, out: &mut Outbox) -> HasLeft {
-        let held: Vec<_> = self.locks.held_by(who.agent()).cloned().collect();
+        let run = run_of(who);
+        let is_its = |lock: &&Arc<Lock>| !lock.is_of_other_run(run.as_ref());
+        let held: Vec<_> = self.locks.held_by(who.agent()).filter(is_its).cloned().collect();
         held.iter().for_each(|lock| self.free(lock, "its session has left", out));
         let waits = self.locks.waiters().filter(|it| it.agent == *who.agent());
         waits.for_each(|waiter| self.give_up(waiter, out));
@@ -511,11 +520,13 @@ impl State {
         LocksFollowed { count }
     }
 
-    /// A task that ends takes the locks of its jailed worker with it.
+    /// A task that ends takes the locks of its jailed worker with it, and what it waits for.
     pub(super) fn free_locks_of(&self, task: &Task, out: &mut Outbox) {
         let worker = &task.order.worker;
         let held = self.locks.held_by(worker).filter(|lock| lock.run.as_ref() == Some(task.id()));
         held.for_each(|lock| self.free(lock, "its task has ended", out));
+        let waits = self.locks.waiters().filter(|it| it.run.as_ref() == Some(task.id()));
+        waits.for_each(|waiter| self.give_up(waiter, out));
     }
 
     /// Lets locks lapse whose time is up, forgets lapsed ones, and ends waits whose time is up.

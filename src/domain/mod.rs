@@ -89,7 +89,9 @@ pub use judge::{
     Action, Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms,
     Tier, WorkerKind,
 };
-pub use lock::{Lock, Locks, ProcessMark, Waiter, Writer, Writing};
+pub use lock::{
+    AwaitedNeed, AwaitedNeeds, Lock, Locks, NeedsWait, ProcessMark, Units, Waiter, Writer, Writing,
+};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;

@@ -317,6 +317,7 @@ impl State {
         out.append_event(EventKind::TaskStarted { task: verb.task.clone() });
         out.put(Change::StartEffect(verb.effect));
         task.beside = self.tell_neighbours(&task, out);
+        self.keep_needs(&task, verb.until.after(RUN_GRACE), out);
         out.put(Change::PutTask(Arc::new(task)));
         Ok(Begun)
     }

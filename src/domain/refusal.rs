@@ -152,6 +152,28 @@ pub enum Refusal {
         /// The lock that the caller wanted, with its holder.
         rival: Box<Rival>,
     },
+    /// More of a counted kind of resource than there are, or none.
+    #[error("there are {of} of @{kind}, and {asked} does not ask for 1 to {of} of them")]
+    NotSoMany {
+        /// What was asked for.
+        asked: Box<str>,
+        /// The kind, without its `@`.
+        kind: Box<str>,
+        /// So many there are.
+        of: u32,
+    },
+    /// A worker needs what the one who asks for its work has.
+    #[error(
+        "{worker} needs {resource}, which you have (grant {fence}); release it first, and its run takes it"
+    )]
+    NeedsYours {
+        /// The worker.
+        worker: AgentId,
+        /// What it needs.
+        resource: Box<str>,
+        /// The asker's grant.
+        fence: Fence,
+    },
     /// No agent has that lock.
     #[error("no agent has this lock")]
     LockNotFound,
@@ -336,6 +358,8 @@ impl Refusal {
             Refusal::AlreadyNamed { .. }
             | Refusal::LockConflict(_)
             | Refusal::WouldDeadlock { .. }
+            | Refusal::NotSoMany { .. }
+            | Refusal::NeedsYours { .. }
             | Refusal::LockNotFound
             | Refusal::LockNotHeld { .. }
             | Refusal::IntentNotFound

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Delegate, Facts, Git, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
-use provost_base::{AgentId, Ttl};
+use provost_base::{AgentId, Resource, Ttl};
 
 /// The core's share of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ pub struct Settings {
     pub deny_across_doors: bool,
     /// The leases that agents take by writing.
     pub auto: AutoSetting,
+    /// How many there are of each counted kind of resource.
+    pub counted: BTreeMap<Box<str>, u32>,
     /// Whether screens may be captured at all.
     pub screenshots: bool,
     /// Whether there is a notification hook.
@@ -122,6 +124,10 @@ pub struct WorkerSetting {
     pub tier: Tier,
     /// Whether each of its tasks works in a copy of the directory.
     pub copy: bool,
+    /// The resources that each of its runs has for itself.
+    pub needs: Vec<Resource>,
+    /// How long a task waits for them before it fails.
+    pub needs_wait: Ttl,
     /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
     pub broken: Option<Box<str>>,
 }
@@ -140,6 +146,7 @@ impl Settings {
             tasks_per_agent: 1_000,
             deny_across_doors: false,
             auto: AutoSetting::default(),
+            counted: BTreeMap::new(),
             screenshots: false,
             hooks: false,
             posts: PostSettings::default(),

@@ -72,6 +72,11 @@ impl TaskState {
         matches!(self, TaskState::Finished { .. })
     }
 
+    /// Whether it is allowed, and not yet with its worker.
+    pub fn is_queued(self) -> bool {
+        matches!(self, TaskState::Queued { .. })
+    }
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {

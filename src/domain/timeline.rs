@@ -5,7 +5,7 @@
 
 use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
-use provost_base::Timestamp;
+use provost_base::{SymbolPath, Timestamp};
 
 /// How an event is found on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,10 +46,10 @@ impl Event {
             EventKind::Crew(event) => Some(self.topic_in_crew(event)),
             EventKind::Recorded { what, .. } if **what == *DOOR_OPENED => topic(daemon, "agent.joined"),
             EventKind::LockAcquired { symbol, refreshed: false, .. } => {
-                about(topic(actor, "resource.claimed"), symbol.file().as_str())
+                about(topic(actor, "resource.claimed"), place_of(symbol))
             }
             EventKind::LockFreed { symbol, holder, .. } => {
-                about(topic(holder.as_str(), "resource.released"), symbol.file().as_str())
+                about(topic(holder.as_str(), "resource.released"), place_of(symbol))
             }
             EventKind::IntentDeclared { files, .. } => {
                 let topic = topic(actor, "intent.declared");
@@ -175,6 +175,11 @@ fn topic_of_post(post: &Post) -> Option<(&'static str, Option<&str>)> {
 
 fn about<'a>(topic: Option<Topic<'a>>, file: &'a str) -> Option<Topic<'a>> {
     topic.map(|it| Topic { file: Some(file), ..it })
+}
+
+/// What a lock is on, as the timeline names it: the file, or the resource.
+fn place_of(at: &SymbolPath) -> &str {
+    if at.is_resource() { at.symbol() } else { at.file().as_str() }
 }
 
 fn word_of(state: AssignmentState) -> &'static str {

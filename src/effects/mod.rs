@@ -34,6 +34,7 @@ mod keeper;
 mod link_targets;
 mod mcp;
 mod mcp_result;
+mod needs;
 mod network;
 mod outside;
 mod prepare;

@@ -9,6 +9,7 @@ use tracing::Instrument;
 use super::agent_run::{CollectionPlan, in_its_place, is_apart};
 use super::conversation::{Conversation, RunConversation};
 use super::mcp::converse;
+use super::needs::Needed;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::result::{End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts};
@@ -38,7 +39,12 @@ pub(super) struct Once {
 }
 
 /// The places that a run holds while it runs.
+#[derive(Default)]
 struct Places<'a> {
+    /// Why it never gets what its worker needs.
+    never: Option<Failure>,
+    /// Whether nothing can be said of what it needs, so that it does not begin.
+    is_over: bool,
     /// Its job's copy, if it works in that.
     copy: Option<Result<CheckoutLease, Failure>>,
     _own: Option<OwnedSemaphorePermit>,
@@ -143,7 +149,14 @@ impl Once {
             };
             let Ok(found) = workers.handle.look(&self.task).await else { return };
             match found {
-                Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
+                Some((task, tier)) if task.state.is_queued() => {
+                    if places.is_over {
+                        return;
+                    }
+                    if let Some(failure) = places.never {
+                        let profile = profile_of(workers, &task);
+                        return report(workers, self.effect, task, profile, Over::not_started(failure)).await;
+                    }
                     if self.run(task, tier, places.copy).await == Turn::Taken {
                         return;
                     }
@@ -159,11 +172,16 @@ impl Once {
     async fn places(&self) -> Places<'_> {
         let workers = &self.workers;
         let Ok(Some((task, _))) = workers.handle.look(&self.task).await else {
-            return Places { copy: None, _own: None, _free: None };
+            return Places::default();
         };
         let worker = &task.order.worker;
         loop {
             workers.handle.until_it_begins(worker).await;
+            match self.have_needs(&task).await {
+                Needed::Held => {}
+                Needed::Never(failure) => return Places { never: Some(failure), ..Places::default() },
+                Needed::Over => return Places { is_over: true, ..Places::default() },
+            }
             let copy = match task.order.errand.as_ref().and_then(|errand| errand.copy.as_ref()) {
                 Some(job) => Some(workers.copies.lend(job).await),
                 None => None,
@@ -172,9 +190,10 @@ impl Once {
                 Some(lane) => lane.acquire_owned().await.ok(),
                 None => None,
             };
-            let places = Places { copy, _own: own, _free: workers.free.acquire().await.ok() };
-            // It may have been switched off while a place was waited for.
-            if workers.handle.begins(worker).await {
+            let free = workers.free.acquire().await.ok();
+            let places = Places { copy, _own: own, _free: free, ..Places::default() };
+            // It may have been switched off while a place was waited for, and what it needs has a lease.
+            if workers.handle.begins(worker).await && self.still_has_needs(&task).await {
                 return places;
             }
         }

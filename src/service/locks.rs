@@ -1,4 +1,4 @@
-//! Locks on symbols: reads the code before a request, and waits for a lock.
+//! Locks on symbols and resources: reads the code before a request, and waits for a lock.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::graph::cut;
 use provost_base::limits::CALLERS_MAX;
 use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use provost_domain::command::{
-    AcquireLock, HasLeft, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, SymbolPresence,
-    Warning,
+    AcquireLock, Apart, HasLeft, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts,
+    SymbolPresence, Warning,
 };
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
@@ -41,6 +41,8 @@ pub struct LockOrder {
     pub process: Option<ProcessMark>,
     /// Whether the door ties it to a session instead.
     pub in_session: bool,
+    /// Which grants of the caller's own agent are in the way, too.
+    pub apart: Apart,
 }
 
 /// A lock that was granted or refreshed.
@@ -62,10 +64,16 @@ impl Provost {
     /// [`Refusal::LockConflict`] and [`Refusal::WouldDeadlock`]; then nothing has changed.
     pub async fn lock(&self, who: &Principal, order: LockOrder) -> Result<Granted, Refusal> {
         let base = order.base.as_ref().unwrap_or(self.base());
-        let source = self.code().read(base, order.at.file()).await;
-        let at = order.at.in_file(source.path.clone());
+        let (at, seen) = if order.at.is_resource() {
+            (order.at, SymbolFacts::default())
+        } else {
+            let source = self.code().read(base, order.at.file()).await;
+            let at = order.at.in_file(source.path.clone());
+            let seen = self.facts_about(base, &source, &at).await;
+            (at, seen)
+        };
         let mut verb = AcquireLock {
-            seen: self.facts_about(base, &source, &at).await,
+            seen,
             at,
             asked: order.asked,
             ttl: order.ttl.unwrap_or(LOCK_TTL),
@@ -75,14 +83,16 @@ impl Provost {
             reason: order.reason,
             process: order.process,
             in_session: order.in_session,
+            apart: order.apart,
         };
         let mut news = self.engine().subscribe();
         let mut place = PlaceInQueue { provost: self, who, ticket: None };
         loop {
             let answer = self.engine().submit(who, verb.clone()).await;
             let (ticket, until) = match answer? {
-                Locked::Held { lock, warnings, more, .. } => {
+                Locked::Held { lock, mut warnings, more, .. } => {
                     place.ticket = None;
+                    warnings.extend(in_use(&lock).await);
                     return Ok(Granted { lock, warnings, more });
                 }
                 Locked::Queued { ticket, until, .. } => (ticket, until),
@@ -120,8 +130,11 @@ impl Provost {
         fence: Option<Fence>,
         force: bool,
     ) -> Result<LockReleased, Refusal> {
-        let path = self.code().read(base.unwrap_or(self.base()), at.file()).await.path;
-        self.submit(who, ReleaseLock { at: at.in_file(path), fence, force }).await
+        let at = match at.is_resource() {
+            true => at.clone(),
+            false => at.in_file(self.code().read(base.unwrap_or(self.base()), at.file()).await.path),
+        };
+        self.submit(who, ReleaseLock { at, fence, force }).await
     }
 
     /// Ends a session: its locks are free, and with `intents` its intents abandoned.
@@ -193,6 +206,14 @@ impl Provost {
         callees.truncate(CALLERS_MAX);
         SymbolFacts { known, names, callers, callees, gaps }
     }
+}
+
+/// That a program listens at a port that was locked. The lock is the agent's all the same: the program may be its own.
+async fn in_use(lock: &Lock) -> Option<Warning> {
+    let port = lock.at.resource()?.as_port()?;
+    let tried = tokio::task::spawn_blocking(move || provost_system::port_is_free(port)).await.ok()?;
+    let is_used = tried.is_err_and(|err| err.kind() == std::io::ErrorKind::AddrInUse);
+    is_used.then_some(Warning::PortInUse(port))
 }
 
 /// Whether there is no such file. Of `?:name` none is looked for.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod ages;
 mod clock;
+mod companion;
 pub mod descriptor;
 pub mod folder_watch;
 #[cfg(unix)]
@@ -22,6 +23,7 @@ mod listing;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
+mod ports_free;
 pub mod walk;
 mod ways;
 
@@ -37,6 +39,7 @@ pub use windows::*;
 
 pub use ages::Ages;
 pub use clock::{boot_name, boot_time, wall_time};
+pub use companion::{end_with_us, pass_signals_on};
 #[cfg(unix)]
 pub use headroom::check_headroom;
 pub use inside::{
@@ -48,6 +51,7 @@ pub use listing::is_empty_folder;
 pub use listing::open_folder;
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
+pub use ports_free::port_is_free;
 pub use ways::Ways;
 
 /// The name of this user, as far as the environment knows it; otherwise the number.

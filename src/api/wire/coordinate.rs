@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TakeLock {
-    /// `file:symbol`; without a symbol, the whole file.
+    /// `file:symbol`; without a symbol, the whole file; or a resource, `@kind` or `@kind:value`.
     pub symbol: String,
     /// For how long, in milliseconds; half an hour when absent.
     pub ttl_ms: Option<u64>,
@@ -20,6 +20,10 @@ pub struct TakeLock {
     pub reason: Option<String>,
     /// The process with which it ends.
     pub pid: Option<u32>,
+    /// Whether a lock that the caller has for another process is in the way, too.
+    pub apart: bool,
+    /// Whether every lock that the caller has is in the way, so that nothing is renewed.
+    pub fresh: bool,
     /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
 }
@@ -38,7 +42,7 @@ pub struct Locked {
 /// A lock that an agent has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
-    /// On what, in the file's one spelling.
+    /// On what, in the file's one spelling; a resource begins with `@`.
     pub symbol: String,
     /// The same as the holder wrote it.
     pub asked: String,
@@ -69,7 +73,7 @@ pub struct Lock {
 pub struct Told {
     /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`, `no_file`,
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
-    /// `file_claimed`, `locked`, `announced`. `incomplete` says that callers and callees may be missing.
+    /// `file_claimed`, `locked`, `announced`; of a port `port_in_use`. `incomplete` says that callers and callees may be missing.
     pub kind: String,
     /// The warning as a sentence; it names the other agent if there is one.
     pub message: String,
@@ -133,6 +137,9 @@ pub struct Waiter {
     pub since: String,
     /// When it stops waiting, with or without the lock.
     pub until: String,
+    /// The task of the agent that waits; absent where the agent waits itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// `POST /leave`: the caller's session ends, and its locks with it.

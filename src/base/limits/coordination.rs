@@ -19,6 +19,16 @@ pub const GIT_REFS_BYTES_MAX: u64 = 16 << 20;
 /// Locks that may be held under all names of one tree of processes, so that one cannot take all.
 pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
 
+/// Resources that may be held under all names of one tree of processes. An agent works with a few at a time, and a range of
+/// ports has to be left to others.
+pub const RESOURCES_OF_ONE_MAX: usize = 256;
+
+/// Resources that one worker may need.
+pub const NEEDS_MAX: usize = 16;
+
+/// How many there may be of a counted kind of resource.
+pub const COUNTED_MAX: u32 = 10_000;
+
 /// Agents that wait for a lock at once.
 pub const WAITERS_MAX: usize = 1_000;
 

@@ -11,6 +11,7 @@ use super::agent::{self, Marker};
 use super::changes::{ask, changes};
 use super::checker::{Checker, say_violations};
 use crate::cli_error::{DONE, FAILED};
+use crate::git_index::{self, Index};
 use crate::guard::held;
 use crate::identity::IdentityArgs;
 use crate::repo_context::wait_for;
@@ -21,6 +22,12 @@ use provost_config::{Enforce, GitSettings, Unchecked};
 
 /// Refs of a push that are checked; a push of more is a mirror, and the hook says that it is unchecked.
 const REFS_MAX: usize = 1_000;
+
+/// What others read as the reason why a commit holds git's index.
+const COMMITS: &str = "git commit";
+
+/// How long a commit waits for git's index, at most.
+const INDEX_WAIT: Duration = Duration::from_secs(3);
 
 /// Remote branches that are searched for the common ancestor of a new branch, newest first.
 const REMOTE_REFS: &str = "--count=500";
@@ -162,7 +169,10 @@ fn told(settings: &Settings) -> u8 {
         match client.about().await {
             // Where no daemon runs, nobody listens.
             Err(ClientError::NotRunning(_)) => Ok(()),
-            _ => agent::tell_commit(&settings.here, &client).await,
+            _ => {
+                index_after_the_commit(settings, &client).await?;
+                agent::tell_commit(&settings.here, &client).await
+            }
         }
     };
     if let Err(error) = in_time(settings, work) {
@@ -200,6 +210,11 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
     if matches!(on_its_branch().await, Checked::Refused) {
         return Ok(Checked::Refused);
     }
+    if let Some(held) = index_for_the_commit(settings).await? {
+        out::note(out::one_line(&format!("provost: the commit is refused: {held}"), 800));
+        out::note("  try: again in a moment; provost lock list shows the holder; or git commit --no-verify");
+        return Ok(Checked::Refused);
+    }
     let checker = Checker::new(&settings.here, settings.client().await?);
     let locks = settings.enforce != Enforce::Off;
     let (contracts, blocked) = checker.look_at(&["--cached"], locks).await?;
@@ -228,6 +243,41 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
         );
     }
     Ok(if broken || denied { Checked::Refused } else { Checked::Fine })
+}
+
+/// Holds git's index from here until the commit has ended; says who has it if that is another agent.
+async fn index_for_the_commit(settings: &Settings) -> Result<Option<String>, CliError> {
+    if settings.enforce == Enforce::Off {
+        return Ok(None);
+    }
+    let client = settings.client().await?;
+    let wait = (settings.git.deadline.as_duration() / 2).min(INDEX_WAIT);
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(1);
+    let above = provost_system::processes_above();
+    Ok(match git_index::take(&settings.here, &client, git_process(), (COMMITS, &above), wait_ms).await? {
+        Index::Taken | Index::Ours => None,
+        Index::Held(who) => Some(who),
+    })
+}
+
+/// The git that runs this hook: what is held for its commit ends with it.
+fn git_process() -> Option<u32> {
+    let is_git = |pid: &u32| provost_system::started_as(*pid, &[]).is_some_and(|(name, _)| name == "git");
+    provost_system::processes_above().into_iter().find(is_git)
+}
+
+/// Gives back what was held for the commit, and nothing that its agent has held from before.
+async fn index_after_the_commit(settings: &Settings, client: &Client) -> Result<(), CliError> {
+    let git = git_process();
+    let mine = wire::Whose { mine: true, ..wire::Whose::default() };
+    let locks = client.locks(&mine).await?.locks;
+    let is_its = |it: &&wire::Lock| {
+        it.symbol.starts_with(git_index::INDEX) && it.reason.as_deref() == Some(COMMITS) && it.pid == git
+    };
+    for lock in locks.iter().filter(is_its) {
+        git_index::give_back(&settings.here, client, Some(lock.fence)).await;
+    }
+    Ok(())
 }
 
 /// Pushed commits are checked against contracts alone: locks concern editing, and these edits are made.

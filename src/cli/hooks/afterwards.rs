@@ -10,8 +10,8 @@ use super::overwritten::{self, Changed};
 use super::run::{self, Run};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::AgentId;
 use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX};
+use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
 /// What names one call of a tool before and after it.
@@ -45,7 +45,9 @@ async fn held_by_others(here: &RepoContext, client: &Client) -> Result<BTreeSet<
     let me = client.who_am_i().await?.agent;
     let tree = here.places.worktree.to_string_lossy();
     let is_here = |it: &wire::Lock| it.written_in.as_deref().is_none_or(|it| *it == *tree);
-    let locked = locks.into_iter().filter(|it| it.holder != me && is_here(it)).map(|it| file_of(&it.symbol));
+    let is_file = |it: &wire::Lock| !Resource::is_meant(&it.symbol);
+    let others = locks.into_iter().filter(|it| it.holder != me && is_here(it) && is_file(it));
+    let locked = others.map(|it| file_of(&it.symbol));
     let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| it.file);
     Ok(locked.chain(claimed).collect())
 }

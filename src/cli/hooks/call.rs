@@ -40,12 +40,14 @@ pub(super) struct Targets {
     pub(super) files: Vec<Target>,
     /// And whatever there is of these.
     pub(super) wide: Vec<Wide>,
+    /// Folders in the work trees of which git's index or stash is written.
+    pub(super) index: Vec<PathBuf>,
 }
 
 impl Targets {
     /// Of what cannot be worked out: it may write anything.
     pub(super) fn anything() -> Self {
-        Self { files: Vec::new(), wide: vec![Wide::Anything] }
+        Self { wide: vec![Wide::Anything], ..Self::default() }
     }
 
     /// Whether it could not be worked out.
@@ -116,7 +118,7 @@ impl Told {
     pub(super) fn targets(&self, folder: &Path, until: Instant) -> Result<Targets, String> {
         let tool = self.tool()?;
         let given = Arguments { given: self.arguments(), folder };
-        let mut wide = Vec::new();
+        let (mut wide, mut index) = (Vec::new(), Vec::new());
         let files = match tool {
             "Write" | "TabWrite" | "write_file" | "create_file" => given.whole()?,
             "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
@@ -124,13 +126,15 @@ impl Told {
             "apply_patch" | "ApplyPatch" => given.patched()?,
             // Without a command it watches something else.
             "Monitor" if given.given.get("command").is_none() => Vec::new(),
-            "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => given.commanded(&mut wide, until)?,
+            "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => {
+                given.commanded((&mut wide, &mut index), until)?
+            }
             tool if writes_over_mcp(tool) => given.paths(),
             _ => Vec::new(),
         };
         match files.len() > HOOK_FILES_MAX {
             true => Ok(Targets::anything()),
-            false => Ok(Targets { files, wide: bounded(wide) }),
+            false => Ok(Targets { files, wide: bounded(wide), index }),
         }
     }
 }
@@ -232,7 +236,11 @@ impl Arguments<'_> {
         targets
     }
 
-    fn commanded(&self, wide: &mut Vec<Wide>, until: Instant) -> Result<Vec<Target>, String> {
+    fn commanded(
+        &self,
+        (wide, index): (&mut Vec<Wide>, &mut Vec<PathBuf>),
+        until: Instant,
+    ) -> Result<Vec<Target>, String> {
         let command = match self.given.get("command").or_else(|| self.given.get("cmd")) {
             Some(Value::String(command)) => command.clone(),
             // `["bash", "-lc", "..."]`
@@ -251,6 +259,7 @@ impl Arguments<'_> {
                 Written::Path(path) => targets.push(Target::whole(path)),
                 Written::Below(folder, patterns) => wide.push(Wide::Below(folder, patterns)),
                 Written::Changed(folder, between) => wide.push(Wide::Changed(folder, between)),
+                Written::Index(folder) => index.push(folder),
                 Written::Anything => wide.push(Wide::Anything),
                 Written::Patched(patch, folder, strip) => {
                     let patch = content(&patch).filter(|it| !it.is_empty());

@@ -18,6 +18,7 @@ use serde_json::json;
 use super::afterwards;
 use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
+use super::index;
 use super::overwritten;
 use super::refusal::{nearby, refusal};
 use super::settled;
@@ -33,7 +34,7 @@ use provost_api::wire;
 use provost_base::limits::{
     HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_STACK_BYTES, HOOK_WORK_MS_MAX,
 };
-use provost_base::{AgentId, Ttl};
+use provost_base::{AgentId, Resource, Ttl};
 use provost_client::{Client, ClientError};
 use provost_config::WhenDown;
 use provost_config::env::Environment;
@@ -205,15 +206,25 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     // The others do not say when a command has ended.
+    let (checked, writes_index) = checked;
     let says_so = asked.host == Host::Claude && std::env::var_os("CURSOR_VERSION").is_none();
-    if says_so && told.is_command() && !matches!(checked, Checked::Held(_)) {
-        afterwards::put_aside(asked, &here, &told, until);
+    if !says_so || !told.is_command() || matches!(checked, Checked::Held(_)) {
+        return Ok(checked);
     }
+    if writes_index && let Some(held) = index::take(asked, &here, &told, until)? {
+        return Ok(Checked::Held(held));
+    }
+    afterwards::put_aside(asked, &here, &told, until);
     Ok(checked)
 }
 
-/// The same, as far as it can be foreseen.
-fn foreseen(asked: &Run, here: &RepoContext, told: &Arc<Told>, until: Instant) -> Result<Checked, CliError> {
+/// The same, as far as it can be foreseen; and whether git's index of this work tree is written.
+fn foreseen(
+    asked: &Run,
+    here: &RepoContext,
+    told: &Arc<Told>,
+    until: Instant,
+) -> Result<(Checked, bool), CliError> {
     let folder = told.folder(&here.cwd);
     let work_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
     let worked_out = {
@@ -224,24 +235,26 @@ fn foreseen(asked: &Run, here: &RepoContext, told: &Arc<Told>, until: Instant) -
     let targets = worked_out
         .unwrap_or_else(|| Ok(Targets::anything()))
         .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
+    let writes_index = targets.index.iter().any(|it| index::is_here(here, it));
     let edits = edits(here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() {
-        return Ok(Checked::Free);
+        return Ok((Checked::Free, writes_index));
     }
     let agent = agent(asked, told, here)?;
     let guarded = within(until, guarded(asked, here, told, (agent.clone(), &targets), edits, until))?;
-    let Some(guarded) = guarded else { return Ok(Checked::Free) };
+    let Some(guarded) = guarded else { return Ok((Checked::Free, writes_index)) };
     if !guarded.blocked.is_empty() {
         let refusal = refusal(asked.host, &guarded);
-        return Ok(Checked::Held(match targets.is_anything() {
+        let held = match targets.is_anything() {
             true => format!("{NOT_WORKED_OUT} {refusal}"),
             false => refusal,
-        }));
+        };
+        return Ok((Checked::Held(held), writes_index));
     }
     if !told.is_command() {
         note(here, &agent, &targets.files);
     }
-    Ok(nearby(&guarded).map_or(Checked::Free, Checked::Near))
+    Ok((nearby(&guarded).map_or(Checked::Free, Checked::Near), writes_index))
 }
 
 /// The daemon's answer, which takes leases for a tool that writes files; `None` where none runs and the settings let writes
@@ -285,7 +298,7 @@ fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
 async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> {
     let me = client.who_am_i().await?.agent;
     let locks = client.locks(&wire::Whose::default()).await?.locks;
-    let locked = locks.into_iter().filter(|it| it.holder != me);
+    let locked = locks.into_iter().filter(|it| it.holder != me && !Resource::is_meant(&it.symbol));
     let locked =
         locked.map(|it| it.symbol.split_once(':').map_or(it.symbol.clone(), |(file, _)| file.to_owned()));
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;
@@ -304,7 +317,7 @@ fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instan
 }
 
 /// The process of the host: what an agent holds by writing ends with it.
-fn host_process(asked: &Run, told: &Told) -> Option<u32> {
+pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
     match (asked.host, told.session()) {
         (Host::Codex, Some(session)) => session::of_codex(session).process,
         _ => provost_system::parent_process(),
@@ -443,7 +456,10 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
         }
         let news = match asked.event {
             Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent))?,
-            _ if told.is_command() => within(until, afterwards::overwritten(&here, agent, &told))?,
+            _ if told.is_command() => {
+                index::give_back(&here, &agent, until);
+                within(until, afterwards::overwritten(&here, agent, &told))?
+            }
             _ => None,
         };
         let event = told.text("hook_event_name").unwrap_or("PostToolUse").to_owned();

@@ -44,6 +44,8 @@ pub(super) enum Written {
     Changed(PathBuf, Between),
     /// What a patch says, in this file and from this folder, without so many folders of its paths.
     Patched(PathBuf, PathBuf, usize),
+    /// Git's index or stash, of the work tree around a folder.
+    Index(PathBuf),
     /// Whatever there is: to work it out costs more than it may.
     Anything,
 }

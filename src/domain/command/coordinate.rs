@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Reservation};
 use provost_base::{
-    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl,
+    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, TaskId, Ticket, Timestamp, Ttl,
 };
 
 /// wit `register`: a name for people beside the session id.
@@ -47,8 +47,24 @@ pub struct AcquireLock {
     /// Whether the door ties it to a session instead, so that a refresh keeps no process.
     #[serde(default)]
     pub in_session: bool,
+    /// Which grants of the caller's own agent are in the way, too.
+    #[serde(default)]
+    pub apart: Apart,
     /// The facts that were read about the symbol before the submit.
     pub seen: SymbolFacts,
+}
+
+/// Which grants of an agent are in the way of its own request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Apart {
+    /// None: the request refreshes what the agent has.
+    #[default]
+    FromNone,
+    /// Those for other processes: several commands of one agent take turns.
+    FromOtherProcesses,
+    /// All: the request is for something that the agent does not have yet.
+    FromAll,
 }
 
 /// Facts about a symbol that were read before the submit of a verb about it.
@@ -139,6 +155,8 @@ pub enum Warning {
     Intended(Arc<Intent>),
     /// Another agent has the file, or a part of it, through another door.
     Elsewhere(Arc<Reservation>),
+    /// A program listens at the port that was locked.
+    PortInUse(u16),
     /// The repository has no such file.
     NoFile,
     /// The file does not define this symbol.
@@ -202,6 +220,24 @@ pub struct FreeCommitted {
 pub struct CommittedFreed {
     /// How many were freed.
     pub count: usize,
+}
+
+/// Take all that a task's worker needs, or wait for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TakeNeeds {
+    /// The task whose run is to begin.
+    pub task: TaskId,
+    /// How long its run lasts at most.
+    pub lasts: Ttl,
+}
+
+/// How the task stands with what it needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NeedsTaken {
+    /// It has all of it.
+    Held,
+    /// It waits, and asks again when something is free: the first of what it lacks, with who has it.
+    Waits(Box<Rival>),
 }
 
 /// Give up a lock. wit `lock.release`.

@@ -162,6 +162,8 @@ verbs! {
     NameAgent => AgentNamed, needs Join, Commit, by state.agents.name(call.now, call.who, it, out);
     /// Take or refresh a lock on a symbol.
     AcquireLock => Locked, needs Coordinate, Commit, by state.acquire(call.now, call.who, it, out);
+    /// Take what a task's worker needs, or wait for it.
+    TakeNeeds => NeedsTaken, needs Host, Commit, by state.take_needs(call.now, it, out);
     /// Take or renew leases on what a write touches.
     HoldPlaces => PlacesHeld, needs Coordinate, Commit, by state.hold_places(call.now, call.who, it, out);
     /// Release a lock before its time is up.

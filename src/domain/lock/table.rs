@@ -1,4 +1,4 @@
-//! All locks by file and name, and the queue.
+//! All locks by file and name, and all waiters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{LAPSED_KEEP, Lock, Waiter};
 use crate::Share;
 use crate::tally::Tally;
-use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, encloses};
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, held_of};
 
 /// All locks, and those who wait for one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,6 +15,7 @@ pub struct Locks {
     places: BTreeMap<Fence, SymbolPath>,
     by_holder: BTreeMap<AgentId, BTreeSet<SymbolPath>>,
     by_share: Tally,
+    resources_by_share: Tally,
     due: BTreeSet<(Timestamp, SymbolPath)>,
     waiters: BTreeMap<Ticket, Arc<Waiter>>,
     waits_by_file: BTreeMap<RepoPath, BTreeSet<Ticket>>,
@@ -56,6 +57,9 @@ impl Locks {
         self.places.insert(lock.place, lock.at.clone());
         self.by_holder.entry(lock.holder.clone()).or_default().insert(lock.at.clone());
         self.by_share.add(lock.share.as_ref());
+        if lock.at.is_resource() {
+            self.resources_by_share.add(lock.share.as_ref());
+        }
         self.due.insert((deadline(&lock), lock.at.clone()));
         let file = self.files.entry(lock.at.file().clone()).or_default();
         for name in lock.all_names() {
@@ -81,6 +85,9 @@ impl Locks {
         self.places.remove(&lock.place);
         self.due.remove(&(deadline(&lock), at.clone()));
         self.by_share.take(lock.share.as_ref());
+        if lock.at.is_resource() {
+            self.resources_by_share.take(lock.share.as_ref());
+        }
         if let Some(held) = self.by_holder.get_mut(&lock.holder) {
             held.remove(at);
             if held.is_empty() {
@@ -160,6 +167,27 @@ impl Locks {
         locks.filter(|lock| !lock.lapsed)
     }
 
+    /// Live grants of a counted kind of resource.
+    pub(super) fn live_of_kind(&self, kind: &str) -> impl Iterator<Item = &Arc<Lock>> {
+        let prefix = held_of(kind);
+        let resources = self.files.get(&RepoPath::default());
+        let from: Box<str> = prefix.as_str().into();
+        let found = resources.into_iter().flat_map(move |it| it.by_symbol.range(from.clone()..));
+        let found = found.take_while(move |(it, _)| it.starts_with(&prefix));
+        found.map(|(_, lock)| lock).filter(|lock| !lock.lapsed)
+    }
+
+    /// Those who wait for something of a file, longest first; of the root, for a resource.
+    pub(super) fn waiting_in(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Waiter>> {
+        let tickets = self.waits_by_file.get(file).into_iter().flatten();
+        tickets.filter_map(|it| self.waiters.get(it))
+    }
+
+    /// How many resources those have who share, lapsed ones included.
+    pub(super) fn resources_of_share(&self, share: &Share) -> usize {
+        self.resources_by_share.of(share)
+    }
+
     /// Everyone who waits, longest first.
     pub fn waiters(&self) -> impl Iterator<Item = &Arc<Waiter>> {
         self.waiters.values()
@@ -237,70 +265,4 @@ impl Locks {
         let same = self.rivals(who, file, names.iter().copied());
         same.chain(around.filter(move |lock| lock.holder != *who && lock.keeps_out(None)))
     }
-
-    /// Others who wait for a symbol under any of its names, or for what it is part of, from before `ticket`.
-    pub(super) fn earlier<'a>(
-        &'a self,
-        who: &'a AgentId,
-        file: &RepoPath,
-        names: &'a [&'a str],
-        ticket: Option<Ticket>,
-    ) -> impl Iterator<Item = &'a Arc<Waiter>> + 'a {
-        let tickets = self.waits_by_file.get(file).into_iter().flatten();
-        tickets
-            .take_while(move |it| ticket.is_none_or(|ticket| **it < ticket))
-            .filter_map(|it| self.waiters.get(it))
-            .filter(move |it| {
-                let has = |name: &str| names.iter().any(|it| *it == name || encloses(name, it));
-                it.agent != *who && it.all_names().any(has)
-            })
-    }
-
-    /// A circle of agents who would wait for each other if `who` began to wait for this, from `who` on.
-    pub(super) fn circle(&self, who: &AgentId, file: &RepoPath, names: &[&str]) -> Option<Vec<AgentId>> {
-        let mut came_from: BTreeMap<AgentId, AgentId> = BTreeMap::new();
-        let mut next: Vec<AgentId> = self.blockers(who, file, names, None);
-        next.iter().for_each(|it| drop(came_from.insert(it.clone(), who.clone())));
-        while let Some(agent) = next.pop() {
-            for waiter in self.waiters.values().filter(|it| it.agent == agent) {
-                let names: Vec<&str> = waiter.all_names().collect();
-                for blocker in self.blockers(&agent, waiter.at.file(), &names, Some(waiter.ticket)) {
-                    if blocker == *who {
-                        return Some(path_back(who, agent, &came_from));
-                    }
-                    if !came_from.contains_key(&blocker) {
-                        came_from.insert(blocker.clone(), agent.clone());
-                        next.push(blocker);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// The agents for which a waiter on this symbol has to wait.
-    fn blockers(
-        &self,
-        who: &AgentId,
-        file: &RepoPath,
-        names: &[&str],
-        ticket: Option<Ticket>,
-    ) -> Vec<AgentId> {
-        let holders = self.in_the_way(who, file, names).map(|it| it.holder.clone());
-        let all: BTreeSet<AgentId> =
-            holders.chain(self.earlier(who, file, names, ticket).map(|it| it.agent.clone())).collect();
-        all.into_iter().collect()
-    }
-}
-
-fn path_back(who: &AgentId, from: AgentId, came_from: &BTreeMap<AgentId, AgentId>) -> Vec<AgentId> {
-    let mut circle = vec![from];
-    while let Some(before) = circle.last().and_then(|it| came_from.get(it)) {
-        circle.push(before.clone());
-        if before == who {
-            break;
-        }
-    }
-    circle.reverse();
-    circle
 }

@@ -135,6 +135,7 @@ impl State {
             reason: None,
             share: Some(who.share()),
             writing: Some(self.writing(verb)),
+            units: None,
         });
         out.append_event(EventKind::LockAcquired {
             symbol: lock.at.clone(),

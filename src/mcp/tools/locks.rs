@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "lock_acquire",
             title: "Take a lock",
-            description: "Locks a symbol or a whole file for you, or refreshes your lock. Call it right before you edit what others may edit too; not for files that only you touch. While another agent has it, the call is refused, or waits up to wait_s. Give it back with lock_release.",
+            description: "Locks a symbol, a whole file or a resource (`@db:test`) for you, or refreshes your lock. Call it right before you edit or use what others may too; not for files that only you touch. While another agent has it, the call is refused, or waits up to wait_s. Give it back with lock_release.",
             kind: Kind::Steady,
         }
         .does(acquire),
@@ -40,7 +40,7 @@ pub(super) fn tools() -> Vec<Entry> {
 /// On what, and for how long.
 #[derive(Deserialize, JsonSchema)]
 struct Acquire {
-    /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`; a path alone is the whole file.
+    /// Such as `src/app.py:parse`; a path alone is the whole file; `@port:5432` a resource.
     symbol: String,
     /// Seconds until it ends by itself; 1800 when absent.
     ttl_s: Option<u64>,
@@ -170,7 +170,11 @@ async fn list(call: Call, asked: Which) -> Result<Said<Locks>, ToolError> {
     let found = call.client().locks(&query).await?;
     let head = format!("{} locks, {} waiting.", found.locks.len(), found.waiting.len());
     let all = found.locks.into_iter().map(Held::from).collect();
-    let page = page::page(&call, (asked.cursor, asked.limit), all, |it| it.symbol.clone()).await?;
+    let page = page::page(&call, (asked.cursor, asked.limit), all, |it| {
+        // Several agents may have some of a counted kind.
+        format!("{} {:020}", it.symbol, it.fence)
+    })
+    .await?;
     let lines = page.rows.iter().map(|it| {
         let why = it.reason.as_deref().map(|it| fenced(&one_line(it, REASON_CHARS))).unwrap_or_default();
         let (symbol, holder, fence) = (one_line(&it.symbol, 300), &it.holder, it.fence);

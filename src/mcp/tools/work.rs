@@ -16,6 +16,7 @@ use crate::call::Call;
 use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{listed, one_line};
 use provost_api::wire;
+use provost_base::Resource;
 use provost_base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
 use provost_client::{Client, ClientError};
 
@@ -74,27 +75,41 @@ fn parts(place: &str) -> (&str, &str) {
     place.split_once(':').unwrap_or((place, ""))
 }
 
+/// Places of code: a resource is taken with the others, and no file that is announced.
+fn of_code(places: &BTreeSet<String>) -> impl Iterator<Item = &String> {
+    places.iter().filter(|it| !Resource::is_meant(it))
+}
+
 /// The files of places, each once.
 fn files_of(places: &BTreeSet<String>) -> Vec<String> {
-    let files: BTreeSet<&str> = places.iter().map(|it| parts(it).0).collect();
+    let files: BTreeSet<&str> = of_code(places).map(|it| parts(it).0).collect();
     files.into_iter().map(str::to_owned).collect()
 }
 
 /// The symbols by which a change is announced. Where one of its places is a whole file, whole files are: an intent's symbols
 /// are those of all of its files.
 fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
-    let symbols: BTreeSet<&str> = places.iter().map(|it| parts(it).1).collect();
+    let symbols: BTreeSet<&str> = of_code(places).map(|it| parts(it).1).collect();
     if symbols.contains("") { Vec::new() } else { symbols.into_iter().map(str::to_owned).collect() }
 }
 
-async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
+/// The places that are asked for, each once.
+fn places_of(asked: &[String]) -> Result<BTreeSet<String>, ToolError> {
     // Every agent takes places in the same order, so that no two agents wait for each other.
-    let places: BTreeSet<String> = asked.places.iter().map(|it| it.trim().to_owned()).collect();
+    let places: BTreeSet<String> = asked.iter().map(|it| it.trim().to_owned()).collect();
     if places.is_empty() || places.len() > MCP_PLACES_MAX {
         return Err(ToolError::new(format!(
             "`places` has 1 to {MCP_PLACES_MAX} entries, such as `src/app.py:parse`"
         )));
     }
+    if of_code(&places).next().is_none() {
+        return Err(ToolError::new("`places` names no code; a resource alone is taken with lock_acquire"));
+    }
+    Ok(places)
+}
+
+async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
+    let places = places_of(&asked.places)?;
     let worktree = call.worktree(asked.worktree);
     let ttl_ms = asked.ttl_s.map(|it| it.saturating_mul(1_000));
     let had = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ids, wire};
-use provost_base::PostSeq;
+use provost_base::{PostSeq, SymbolPath};
 use provost_domain::post::Post;
 use provost_domain::{
     Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Handoff, HandoffState,
@@ -193,6 +193,11 @@ impl Details {
     }
 }
 
+/// The door whose word for a lock is shown: wit has symbols alone.
+fn lock_door(at: &SymbolPath) -> &'static str {
+    if at.is_resource() { "own" } else { "wit" }
+}
+
 fn details(it: &Event) -> Details {
     let kind = match &it.kind {
         EventKind::Crew(event) => return of_crew(event),
@@ -200,10 +205,10 @@ fn details(it: &Event) -> Details {
             json!({ "type": "daemon_started", "port": details.value()["port"] })
         }
         EventKind::LockAcquired { symbol, until, .. } => {
-            json!({ "door": "wit", "symbol": symbol.to_string(), "expires_at": until.0 })
+            json!({ "door": lock_door(symbol), "symbol": symbol.to_string(), "expires_at": until.0 })
         }
         EventKind::LockFreed { symbol, why, .. } => {
-            json!({ "door": "wit", "symbol": symbol.to_string(), "reason": why })
+            json!({ "door": lock_door(symbol), "symbol": symbol.to_string(), "reason": why })
         }
         EventKind::IntentDeclared { intent, files, .. } => {
             json!({ "door": "wit", "intent_id": intent, "files": files })

@@ -570,6 +570,8 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::TokenNotFound
         | Refusal::LockConflict(_)
         | Refusal::WouldDeadlock { .. }
+        | Refusal::NotSoMany { .. }
+        | Refusal::NeedsYours { .. }
         | Refusal::HeldElsewhere(_)
         | Refusal::LockNotFound
         | Refusal::IntentNotFound

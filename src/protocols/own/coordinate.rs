@@ -12,8 +12,8 @@ use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
 use provost_auth::peer::process_of_ours;
-use provost_base::{Fence, IntentId, is_absolute};
-use provost_domain::command::AppointLead;
+use provost_base::{Fence, IntentId, SymbolPath, is_absolute};
+use provost_domain::command::{Apart, AppointLead};
 use provost_domain::view::{ClaimsOn, ContractsOn};
 use provost_service::{Base, CallGraphImportError, Edit, IntentOrder, LockOrder, WriteOrder};
 
@@ -39,11 +39,21 @@ pub(super) async fn base(own: &Own, worktree: Option<String>) -> Result<Option<B
     })
 }
 
+/// What is locked, where a name means another thing in each linked work tree.
+fn in_tree(own: &Own, at: SymbolPath, base: Option<&Base>) -> SymbolPath {
+    let path = |base: &Base| base.root().place().path().to_owned();
+    let main = path(own.0.provost.base());
+    match (at.resource(), base.map(path).filter(|it| *it != main)) {
+        (Some(resource), Some(tree)) => SymbolPath::of_resource(&resource.in_tree(&tree.to_string_lossy())),
+        _ => at,
+    }
+}
+
 impl Handles<endpoints::Lock> for Own {
     async fn handle(&self, call: &Call, mut body: wire::TakeLock) -> Answered<wire::Locked> {
         let base = base(self, body.worktree).await?;
         from_the_top(self, base.as_ref(), [&mut body.symbol]);
-        let at = words::symbol(&body.symbol)?;
+        let at = in_tree(self, words::lockable(&body.symbol)?, base.as_ref());
         let process = match body.pid {
             Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
                 let message = format!("{pid} is no running process of this user");
@@ -62,6 +72,11 @@ impl Handles<endpoints::Lock> for Own {
             reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
             process,
             in_session: process.is_none() && call.tied.is_session(),
+            apart: match (body.fresh, body.apart) {
+                (true, _) => Apart::FromAll,
+                (false, true) => Apart::FromOtherProcesses,
+                (false, false) => Apart::FromNone,
+            },
         };
         let granted = self.0.provost.lock(&call.who, order).await.map_err(map::fault)?;
         let taken = Taken::Lock(granted.lock.fence);
@@ -84,7 +99,7 @@ impl Handles<endpoints::Unlock> for Own {
     async fn handle(&self, call: &Call, mut body: wire::Unlock) -> Answered<wire::Lock> {
         let base = base(self, body.worktree).await?;
         from_the_top(self, base.as_ref(), [&mut body.symbol]);
-        let at = words::symbol(&body.symbol)?;
+        let at = in_tree(self, words::lockable(&body.symbol)?, base.as_ref());
         let fence = words::fence(body.fence);
         let done = self
             .0

@@ -15,8 +15,8 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked, Refusal,
-    Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
+    Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
+    Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
     WatchedFile, WorkerKind, approvers_text,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
@@ -53,6 +53,7 @@ impl OwnError {
 }
 
 /// Refusals in the own API's words, with the next step where there is one.
+// tidy: long because it is one table of refusals
 pub(super) fn fault(refusal: Refusal) -> OwnError {
     let text = refusal.to_string();
     let (status, error) = word(&refusal);
@@ -112,6 +113,8 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),
         Refusal::LockConflict(_) => (StatusCode::CONFLICT, "lock_conflict"),
         Refusal::WouldDeadlock { .. } => (StatusCode::CONFLICT, "would_deadlock"),
+        Refusal::NotSoMany { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "not_so_many"),
+        Refusal::NeedsYours { .. } => (StatusCode::CONFLICT, "needs_yours"),
         Refusal::HeldElsewhere(_) => (StatusCode::CONFLICT, "held_elsewhere"),
         Refusal::LockNotFound => (StatusCode::NOT_FOUND, "lock_not_found"),
         Refusal::LockNotHeld { .. } => (StatusCode::FORBIDDEN, "lock_not_held"),
@@ -296,6 +299,7 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
             TaskState::Awaiting { approval } => Some(approval.0),
             _ => None,
         },
+        waits_for: Vec::new(),
         rule: task.rule.to_string(),
         working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
         created_at: task.created_at.rfc3339(),
@@ -388,14 +392,29 @@ pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
 }
 
 /// Tasks as a list; those in `there` have their changes on the disk.
-pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>) -> wire::Tasks {
+pub(super) fn tasks(
+    snapshot: &Snapshot,
+    there: &BTreeSet<TaskId>,
+    awaited: &[AwaitedNeed],
+) -> wire::Tasks {
     wire::Tasks {
-        active: snapshot.active.iter().map(|it| listed(it, false)).collect(),
+        active: snapshot.active.iter().map(|it| with_needs(listed(it, false), awaited)).collect(),
         finished: snapshot.finished.tasks.iter().map(|it| listed(it, there.contains(it.id()))).collect(),
         truncated: snapshot.finished.truncated,
         completed: snapshot.completed,
         failed: snapshot.failed,
     }
+}
+
+/// Says of tasks what they wait for.
+pub(super) fn with_needs(task: wire::Task, awaited: &[AwaitedNeed]) -> wire::Task {
+    let its = awaited.iter().filter(|it| it.task.as_str() == task.id);
+    let waits_for = its.map(|it| wire::AwaitedNeed {
+        resource: it.resource.to_string(),
+        holder: it.by.as_ref().map(ToString::to_string),
+        since: it.since.rfc3339(),
+    });
+    wire::Task { waits_for: waits_for.collect(), ..task }
 }
 
 /// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.

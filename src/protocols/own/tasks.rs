@@ -6,7 +6,7 @@ use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
-use provost_domain::{Answer, Task};
+use provost_domain::{Answer, AwaitedNeeds, Task};
 use provost_service::{Chunk, Stream, TaskFilter};
 
 impl Handles<endpoints::Delegate> for Own {
@@ -56,7 +56,8 @@ impl Handles<endpoints::Tasks> for Own {
             self.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
         let finished = snapshot.finished.tasks.iter().filter(|it| it.changes.is_some());
         let there = self.0.provost.with_changes(finished.map(|it| it.id().clone()).collect()).await;
-        Ok(map::tasks(&snapshot, &there))
+        let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
+        Ok(map::tasks(&snapshot, &there, &awaited))
     }
 }
 
@@ -67,7 +68,11 @@ impl Handles<endpoints::Task> for Own {
         let unchanged = |task: &provost_domain::Task| task.updated_at.rfc3339() == seen;
         let task =
             self.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
-        Ok(self.told(&task).await)
+        if !task.state.is_queued() {
+            return Ok(self.told(&task).await);
+        }
+        let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
+        Ok(map::with_needs(self.told(&task).await, &awaited))
     }
 }
 

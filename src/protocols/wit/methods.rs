@@ -80,6 +80,7 @@ impl Wit {
             reason: acquire.reason,
             process: acquire.process,
             in_session: false,
+            apart: Default::default(),
         };
         match self.0.provost.lock(&who, order).await {
             Ok(granted) => Ok(wire::json(&rows::granted(&asked, &granted))),

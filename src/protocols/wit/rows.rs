@@ -102,6 +102,8 @@ fn told(asked: &str, warning: &Warning) -> Alert {
             expires_at: stake.until.map(|it| it.rfc3339()),
             ..Alert::default()
         },
+        // No symbol is a port.
+        Warning::PortInUse(port) => plain(asked, "PORT_IN_USE", format!("a program listens at port {port}")),
         Warning::NoFile => plain(
             asked,
             "NO_FILE",
@@ -179,6 +181,7 @@ pub(super) struct LockRow {
     reason: Option<Box<str>>,
 }
 
+/// The rows of `lock.query`. A resource is none: wit has symbols alone, and its clients would take `@db:test` for one of a file.
 pub(super) fn locks(found: &[Named<Arc<Lock>>], now: Timestamp) -> Vec<LockRow> {
     let row = |Named { it: lock, name }: &Named<Arc<Lock>>| LockRow {
         symbol_path: lock.asked.clone(),
@@ -190,7 +193,7 @@ pub(super) fn locks(found: &[Named<Arc<Lock>>], now: Timestamp) -> Vec<LockRow> 
         fence: lock.fence,
         reason: lock.reason.clone(),
     };
-    found.iter().map(row).collect()
+    found.iter().filter(|it| !it.it.at.is_resource()).map(row).collect()
 }
 
 /// The answer to `intent.declare`.

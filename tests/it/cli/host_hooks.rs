@@ -5,6 +5,7 @@ mod bounds;
 mod bytes;
 mod held;
 mod history;
+mod index;
 mod installing;
 mod names;
 mod odd;

@@ -10,4 +10,6 @@ mod json;
 mod locking;
 mod permissions;
 mod repositories;
+#[cfg(unix)]
+mod resources;
 mod screenshots;

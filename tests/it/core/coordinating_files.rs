@@ -8,7 +8,7 @@ use std::time::Duration;
 use provost::base::later::RunsOutside;
 use provost::base::limits::SOURCE_BYTES_MAX;
 use provost::base::{AgentId, ContractId, IntentId, Span, Ttl};
-use provost::domain::command::{Conflict, Warning};
+use provost::domain::command::{Apart, Conflict, Warning};
 use provost::domain::view::{SomeContracts, SomeIntents};
 use provost::domain::{Contract, ContractStatus, Door, Principal, Proof, Refusal, Scope};
 use provost::engine::SystemClock;
@@ -139,6 +139,7 @@ fn order(symbol: &str) -> LockOrder {
         wait: None,
         reason: None,
         process: None,
+        apart: Apart::FromNone,
         in_session: false,
     }
 }

@@ -35,6 +35,7 @@ mod posts;
 mod prompts;
 mod replay;
 mod replies;
+mod resources;
 mod roles;
 mod scarce;
 mod selections;

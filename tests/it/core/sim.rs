@@ -73,6 +73,8 @@ fn broken_too(seed: u64) -> Settings {
         tier: Tier::Ns,
         git: Default::default(),
         copy: false,
+        needs: Vec::new(),
+        needs_wait: Ttl::minutes(30),
         broken,
     };
     settings.workers.insert(agent("broken"), setting);

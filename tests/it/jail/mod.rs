@@ -17,6 +17,7 @@ mod kept_out;
 mod later;
 #[cfg(target_os = "linux")]
 mod left_behind;
+mod needs;
 mod nested_repositories;
 mod network;
 mod output;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use provost::base::IntentId;
 use provost::base::{ContractId, RepoPath, Span, SymbolPath, Ttl};
 use provost::domain::command::ProposeContract;
-use provost::domain::command::{AcquireLock, Locked, ReleaseLock, SymbolFacts, SymbolPresence, Warning};
+use provost::domain::command::{
+    AcquireLock, Apart, Locked, ReleaseLock, SymbolFacts, SymbolPresence, Warning,
+};
 use provost::domain::command::{DeclareIntent, IntendedFile};
 use provost::domain::{Answer, Lock, Refusal, Reply};
 
 pub(crate) fn at(text: &str) -> SymbolPath {
-    SymbolPath::parse(text).unwrap()
+    SymbolPath::parse_lockable(text).unwrap()
 }
 
 pub(crate) fn path(text: &str) -> RepoPath {
@@ -29,6 +31,7 @@ pub(crate) fn acquire(symbol: &str) -> AcquireLock {
         process: None,
         seen: SymbolFacts { known: SymbolPresence::Found, ..SymbolFacts::default() },
         in_session: false,
+        apart: Apart::FromNone,
     }
 }
 

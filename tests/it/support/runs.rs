@@ -291,6 +291,8 @@ pub(crate) fn started(store: MemoryStore, terms: &Terms) -> Started {
         tier,
         git: Default::default(),
         copy: false,
+        needs: Vec::new(),
+        needs_wait: Ttl::minutes(30),
         broken: None,
     };
     settings.workers = BTreeMap::from([(AgentId::parse("shell").unwrap(), setting(Tier::Ns))]);

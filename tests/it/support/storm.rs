@@ -73,6 +73,8 @@ pub(crate) fn settings() -> Settings {
         tier: Tier::Ns,
         git: Default::default(),
         copy: false,
+        needs: Vec::new(),
+        needs_wait: Ttl::minutes(30),
         broken: None,
     };
     settings.workers.insert(agent("cli"), worker);

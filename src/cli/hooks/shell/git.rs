@@ -202,6 +202,36 @@ impl<'a> Command<'a> {
         });
     }
 
+    /// Whether it writes git's index or the stash.
+    fn writes_index(&self) -> bool {
+        const WRITERS: [&str; 19] = [
+            "add",
+            "am",
+            "checkout",
+            "cherry-pick",
+            "commit",
+            "merge",
+            "mv",
+            "pull",
+            "read-tree",
+            "rebase",
+            "reset",
+            "restore",
+            "revert",
+            "rm",
+            "stage",
+            "stash",
+            "switch",
+            "update-index",
+            "bisect",
+        ];
+        match self.verb {
+            "apply" => self.has(&["--index", "--cached", "-3", "--3way"]),
+            "stash" => !self.named(&[]).first().is_some_and(|it| matches!(*it, "list" | "show")),
+            verb => WRITERS.contains(&verb) && !self.has(&["--dry-run"]),
+        }
+    }
+
     /// Whether it goes on with, or gives up, what an earlier command has begun.
     fn goes_on(&self) -> bool {
         self.has(&["--abort", "--continue", "--quit", "--skip", "--edit-todo", "--show-current-patch"])
@@ -213,6 +243,9 @@ pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Found) {
     let Some(git) = Command::read(rest, folder) else { return };
     if let Some(alias) = git.alias(found) {
         return git.of_alias(&alias, found);
+    }
+    if git.writes_index() {
+        found.push(Written::Index(git.folder.clone()));
     }
     let from_file = git.has(&["--pathspec-from-file"]);
     if from_file && matches!(git.verb, "rm" | "restore" | "checkout" | "stash" | "reset") {

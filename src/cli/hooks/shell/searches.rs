@@ -206,6 +206,7 @@ fn is_named(written: &Written) -> bool {
     match written {
         Written::Path(path) => is_free(path),
         Written::Below(path, patterns) => is_free(path) && !patterns.iter().any(|it| it.contains(GIVEN)),
+        Written::Index(folder) => is_free(folder),
         Written::Changed(..) | Written::Patched(..) | Written::Anything => false,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{OwnError, agent, text};
 use provost_api::wire;
 use provost_base::limits::STAGED_FILES_MAX;
-use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
+use provost_base::{AgentId, BadSymbol, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
 use provost_domain::command::{Conflict, Declared, Rival, Warning};
 use provost_domain::view::{Named, SomeContracts, SomeIntents};
 use provost_domain::{
@@ -40,6 +40,12 @@ pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnErro
             });
             fault.data(data).hint(ask)
         }
+        Refusal::NotSoMany { kind, of, .. } => fault
+            .data(json!({ "kind": &**kind, "count": of }))
+            .hint("`[coordination] resources` says how many there are"),
+        Refusal::NeedsYours { resource, fence, .. } => fault
+            .data(json!({ "resource": &**resource, "fence": fence.0 }))
+            .hint(format!("`provost lock release {resource}`, then delegate again")),
         Refusal::LockNotFound => fault.hint("`provost lock list` lists what there is"),
         Refusal::LockNotHeld { by, fence } => {
             let data = json!({ "holder": by.as_str(), "fence": fence.0 });
@@ -86,6 +92,15 @@ pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, OwnError> {
     let whole = if text.contains(':') { String::new() } else { format!("{text}:") };
     let text = if whole.is_empty() { text } else { &whole };
     SymbolPath::parse(text).map_err(|err| OwnError::invalid(format!("symbol {err}")))
+}
+
+/// What can be locked: a symbol, a file, or a resource.
+pub(in super::super) fn lockable(text: &str) -> Result<SymbolPath, OwnError> {
+    let named = |err| match err {
+        BadSymbol::Resource(err) => OwnError::invalid(format!("the resource {err}")),
+        err => OwnError::invalid(format!("symbol {err}")),
+    };
+    SymbolPath::parse_lockable(text).map_err(named)
 }
 
 pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, OwnError> {
@@ -195,7 +210,7 @@ pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, OwnError> {
 
 pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
     wire::Lock {
-        symbol: lock.at.to_string(),
+        symbol: lock.shown(),
         asked: lock.asked.to_string(),
         holder: lock.holder.to_string(),
         name: name.map(str::to_owned),
@@ -219,6 +234,7 @@ pub(in super::super) fn waiter(it: &Waiter) -> wire::Waiter {
         agent: it.agent.to_string(),
         since: it.since.rfc3339(),
         until: it.until.rfc3339(),
+        task: it.run.as_ref().map(ToString::to_string),
     }
 }
 
@@ -298,6 +314,10 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
         Warning::Elsewhere(stake) => {
             of_stake(stake, format!("{}, where {asked} is, {}", stake.at, had(stake)))
         }
+        Warning::PortInUse(port) => plain(
+            "port_in_use",
+            format!("{asked} is locked, and a program listens at port {port} already; is it yours?"),
+        ),
         Warning::NoFile => plain(
             "no_file",
             format!("{asked} is locked, but there is no such file; is it spelt right, or not made yet?"),

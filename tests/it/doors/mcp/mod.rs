@@ -11,6 +11,7 @@ mod hostile;
 mod hosts;
 #[cfg(unix)]
 mod http;
+mod named_resources;
 mod older_tasks;
 mod own_word;
 mod pictures;

@@ -356,3 +356,20 @@ fn what_wits_command_line_sends_is_answered_as_it_expects() {
         assert!(response.get(expected).is_some(), "{call}: {response}");
     }
 }
+
+#[test]
+fn wit_has_symbols_alone_and_a_name_of_a_resource_is_one_of_a_file_here() {
+    let world = world();
+    let (_daemon, wit) = started(&world);
+    world.done("a", &["lock", "@db:test"]);
+    world.done("a", &["lock", "src/x.ts:f"]);
+    let listed = |wit: &Wit| wit.ask("lock.query", json!({})).to_string();
+    assert!(!listed(&wit).contains("@db") && listed(&wit).contains("src/x.ts:f"), "{}", listed(&wit));
+    // As published, it is a symbol of a file; nobody has that.
+    let taken = wit.ask("lock.acquire", lock("@db:test", "B"));
+    assert_eq!(taken["symbolPath"], "@db:test");
+    assert!(listed(&wit).contains("\"@db:test\""));
+    assert_eq!(world.locked(), ["@db:test", "src/x.ts:f", "./@db:test"]);
+    wit.ask("lock.release", json!({ "symbolPath": "@db:test", "sessionId": "B" }));
+    assert_eq!(world.locked(), ["@db:test", "src/x.ts:f"], "the resource is not wit's to give back");
+}

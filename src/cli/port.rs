@@ -1,0 +1,114 @@
+//! `provost port`: locks a free port of a range, and prints it.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use clap::Args;
+
+use super::args::duration;
+use super::cli_error::{DONE, HELD, USAGE};
+use super::identity::IdentityArgs;
+use super::locks::told;
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::{Resource, Ttl};
+use provost_client::{Client, ClientError};
+
+/// `provost lock port`.
+#[derive(Args, Debug)]
+pub(super) struct Port {
+    /// The range, as FIRST-LAST; both are among it
+    #[arg(value_parser = range, value_name = "FIRST-LAST")]
+    range: RangeInclusive<u16>,
+    /// The duration of the lock
+    #[arg(long, value_parser = duration, value_name = "30m")]
+    ttl: Option<Ttl>,
+    /// The reason, for other agents to read
+    #[arg(long)]
+    reason: Option<String>,
+    /// End the lock also with this process of yours
+    #[arg(long, value_name = "NUMBER")]
+    pid: Option<u32>,
+    /// End the lock also with the process that runs this command
+    #[arg(long, conflicts_with = "pid")]
+    while_parent: bool,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+/// `3000-3999`, or one port.
+fn range(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let wrong = || "write two ports such as 3000-3999, from 1 to 65535, the lower one first".to_owned();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |it: &str| it.trim().parse::<u16>().ok().filter(|it| *it > 0).ok_or_else(wrong);
+    let (first, last) = (port(first)?, port(last)?);
+    if first > last { Err(wrong()) } else { Ok(first..=last) }
+}
+
+pub(super) fn port(here: &RepoContext, asked: &Port) -> Result<u8, CliError> {
+    let pid = match asked.while_parent {
+        false => asked.pid,
+        true => Some(provost_system::parent_process().ok_or_else(|| {
+            CliError::of("a lock cannot be bound to a process on this system")
+                .next("--ttl 2h")
+                .with_code(USAGE)
+        })?),
+    };
+    IdentityArgs::start(here)?;
+    let (port, locked) = wait_for(async {
+        let client = asked.identity.daemon(here).await?;
+        first_free(&client, asked, pid).await
+    })?;
+    if here.json {
+        return out::json(&locked).map(|()| DONE);
+    }
+    told("warning", &locked.warnings, locked.more);
+    out::line(port.to_string()).map(|()| DONE)
+}
+
+/// The lowest port that nobody has locked and where nobody listens, locked.
+async fn first_free(
+    client: &Client,
+    asked: &Port,
+    pid: Option<u32>,
+) -> Result<(u16, wire::Locked), CliError> {
+    let held = client.locks(&wire::Whose::default()).await?.locks;
+    // Those of the caller, too: each of its calls gets another one.
+    let held: BTreeSet<u16> =
+        held.iter().filter_map(|it| Resource::parse(&it.symbol).ok()?.as_port()).collect();
+    let (mut locked_by_others, mut used) = (0, 0);
+    for port in asked.range.clone() {
+        if held.contains(&port) {
+            locked_by_others += 1;
+            continue;
+        }
+        if provost_system::port_is_free(port).is_err() {
+            used += 1;
+            continue;
+        }
+        let request = wire::TakeLock {
+            symbol: Resource::port(port).to_string(),
+            ttl_ms: asked.ttl.map(|ttl| u64::from(ttl.as_millis())),
+            reason: asked.reason.clone(),
+            pid,
+            fresh: true,
+            ..wire::TakeLock::default()
+        };
+        match client.lock(&request).await {
+            Ok(locked) => return Ok((port, locked)),
+            // Another agent has been quicker.
+            Err(ClientError::Refused { fault, .. }) if fault.error == "lock_conflict" => {
+                locked_by_others += 1
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (first, last) = (asked.range.start(), asked.range.end());
+    Err(CliError::refusal(format!("no port from {first} to {last} is free"))
+        .because(format!(
+            "{locked_by_others} are locked, and {used} are used by programs or not yours to use"
+        ))
+        .next("provost lock list shows whose they are; or name another range")
+        .with_code(HELD))
+}

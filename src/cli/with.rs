@@ -1,0 +1,226 @@
+//! `provost with`: runs a command while its caller holds resources.
+//!
+//! Each grant is bound to this process, apart from what the same agent has otherwise: two of these commands take turns. The leases are
+//! renewed while the command runs, given back when it has ended, and freed by the daemon when this process is killed; the command ends
+//! then, too, where the system has a way for it.
+
+use std::convert::Infallible;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::args::duration;
+use super::cli_error::USAGE;
+use super::identity::{IdentityArgs, resource};
+use super::locks::{taken, told};
+use super::repo_context::wait_for;
+use super::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::Ttl;
+use provost_base::limits::NEEDS_MAX;
+use provost_client::Client;
+
+/// How long a wait lasts that nobody limits: as long as one can.
+const WAIT_MAX: Ttl = Ttl::minutes(7 * 24 * 60);
+
+/// Exit codes of shells for a command that is not there, and for one that cannot be run.
+const NOT_THERE: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+
+/// A lease is renewed when one part in so many of its time has passed.
+const RENEWED_AFTER: u32 = 3;
+
+/// Leases are renewed no more often than that, however short they are.
+const RENEWED_EACH_MIN: Duration = Duration::from_millis(100);
+
+/// `provost lock run`.
+#[derive(Args, Debug)]
+pub(super) struct Run {
+    /// The resources, as @KIND or @KIND:VALUE; @KIND:N of a kind that the settings count
+    #[arg(required = true, value_name = "@RESOURCE")]
+    resources: Vec<String>,
+    /// If another agent, or another command of yours, holds one, wait for it this long; by default a week
+    #[arg(long, value_parser = duration, value_name = "10m", conflicts_with = "now")]
+    wait: Option<Ttl>,
+    /// Do not wait
+    #[arg(long)]
+    now: bool,
+    /// The duration of the leases, which are renewed while the command runs
+    #[arg(long, value_parser = duration, value_name = "10m", default_value = "10m")]
+    ttl: Ttl,
+    /// The reason, for other agents to read; by default the command
+    #[arg(long)]
+    reason: Option<String>,
+    /// The command
+    #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+/// Characters of the command that others read as the reason.
+const REASON_CHARS: usize = 200;
+
+pub(super) fn run(here: &RepoContext, asked: &Run) -> Result<u8, CliError> {
+    let mut wanted = wanted(asked, here.linked_worktree())?;
+    IdentityArgs::start(here)?;
+    let above = held_above(here, asked)?;
+    wanted.retain(|it| !above.contains(&it.symbol));
+    let mut held = Held { here, asked, locks: Vec::new() };
+    for request in &wanted {
+        held.take(request)?;
+    }
+    #[cfg(windows)]
+    provost_system::end_children_with_us()
+        .map_err(|err| CliError::of("the command could not be made to end with this one").because(err))?;
+    let ended = held.run_the_command(&wanted);
+    held.give_back();
+    ended
+}
+
+/// What is asked of the daemon for each resource, in one order for everybody, so that no two of these commands wait for each other.
+fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, CliError> {
+    let mut resources = asked.resources.iter().map(|it| resource(it)).collect::<Result<Vec<_>, _>>()?;
+    resources.sort();
+    resources.dedup();
+    if resources.len() > NEEDS_MAX {
+        let error = CliError::of(format!("more than {NEEDS_MAX} resources")).with_code(USAGE);
+        return Err(error.next("name those that the command cannot do without"));
+    }
+    let words: Vec<_> = asked.command.iter().map(|it| it.to_string_lossy()).collect();
+    let reason = asked.reason.clone().unwrap_or_else(|| out::one_line(&words.join(" "), REASON_CHARS));
+    let wait = if asked.now { None } else { Some(asked.wait.unwrap_or(WAIT_MAX)) };
+    let request = |symbol: String| wire::TakeLock {
+        symbol,
+        ttl_ms: Some(u64::from(asked.ttl.as_millis())),
+        wait_ms: wait.map(|it| u64::from(it.as_millis())),
+        reason: Some(reason.clone()),
+        pid: Some(std::process::id()),
+        apart: true,
+        worktree: worktree.clone(),
+        ..wire::TakeLock::default()
+    };
+    Ok(resources.iter().map(|it| request(it.to_string())).collect())
+}
+
+/// What the same agent has for a process above this one: a command within another one does not wait for that.
+fn held_above(here: &RepoContext, asked: &Run) -> Result<Vec<String>, CliError> {
+    let above = provost_system::processes_above();
+    let mine = wire::Whose { mine: true, ..wire::Whose::default() };
+    let mine = wait_for(async { Ok(asked.identity.daemon(here).await?.locks(&mine).await?) })?.locks;
+    Ok(mine
+        .into_iter()
+        .filter(|it| it.pid.is_some_and(|pid| above.contains(&pid)))
+        .map(|it| it.symbol)
+        .collect())
+}
+
+/// What this process holds.
+struct Held<'a> {
+    here: &'a RepoContext,
+    asked: &'a Run,
+    locks: Vec<wire::Lock>,
+}
+
+impl Held<'_> {
+    fn take(&mut self, request: &wire::TakeLock) -> Result<(), CliError> {
+        let locked = wait_for(async {
+            let client = self.asked.identity.daemon(self.here).await?;
+            taken(&client, request, "waiting for the resource").await
+        });
+        match locked {
+            Ok(locked) => {
+                told("warning", &locked.warnings, locked.more);
+                self.locks.push(locked.lock);
+                Ok(())
+            }
+            Err(error) => {
+                self.give_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Runs it, with the leases renewed and signals passed on until it has ended.
+    fn run_the_command(&self, wanted: &[wire::TakeLock]) -> Result<u8, CliError> {
+        let mut command = Command::new(&self.asked.command[0]);
+        command.args(&self.asked.command[1..]);
+        wait_for(async {
+            let client = self.asked.identity.daemon(self.here).await?;
+            // This thread starts it, and stays until it has ended: with it, the command ends.
+            let mut child = provost_system::end_with_us(&mut command)
+                .spawn()
+                .map_err(|err| not_started(self.asked, err))?;
+            let pid = child.id();
+            let (tell, ended) = tokio::sync::oneshot::channel();
+            std::thread::spawn(move || tell.send(child.wait()));
+            tokio::select! {
+                ended = ended => match ended {
+                    Ok(Ok(status)) => Ok(code(status)),
+                    Ok(Err(err)) => Err(CliError::of("the end of the command cannot be seen").because(err)),
+                    Err(_) => Err(CliError::of("the end of the command cannot be seen")),
+                },
+                Err(err) = provost_system::pass_signals_on(pid) => {
+                    Err(CliError::of("signals cannot be passed on").because(err))
+                }
+                never = self.renew(&client, wanted) => match never {},
+            }
+        })
+    }
+
+    async fn renew(&self, client: &Client, wanted: &[wire::TakeLock]) -> Infallible {
+        let each = (self.asked.ttl.as_duration() / RENEWED_AFTER).max(RENEWED_EACH_MIN);
+        let mut is_told = false;
+        loop {
+            tokio::time::sleep(each).await;
+            for (request, lock) in wanted.iter().zip(&self.locks) {
+                let request = wire::TakeLock { wait_ms: None, at_least: true, ..request.clone() };
+                let why = match client.lock(&request).await {
+                    Ok(renewed) if renewed.lock.fence == lock.fence => continue,
+                    Ok(renewed) => format!("it was free meanwhile (grant {} is over)", renewed.lock.fence),
+                    Err(err) => CliError::from(err).in_short(),
+                };
+                // The command goes on: it may be what must not be broken off. One line says it.
+                if !std::mem::replace(&mut is_told, true) {
+                    out::note(out::one_line(
+                        &format!("provost: {} is not held any more: {why}", lock.symbol),
+                        400,
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What cannot be given back now ends with this process.
+    fn give_back(&mut self) {
+        let locks = std::mem::take(&mut self.locks);
+        let _late = wait_for(async {
+            let client = self.asked.identity.daemon(self.here).await?;
+            for lock in &locks {
+                let request = wire::Unlock {
+                    symbol: lock.symbol.clone(),
+                    fence: Some(lock.fence),
+                    ..wire::Unlock::default()
+                };
+                client.unlock(&request).await?;
+            }
+            Ok(())
+        });
+    }
+}
+
+fn not_started(asked: &Run, err: std::io::Error) -> CliError {
+    let name = out::one_line(&asked.command[0].to_string_lossy(), 200);
+    let code = if err.kind() == std::io::ErrorKind::NotFound { NOT_THERE } else { NOT_RUNNABLE };
+    CliError::of(format!("{name} cannot be run")).because(err).with_code(code)
+}
+
+/// The exit code of a shell for the same end.
+fn code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return u8::try_from(128 + signal).unwrap_or(u8::MAX);
+    }
+    status.code().map_or(u8::MAX, |it| u8::try_from(it).unwrap_or(u8::MAX))
+}

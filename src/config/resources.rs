@@ -1,0 +1,81 @@
+//! Values about resources: how many there are of a counted kind, and what a worker needs.
+
+use std::collections::BTreeMap;
+
+use toml::de::DeValue;
+
+use super::value::{Context, Value, quoted};
+use provost_base::Resource;
+use provost_base::limits::{COUNTED_MAX, NEEDS_MAX};
+
+/// Kinds whose values mean something else than a number of units.
+const NOT_COUNTED: [&str; 2] = ["port", "git"];
+
+/// How many there are of each counted kind.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Debug, Default)]
+pub struct Counted(pub BTreeMap<Box<str>, u32>);
+
+impl Value for Counted {
+    const NAME: &'static str = "table of numbers";
+    fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String> {
+        let table =
+            value.as_table().ok_or_else(|| format!("expected a table, found {}", value.type_str()))?;
+        let mut counted = BTreeMap::new();
+        for (key, value) in table {
+            let name = key.get_ref();
+            let shown = provost_base::visible(name);
+            let text = if name.starts_with('@') { name.to_string() } else { format!("@{name}") };
+            let resource = Resource::parse(&text).map_err(|why| format!("{shown:?} {why}"))?;
+            if resource.value().is_some() {
+                return Err(format!("{shown:?} names one resource; a kind is counted, such as gpu = 2"));
+            }
+            let kind = resource.kind();
+            if NOT_COUNTED.contains(&kind) {
+                return Err(format!("`{kind}` cannot be counted: what is after its colon is a name"));
+            }
+            let number = u64::read(value.get_ref(), context).map_err(|why| format!("`{kind}`: {why}"))?;
+            let count = u32::try_from(number).ok().filter(|it| (1..=COUNTED_MAX).contains(it));
+            let count =
+                count.ok_or_else(|| format!("`{kind}`: must be from 1 to {COUNTED_MAX}, not {number}"))?;
+            if counted.insert(kind.into(), count).is_some() {
+                return Err(format!("`{kind}` is there twice"));
+            }
+        }
+        Ok(Self(counted))
+    }
+    fn print(&self) -> Option<String> {
+        let pairs: Vec<_> =
+            self.0.iter().map(|(kind, count)| format!("{} = {count}", quoted(kind))).collect();
+        Some(match pairs.is_empty() {
+            true => "{}".into(),
+            false => format!("{{ {} }}", pairs.join(", ")),
+        })
+    }
+}
+
+/// The resources that a worker needs, each once.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Debug, Default)]
+pub struct Needs(pub Vec<Resource>);
+
+impl Value for Needs {
+    const NAME: &'static str = "list of resources";
+    fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String> {
+        let names = Vec::<String>::read(value, context)?;
+        if names.len() > NEEDS_MAX {
+            return Err(format!("lists {}; {NEEDS_MAX} at most", names.len()));
+        }
+        let mut needs: Vec<Resource> = Vec::new();
+        for name in names {
+            let shown = provost_base::visible(&name);
+            let need = Resource::parse(&name).map_err(|why| format!("{shown:?} {why}"))?;
+            if needs.contains(&need) {
+                return Err(format!("{need} is there twice"));
+            }
+            needs.push(need);
+        }
+        Ok(Self(needs))
+    }
+    fn print(&self) -> Option<String> {
+        Some(format!("[{}]", self.0.iter().map(|it| quoted(&it.to_string())).collect::<Vec<_>>().join(", ")))
+    }
+}

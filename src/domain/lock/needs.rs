@@ -1,0 +1,228 @@
+//! What a worker needs: resources that each of its runs has for itself, from before it begins until it has ended.
+//!
+//! A task takes all of them in one step, or none, and holds nothing while it waits. Its places in the queues are kept under its
+//! worker's name, and end with it.
+
+use std::sync::Arc;
+
+use super::waiting::{Units, Want};
+use super::{Lock, Waiter};
+use crate::command::{NeedsTaken, Rival, TakeNeeds};
+use crate::view::View;
+use crate::{Change, EventKind, Outbox, Principal, Refusal, State, Task, TaskState};
+use provost_base::{AgentId, SymbolPath, TaskId, Timestamp, Ttl};
+
+/// A need for which a queued task waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AwaitedNeed {
+    /// The task.
+    pub task: TaskId,
+    /// What it waits for.
+    pub resource: Box<str>,
+    /// The agent that has it, or waits for it from before.
+    pub by: Option<AgentId>,
+    /// When the wait began.
+    pub since: Timestamp,
+}
+
+/// What queued tasks wait for, longest first.
+#[derive(Clone, Copy, Debug)]
+pub struct AwaitedNeeds;
+
+impl View for AwaitedNeeds {
+    type Out = Vec<AwaitedNeed>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let of_run = state.locks.waiters().filter_map(|it| it.run.clone().map(|task| (it, task)));
+        let waits = of_run.filter(|(_, task)| state.tasks.get(task).is_some_and(|it| it.state.is_queued()));
+        let awaited = waits.map(|(it, task)| AwaitedNeed {
+            task,
+            resource: it.asked.clone(),
+            by: state.first_of(it.want(&[])).map(|it| it.by),
+            since: it.since,
+        });
+        awaited.collect()
+    }
+}
+
+/// How long a task of a worker waits for what it needs; `None` where it needs nothing.
+#[derive(Clone, Debug)]
+pub struct NeedsWait(pub AgentId);
+
+impl View for NeedsWait {
+    type Out = Option<Ttl>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let setting = state.settings.workers.get(&self.0)?;
+        (!setting.needs.is_empty()).then_some(setting.needs_wait)
+    }
+}
+
+/// Something that a task needs, and how it stands with it.
+struct Need {
+    at: SymbolPath,
+    units: Option<Units>,
+    own: Option<Arc<Lock>>,
+    waits: Option<Arc<Waiter>>,
+    rival: Option<Rival>,
+}
+
+impl State {
+    /// Takes all that a task's worker needs, or a place in each queue for what is not free.
+    pub(crate) fn take_needs(
+        &self,
+        now: Timestamp,
+        verb: &TakeNeeds,
+        out: &mut Outbox,
+    ) -> Result<NeedsTaken, Refusal> {
+        let task = self.tasks.get(&verb.task).filter(|it| it.state.is_queued());
+        let task = task.ok_or(Refusal::TaskFinished)?;
+        let mut needs = Vec::new();
+        for at in self.needs_of(&task.order.worker) {
+            needs.push(self.need(task, at)?);
+        }
+        // The settings may have changed meanwhile: nobody waits behind a place that is not wanted any more.
+        let is_stale = |it: &&Arc<Waiter>| {
+            it.run.as_ref() == Some(task.id()) && !needs.iter().any(|need| need.at == it.at)
+        };
+        self.locks.waiters().filter(is_stale).for_each(|it| self.give_up(it, out));
+        if needs.iter().all(|it| it.rival.is_none()) {
+            needs.iter().for_each(|need| self.have(now, task, need, verb.lasts, out));
+            return Ok(NeedsTaken::Held);
+        }
+        let missing: Vec<&Need> =
+            needs.iter().filter(|it| it.rival.is_some() && it.waits.is_none()).collect();
+        self.room_for_waiters(&task.share(), missing.len())?;
+        missing.into_iter().for_each(|need| self.queue_up(now, task, need, out));
+        match needs
+            .into_iter()
+            .find_map(|it| it.rival.map(|rival| Rival { asked: it.at.to_string().into(), ..rival }))
+        {
+            Some(rival) => Ok(NeedsTaken::Waits(Box::new(rival))),
+            None => Ok(NeedsTaken::Held),
+        }
+    }
+
+    /// A run has begun: what it needs is its own until it has to have ended.
+    pub(crate) fn keep_needs(&self, task: &Task, until: Timestamp, out: &mut Outbox) {
+        let held = self.locks.held_by(&task.order.worker);
+        let its = held.filter(|it| it.run.as_ref() == Some(task.id()) && it.at.is_resource() && !it.lapsed);
+        for lock in its.filter(|it| it.expires_at < until) {
+            out.put(Change::PutLock(Arc::new(Lock { expires_at: until, ..Lock::clone(lock) })));
+        }
+    }
+
+    /// What a worker of the configuration needs, as it can be locked.
+    fn needs_of(&self, worker: &AgentId) -> impl Iterator<Item = SymbolPath> + '_ {
+        let setting = self.settings.workers.get(worker);
+        setting.into_iter().flat_map(|it| &it.needs).map(SymbolPath::of_resource)
+    }
+
+    fn need(&self, task: &Task, at: SymbolPath) -> Result<Need, Refusal> {
+        let (worker, run) = (&task.order.worker, task.id());
+        let units = self.units_of(&at)?;
+        let is_its =
+            |lock: &&Arc<Lock>| !lock.lapsed && lock.holder == *worker && lock.run.as_ref() == Some(run);
+        let own = match &units {
+            None => self.locks.get(&at).filter(is_its),
+            Some(units) => self.locks.live_of_kind(&units.kind).find(is_its),
+        };
+        let mut waits = self.locks.waiters().filter(|it| it.run.as_ref() == Some(run));
+        let waits = waits.find(|it| it.at == at && it.agent == *worker);
+        let want = Want {
+            who: worker,
+            run: Some(run),
+            at: &at,
+            names: &[],
+            units: units.as_ref(),
+            own: own.map(|it| it.fence),
+            apart: true,
+            ticket: waits.map(|it| it.ticket),
+        };
+        let rival = if own.is_some() { None } else { self.first_of(want) };
+        let (own, waits) = (own.cloned(), waits.cloned());
+        Ok(Need { at, units, own, waits, rival })
+    }
+
+    fn have(&self, now: Timestamp, task: &Task, need: &Need, lasts: Ttl, out: &mut Outbox) {
+        if let Some(waiter) = &need.waits {
+            out.put(Change::DropWaiter(waiter.ticket));
+        }
+        let fence = need.own.as_ref().map_or_else(|| out.next_fence(), |it| it.fence);
+        let at = match &need.units {
+            Some(units) => SymbolPath::of_units(&units.kind, fence),
+            None => need.at.clone(),
+        };
+        let lock = Lock {
+            asked: need.at.to_string().into(),
+            names: Vec::new(),
+            holder: task.order.worker.clone(),
+            run: Some(task.id().clone()),
+            acquired_at: now,
+            expires_at: now.after(lasts),
+            fence,
+            place: fence,
+            lapsed: false,
+            process: None,
+            reason: Some(format!("a task of {}", task.asked_by).into()),
+            share: Some(task.share()),
+            writing: None,
+            units: need.units.as_ref().map(|it| it.wanted),
+            at,
+        };
+        out.append_event(EventKind::LockAcquired {
+            symbol: lock.at.clone(),
+            fence,
+            until: lock.expires_at,
+            refreshed: need.own.is_some(),
+        });
+        out.put(Change::PutLock(Arc::new(lock)));
+    }
+
+    fn queue_up(&self, now: Timestamp, task: &Task, need: &Need, out: &mut Outbox) {
+        let Some(rival) = &need.rival else { return };
+        let TaskState::Queued { until } = task.state else { return };
+        let waiter = Waiter {
+            ticket: out.next_ticket(),
+            at: need.at.clone(),
+            asked: need.at.to_string().into(),
+            names: Vec::new(),
+            agent: task.order.worker.clone(),
+            since: now,
+            until,
+            share: task.share(),
+            run: Some(task.id().clone()),
+            units: need.units.clone(),
+            own: None,
+            apart: true,
+        };
+        self.tell_holder(now, &waiter, rival, out);
+        out.append_event(EventKind::LockAwaited { symbol: waiter.at.clone(), by: rival.by.clone() });
+        out.put(Change::PutWaiter(Arc::new(waiter)));
+    }
+
+    /// What a worker needs, and the one who asks for the work has itself: waiting for it could be without end.
+    ///
+    /// # Errors
+    /// [`Refusal::NeedsYours`].
+    pub(crate) fn asker_has_no_need_of(&self, who: &Principal, worker: &AgentId) -> Result<(), Refusal> {
+        for at in self.needs_of(worker) {
+            let units = self.units_of(&at)?;
+            let is_its = |lock: &&Arc<Lock>| !lock.lapsed && lock.holder == *who.agent();
+            let held = match &units {
+                None => self.locks.get(&at).filter(is_its),
+                Some(units) => {
+                    let its = || self.locks.live_of_kind(&units.kind).filter(is_its);
+                    let had: u64 = its().map(|it| u64::from(it.units.unwrap_or(1))).sum();
+                    let leaves_too_few = had + u64::from(units.wanted) > u64::from(units.of);
+                    its().next().filter(|_| leaves_too_few)
+                }
+            };
+            if let Some(lock) = held {
+                let (worker, fence) = (worker.clone(), lock.fence);
+                return Err(Refusal::NeedsYours { worker, resource: at.to_string().into(), fence });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Locks on resources: what is asked for of a counted kind, and whose a grant is.
+//!
+//! There is one of each resource, but of a kind that the settings count. There, the value is how many are asked for, and each
+//! grant has so many: its lock is kept under the kind and the grant's number (`@gpu#12`).
+
+use std::sync::Arc;
+
+use super::{Lock, Units, run_of};
+use crate::command::{AcquireLock, Apart, ReleaseLock};
+use crate::{Principal, Refusal, State};
+use provost_base::{SymbolPath, TaskId};
+
+impl Lock {
+    /// What is locked, as its holder can name it.
+    pub fn shown(&self) -> String {
+        if self.units.is_some() { self.asked.to_string() } else { self.at.to_string() }
+    }
+
+    /// Whether it is a resource that another run has, of the same worker.
+    pub(super) fn is_of_other_run(&self, run: Option<&TaskId>) -> bool {
+        self.at.is_resource() && self.run.is_some() && self.run.as_ref() != run
+    }
+}
+
+impl State {
+    /// How many of a counted kind a name asks for; `None` for anything of which there is one.
+    ///
+    /// # Errors
+    /// [`Refusal::NotSoMany`] for none, for more than there are, and for no number.
+    pub(super) fn units_of(&self, at: &SymbolPath) -> Result<Option<Units>, Refusal> {
+        let Some(resource) = at.resource() else { return Ok(None) };
+        let Some(of) = self.settings.counted.get(resource.kind()).copied() else { return Ok(None) };
+        let wanted =
+            resource.units().and_then(|it| u32::try_from(it).ok()).filter(|it| (1..=of).contains(it));
+        let Some(wanted) = wanted else {
+            return Err(Refusal::NotSoMany {
+                asked: resource.to_string().into(),
+                kind: resource.kind().into(),
+                of,
+            });
+        };
+        Ok(Some(Units { kind: resource.kind().into(), wanted, of }))
+    }
+
+    /// The grant of a lock that a request would refresh.
+    pub(super) fn own_grant(
+        &self,
+        who: &Principal,
+        verb: &AcquireLock,
+        units: Option<&Units>,
+    ) -> Option<&Arc<Lock>> {
+        let run = run_of(who);
+        let is_own = |lock: &&Arc<Lock>| {
+            !lock.lapsed
+                && lock.holder == *who.agent()
+                && !lock.is_of_other_run(run.as_ref())
+                && match verb.apart {
+                    Apart::FromNone => true,
+                    Apart::FromOtherProcesses => lock.process == verb.process,
+                    Apart::FromAll => false,
+                }
+        };
+        match units {
+            None => self.locks.get(&verb.at).filter(is_own),
+            Some(units) => self.locks.live_of_kind(&units.kind).filter(is_own).max_by_key(|it| it.fence),
+        }
+    }
+
+    /// The lock that a request to release names. Of a counted kind it is the grant of that number, else the newest of the caller's
+    /// that ends with no process.
+    pub(super) fn named_for_release(
+        &self,
+        who: &Principal,
+        verb: &ReleaseLock,
+    ) -> Result<Option<&Arc<Lock>>, Refusal> {
+        let run = run_of(who);
+        let resource = verb.at.resource();
+        let kind = resource.as_ref().filter(|it| self.settings.counted.contains_key(it.kind()));
+        let found = match kind {
+            None => self.locks.get(&verb.at),
+            Some(it) => {
+                let of_kind = self.locks.live_of_kind(it.kind());
+                let its = of_kind.filter(|lock| match verb.fence {
+                    Some(fence) => lock.fence == fence,
+                    None => lock.holder == *who.agent() && !lock.is_of_other_run(run.as_ref()),
+                });
+                its.max_by_key(|it| (it.process.is_none(), it.fence))
+            }
+        };
+        // What another run of the same worker has is not this one's to give back.
+        if let Some(lock) = found.filter(|lock| lock.is_of_other_run(run.as_ref()) && !verb.force) {
+            return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence });
+        }
+        Ok(found)
+    }
+}

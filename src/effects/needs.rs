@@ -1,0 +1,90 @@
+//! What a worker needs: the resources of its entry, which a task has before it takes a place of `limits.workers`.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+use super::prepare::limit;
+use super::run::Once;
+use provost_base::Ttl;
+use provost_domain::command::{NeedsTaken, Rival, TakeNeeds};
+use provost_domain::{Event, EventKind, Failure, NeedsWait, Refusal, Task};
+
+/// How long a run may take to be prepared, with what it needs in hand.
+const PREPARED_WITHIN: Ttl = Ttl::minutes(10);
+
+/// How a task stands with what its worker needs.
+pub(super) enum Needed {
+    /// It has all of it, or needs nothing.
+    Held,
+    /// It has waited for too long, or there is never enough of it.
+    Never(Failure),
+    /// The task is over, or the engine has stopped.
+    Over,
+}
+
+impl Once {
+    /// Waits until the task has what its worker needs, for as long as the worker's entry says.
+    pub(super) async fn have_needs(&self, task: &Task) -> Needed {
+        let handle = &self.workers.handle;
+        let Some((verb, wait)) = self.needs_of(task).await else { return Needed::Held };
+        let lacks: Mutex<Option<Rival>> = Mutex::new(None);
+        let take = async || match handle.tell(verb.clone()).await? {
+            NeedsTaken::Held => Ok(Some(())),
+            NeedsTaken::Waits(rival) => {
+                *lacks.lock().unwrap_or_else(PoisonError::into_inner) = Some(*rival);
+                Ok(None)
+            }
+        };
+        match handle.engine.wait_for(Instant::now() + wait.as_duration(), frees, take).await {
+            Ok(Some(())) => Needed::Held,
+            Ok(None) => {
+                let lacks = lacks.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Needed::Never(waited_in_vain(wait, lacks))
+            }
+            Err(Refusal::TaskFinished | Refusal::Unavailable { .. }) => Needed::Over,
+            // It never runs without what it needs.
+            Err(refusal) => {
+                let why = format!("it cannot get what it needs: {refusal}").into();
+                Needed::Never(Failure::WorkerFailed { why })
+            }
+        }
+    }
+}
+
+impl Once {
+    /// Whether the task still has what it needs, with as much time as its run may take.
+    pub(super) async fn still_has_needs(&self, task: &Task) -> bool {
+        match self.needs_of(task).await {
+            Some((verb, _)) => matches!(self.workers.handle.tell(verb).await, Ok(NeedsTaken::Held)),
+            None => true,
+        }
+    }
+
+    /// What is asked for, and how long; `None` for a worker that needs nothing.
+    async fn needs_of(&self, task: &Task) -> Option<(TakeNeeds, Ttl)> {
+        let worker = &task.order.worker;
+        let wait = self.workers.handle.look_at(NeedsWait(worker.clone())).await.ok().flatten()?;
+        let profile = (self.workers.profiles)(worker)?;
+        let lasts = u64::from(limit(&profile, task).as_millis()) + u64::from(PREPARED_WITHIN.as_millis());
+        let lasts = Ttl::from_millis(lasts).unwrap_or(Ttl::minutes(7 * 24 * 60));
+        Some((TakeNeeds { task: self.task.clone(), lasts }, wait))
+    }
+}
+
+/// Whether a resource, or a place in its queue, has become free.
+fn frees(event: &Event) -> bool {
+    match &event.kind {
+        EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. } => symbol.is_resource(),
+        _ => false,
+    }
+}
+
+fn waited_in_vain(wait: Ttl, lacks: Option<Rival>) -> Failure {
+    let waited = format!("it has waited {} seconds for what it needs", wait.as_seconds());
+    let why = match lacks {
+        Some(it) => format!("{waited}: {} has {} until {}", it.by, it.asked, it.until),
+        None => waited,
+    };
+    Failure::WorkerFailed { why: why.into() }
+}
