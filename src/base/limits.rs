@@ -422,6 +422,12 @@ pub const SECRET_VALUE_BYTES_MAX: usize = 32 << 10;
 /// Secrets that are kept; a person must be able to keep an eye on them.
 pub const SECRETS_MAX: usize = 256;
 
+/// Largest file of settings, in bytes; the complete sample has a few thousand.
+pub const SETTINGS_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Largest file with a log-in of an agent's program, in bytes; they have some thousand.
+pub const LOGIN_FILE_BYTES_MAX: u64 = 256 << 10;
+
 /// Secrets that one worker may be given.
 pub const SECRETS_PER_WORKER_MAX: usize = 16;
 

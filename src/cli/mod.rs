@@ -8,6 +8,7 @@
 
 mod a6s;
 mod adapt;
+mod agents;
 mod allow;
 mod applies;
 mod approvals;
@@ -61,7 +62,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-use args::{Agent, Command, Config, Daemon, Line};
+use args::{Command, Config, Daemon, Line};
 use cli_error::CliError;
 use repo_context::RepoContext;
 
@@ -149,7 +150,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         #[cfg(unix)]
         Command::Worker(it) => worker::switch(here, &it),
         Command::Workflow(it) => workflows::workflows(here, it),
-        Command::Agent(Agent::List) => status::agents(here),
+        Command::Agent(it) => agents::agent(here, it),
         Command::Lock(it) => locks::lock(here, it),
         Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),

@@ -182,7 +182,10 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     let mut rows = vec![["SECRET", "BY", "WHERE"].map(String::from)];
     rows.extend(list.iter().map(|it| {
         let place = match &it.delivery {
-            Delivery::Proxy(by) => format!("{} in {}", by.upstream, by.header),
+            Delivery::Proxy(by) => match &it.login {
+                Some(login) => format!("{} in {}, from {}", by.upstream, by.header, login.path.display()),
+                None => format!("{} in {}", by.upstream, by.header),
+            },
             Delivery::File { path } => format!("~/{path}"),
             Delivery::Env { variable } => variable.clone(),
         };

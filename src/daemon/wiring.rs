@@ -264,18 +264,18 @@ fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
     let mut taken = BTreeSet::new();
     let mut found = Vec::new();
     for name in &worker.secrets {
-        let Credential { name, delivery, .. } = vault.get(name).map_err(|err| err.to_string())?;
-        if let Delivery::Proxy(by) = &delivery {
+        let listed = vault.look(name).map_err(|err| err.to_string())?;
+        if let Delivery::Proxy(by) = &listed.delivery {
             let to = by.upstream.authority();
             let reaches = |host: &String| Destination::parse(host).is_ok_and(|host| host.authority == *to);
             if !worker.hosts.iter().any(reaches) {
                 return Err(format!("its secret `{name}` is for {to}: add \"{to}\" to its `hosts`"));
             }
         }
-        if let Some(twice) = places(&delivery).into_iter().find(|place| !taken.insert(place.clone())) {
+        if let Some(twice) = places(&listed.delivery).into_iter().find(|place| !taken.insert(place.clone())) {
             return Err(format!("its secret `{name}` wants {twice}, which another one has"));
         }
-        found.push(Listed { name, delivery });
+        found.push(listed);
     }
     Ok(found)
 }

@@ -27,6 +27,8 @@ pub(super) struct AuthProxy {
     header: HeaderName,
     prefix: Box<str>,
     value: HeaderValue,
+    /// What goes along with it.
+    besides: Vec<(HeaderName, HeaderValue)>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Token,
     dialer: Arc<Dialer>,
@@ -61,7 +63,13 @@ impl AuthProxy {
         };
         let value =
             header_value(&by.prefix, &credential.value).ok_or_else(|| wrong("it fits into no header"))?;
-        Ok(Self { upstream, host, header, prefix: by.prefix.as_str().into(), value, tls, token, dialer })
+        let besides = credential.headers.iter().map(|(name, value)| {
+            let name = HeaderName::try_from(name).map_err(|_| wrong("a header beside it is no header"))?;
+            let value = header_value("", &Secret::new(value.clone().into_bytes()));
+            Ok((name, value.ok_or_else(|| wrong("a value beside it fits into no header"))?))
+        });
+        let besides = besides.collect::<Result<Vec<_>, String>>()?;
+        Ok(Self { besides, upstream, host, header, prefix: by.prefix.as_str().into(), value, tls, token, dialer })
     }
 
     /// Whether the worker's own programs ask: they send the token where the secret belongs.
@@ -136,6 +144,9 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     head.version = Version::HTTP_11;
     head.headers.insert(HOST, keyed.host.clone());
     head.headers.insert(&keyed.header, keyed.value.clone());
+    for (name, value) in &keyed.besides {
+        head.headers.insert(name, value.clone());
+    }
     let request = Request::from_parts(head, body.boxed());
     let outside = match keyed.dialer.with_key(keyed.upstream.authority()).await {
         Ok(outside) => outside,
