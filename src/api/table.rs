@@ -48,6 +48,9 @@ macro_rules! for_each_endpoint {
             /// Reads what the workers of a job have written since a position.
             GET "/job-log" job_log JobLog(JobLogQuery) -> JobLog,
                 tools ("jobs belong to editors, which read their logs at their own door"), commands ["journal show"], waits;
+            /// Sums what runs say that they have used.
+            GET "/cost" cost Cost(CostQuery) -> Costs,
+                tools ("`task_status` says what a task has used; sums are for the one who pays"), commands ["cost show"];
             /// Ends a task.
             POST "/cancel-task" cancel Cancel(Cancel) -> TaskState,
                 tools ["task_cancel"], commands ["task cancel"];

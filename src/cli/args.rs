@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, crew, git, graph, guard, hooks,
+    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph, guard, hooks,
     intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
     workflows,
 };
@@ -76,6 +76,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task list\n  provost task show 3f0c2a --wait\n  provost task diff 3f0c2a\n  provost task apply 3f0c2a"
     )]
     Task(tasks::Task),
+    /// Show what agents say that they have used
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d"
+    )]
+    Cost(cost::Cost),
     /// List and answer the requests that wait for approval
     #[command(
         subcommand,

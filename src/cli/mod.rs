@@ -19,6 +19,7 @@ mod changes;
 mod claims;
 mod cli_error;
 mod contracts;
+mod cost;
 mod crew;
 mod delegate;
 mod devitd;
@@ -144,6 +145,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Journal(it) => journal::journal(here, it),
         Command::Store(it) => backup::store(here, &it),
         Command::Task(it) => tasks::task(here, it),
+        Command::Cost(it) => cost::cost(here, &it),
         Command::Approval(it) => approvals::approval(here, it),
         Command::Apply(it) => applies::of_files(here, &it),
         Command::Screenshot(it) => screenshot::screenshot(here, it),

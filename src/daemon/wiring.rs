@@ -25,7 +25,7 @@ use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
 };
-use provost_vault::{Credential, Delivery, Listed, Vault};
+use provost_vault::{Delivery, Listed, Vault};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 

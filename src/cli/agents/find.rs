@@ -48,22 +48,28 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
     let path = match named {
         Some(path) => here.cwd.join(path),
         None => {
-            system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset, &inside))?
+            system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset))?
         }
     };
     let real = trusted(&path, &inside)?;
-    let interpreter = interpreter(&real);
     let mut read_only = Vec::new();
     let mut command = Vec::new();
-    match interpreter {
-        Some(name) => {
-            let node = system::find_program_outside(&name, &inside).ok_or_else(|| {
+    match interpreter(&real) {
+        // Named itself: a worker's program is started as an open file, which no interpreter finds by a name.
+        Some((name, args)) => {
+            let found = match Path::new(&name).is_absolute() {
+                true => Some(PathBuf::from(&name)),
+                false => system::find_program_outside(&name, &inside),
+            };
+            let program = found.ok_or_else(|| {
                 CliError::of(format!("{} needs `{name}`, which is not on PATH", preset.title))
                     .next(format!("install {name}, then: provost agent add {}", preset.name))
             })?;
-            let node = trusted(&node, &inside)?;
-            needs(&node, &mut read_only)?;
-            command.extend([text(&node)?, text(&real)?]);
+            let program = trusted(&program, &inside)?;
+            needs(&program, &mut read_only)?;
+            command.push(text(&program)?);
+            command.extend(args);
+            command.push(text(&real)?);
         }
         // Through a shell the program is started by its path, which has to be there in the jail; otherwise the link counts, so
         // that an update is followed.
@@ -75,7 +81,7 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
     Ok(Found { command, read_only, version, real })
 }
 
-fn missing(preset: &Preset, inside: &[&Path]) -> CliError {
+fn missing(preset: &Preset) -> CliError {
     let error = CliError::of(format!("{} is not on this machine", preset.title));
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let planted = std::env::split_paths(&folders).map(|it| it.join(preset.program)).find(|it| it.is_file());
@@ -85,7 +91,6 @@ fn missing(preset: &Preset, inside: &[&Path]) -> CliError {
         }
         None => format!("no folder of PATH has a program `{}`", preset.program),
     };
-    let _all = inside;
     error.because(why).next(format!("{}, then: provost agent add {}", preset.install, preset.name))
 }
 
@@ -127,18 +132,20 @@ fn is_sticky(_: &Path) -> bool {
     false
 }
 
-/// The program that a script names in its first line: `node`, of `#!/usr/bin/env node`.
-fn interpreter(real: &Path) -> Option<String> {
+/// The program that a script names in its first line, and its arguments: `node`, of `#!/usr/bin/env node`.
+fn interpreter(real: &Path) -> Option<(String, Vec<String>)> {
     let (begin, _) = system::beginning(real, 200).ok()?;
     let line = begin.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?.strip_prefix("#!")?;
-    let mut words = line.split_whitespace();
+    let mut words = line.split_whitespace().map(str::to_owned);
     let program = words.next()?;
     if !program.ends_with("/env") {
-        return None;
+        return Some((program, words.collect()));
     }
-    let name = words.find(|word| !word.starts_with('-'))?;
-    name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)).then(|| name.to_owned())
+    let mut words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
+    let name = words.next()?;
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    is_plain.then(|| (name, words.collect()))
 }
 
 /// Adds what has to be visible for a file to work: the packages around it, its folder, or the file alone.

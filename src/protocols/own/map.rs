@@ -324,7 +324,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     }
 }
 
-fn used(it: Usage) -> wire::Used {
+/// What a run has used, as it travels.
+pub(super) fn used(it: Usage) -> wire::Used {
     wire::Used {
         tokens_input: it.input,
         tokens_output: it.output,

@@ -9,7 +9,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, crew, no_key, posts, rows, wrong_key};
+use super::{connect, crew, no_key, posts, rows, usage, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
 use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
@@ -399,6 +399,10 @@ impl Reader for SqliteReader {
         let mut select = self.db.prepare_cached("SELECT body FROM job_result WHERE id = ?1")?;
         let body: Option<String> = select.query_row([id.as_str()], |row| row.get(0)).optional()?;
         body.as_deref().map(parse).transpose()
+    }
+
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        usage::sums(&self.db, query)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

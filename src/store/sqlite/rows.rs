@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
-use super::posts;
+use super::{posts, usage};
 use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
@@ -20,10 +20,13 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::FinishTask(task) => {
                 *finished = finished.saturating_add(1);
                 put_task(db, task, Some(*finished))?;
+                usage::count(db, task)?;
             }
             Change::AmendTask(task) => {
                 let row = params![task.id().as_str(), text(task)?];
                 put(db, "UPDATE task SET body = ?2 WHERE id = ?1 AND live = 0", row)?;
+                // The end of a run whose task was taken back comes late.
+                usage::count(db, task)?;
             }
             Change::PutAgent(it) => {
                 put(db, "INSERT OR REPLACE INTO agent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
