@@ -17,12 +17,12 @@ use provost_base::{
 use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, Outbox,
-    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
+    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
     Anchor, FinishedFilter, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store, StoreError,
-    StoredEvent, StoredPost, TimelineQuery, Verdict, codec,
+    StoredEvent, StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 use crew::CrewRows;

@@ -85,7 +85,8 @@ const CLAUDE: Preset = Preset {
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
     tried: "2.1.330",
-    args: &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"],
+    // The jail is the boundary: nobody would answer a question for permission.
+    args: &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"],
     model_args: &["--model", "{model}"],
     needs_model: false,
     shell: None,
@@ -132,7 +133,7 @@ const CLAUDE: Preset = Preset {
                 token: "/claudeAiOauth/accessToken",
                 expires: Some("/claudeAiOauth/expiresAt"),
                 header: None,
-                command: "claude setup-token",
+                command: "claude /login",
             }),
             upstream: "https://api.anthropic.com",
             header: "authorization",
@@ -274,6 +275,8 @@ const OPENCODE: Preset = Preset {
         ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        // A stand-in lies where the jail keeps a setting from being made, and stops it; one that is there could name another address.
+        ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
         ("OPENCODE_DISABLE_SHARE", "1"),
     ],
     access: &OPENAI_COMPATIBLE,
