@@ -132,6 +132,7 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
         Some(name) => name.clone(),
         None => AgentId::parse(preset.name).map_err(CliError::of)?,
     };
+    is_plain(&id)?;
     if preset.needs_model && asked.model.is_none() {
         return Err(CliError::of(format!("{} needs the name of a model", preset.title))
             .next(format!("provost agent add {} --model NAME", preset.name))
@@ -168,6 +169,18 @@ fn preset(program: &str) -> Result<&'static Preset, CliError> {
             .next(next)
             .with_code(USAGE)
     })
+}
+
+/// Refuses a name that reads like a path, or like a name of another kind.
+fn is_plain(id: &AgentId) -> Result<(), CliError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let name = id.as_str();
+    if name.bytes().all(plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Ok(());
+    }
+    Err(CliError::of(format!("--name {} is no name for an agent", out::one_line(name, 60)))
+        .next("use letters, digits, `-`, `_` and `.`")
+        .with_code(USAGE))
 }
 
 /// Refuses a name that an agent, a worker or a role has, in whichever file.

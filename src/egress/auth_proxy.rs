@@ -51,10 +51,8 @@ impl AuthProxy {
         let wrong = |what: &str| format!("the secret `{}`: {what}", credential.name);
         let header = HeaderName::try_from(&by.header).map_err(|_| wrong("its header is no header"))?;
         let upstream = by.upstream.clone();
-        let usual = if upstream.tls() { 443 } else { 80 };
         let at = upstream.authority();
-        let host = if at.port == usual { at.host.to_string() } else { at.to_string() };
-        let host = HeaderValue::try_from(host).map_err(|_| wrong("its host is no host"))?;
+        let host = host_header(&upstream).map_err(wrong)?;
         let tls = match upstream.tls() {
             true => {
                 Some((connector(by.authority.as_deref()).map_err(|why| wrong(&why))?, server_name(&at.host)))
@@ -81,6 +79,13 @@ impl AuthProxy {
     }
 }
 
+/// The header `host` of requests to an address.
+pub(super) fn host_header(upstream: &Upstream) -> Result<HeaderValue, &'static str> {
+    let (at, usual) = (upstream.authority(), if upstream.tls() { 443 } else { 80 });
+    let host = if at.port == usual { at.host.to_string() } else { at.to_string() };
+    HeaderValue::try_from(host).map_err(|_| "its host is no host")
+}
+
 fn header_value(prefix: &str, secret: &Secret) -> Option<HeaderValue> {
     let bytes = zeroize::Zeroizing::new([prefix.as_bytes(), secret.expose()].concat());
     let mut value = HeaderValue::from_bytes(&bytes).ok()?;
@@ -90,7 +95,7 @@ fn header_value(prefix: &str, secret: &Secret) -> Option<HeaderValue> {
 }
 
 /// Public authorities, or the one that the secret names instead.
-fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
+pub(super) fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     match authority {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
@@ -110,7 +115,7 @@ fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn server_name(host: &Host) -> ServerName<'static> {
+pub(super) fn server_name(host: &Host) -> ServerName<'static> {
     match host {
         Host::Address(address) => ServerName::IpAddress((*address).into()),
         Host::Name(name) => {

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::renewal::Renewal;
 use provost_base::Secret;
 use provost_base::limits::LOGIN_FILE_BYTES_MAX;
 
@@ -34,6 +35,9 @@ pub struct LoginFile {
     pub header: Option<LoginHeader>,
     /// The command that logs in again, or renews the log-in.
     pub command: String,
+    /// How it is renewed without that program; without this, it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<Renewal>,
 }
 
 /// A header whose value lies beside the token.
@@ -81,14 +85,8 @@ impl LoginFile {
     /// # Errors
     /// The file cannot be used, or the token has expired.
     pub(super) fn read(&self, now: SystemTime) -> Result<Read, LoginError> {
-        let unusable = |why: String| LoginError::Unusable {
-            path: self.path.display().to_string(),
-            why,
-            command: self.command.clone(),
-        };
-        let text = zeroize::Zeroizing::new(text_of(&self.path).map_err(unusable)?);
-        // What the parser complains about could quote a token.
-        let file: Value = serde_json::from_str(&text).map_err(|_| unusable("is no JSON".into()))?;
+        let unusable = |why: String| self.unusable(why);
+        let file = self.whole()?;
         let member = |at: &str| file.pointer(at).and_then(Value::as_str).filter(|it| !it.is_empty());
         let token = member(&self.token).ok_or_else(|| unusable("holds no such log-in".into()))?;
         if token.chars().any(char::is_control) {
@@ -100,14 +98,26 @@ impl LoginFile {
         };
         let ends = ends.map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
         if ends.is_some_and(|ends| ends < now + LEFT_MIN) {
-            return Err(LoginError::Expired {
-                path: self.path.display().to_string(),
-                command: self.command.clone(),
-            });
+            return Err(self.expired());
         }
         let header = |it: &LoginHeader| member(&it.value).map(|value| (it.name.clone(), value.to_owned()));
         let headers = self.header.iter().filter_map(header).collect();
         Ok(Read { token: Secret::new(token.as_bytes().to_vec()), headers })
+    }
+
+    /// The whole file, if nobody but its user could have read or written it.
+    pub(super) fn whole(&self) -> Result<Value, LoginError> {
+        let text = zeroize::Zeroizing::new(text_of(&self.path).map_err(|why| self.unusable(why))?);
+        // What the parser complains about could quote a token.
+        serde_json::from_str(&text).map_err(|_| self.unusable("is no JSON".into()))
+    }
+
+    pub(super) fn unusable(&self, why: String) -> LoginError {
+        LoginError::Unusable { path: self.path.display().to_string(), why, command: self.command.clone() }
+    }
+
+    pub(super) fn expired(&self) -> LoginError {
+        LoginError::Expired { path: self.path.display().to_string(), command: self.command.clone() }
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod delivery;
 mod login;
+mod renewal;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -30,6 +31,7 @@ use provost_base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_
 
 pub use delivery::{BadDelivery, ByProxy, Delivery, Upstream};
 pub use login::{LoginError, LoginFile, LoginHeader};
+pub use renewal::{OpenRenewal, Renewal};
 
 /// Ends the names of the files.
 const ENDING: &str = ".toml";
@@ -181,7 +183,11 @@ impl Vault {
     /// # Errors
     /// Name or delivery make no sense, the name is taken, or the log-in cannot be used now.
     pub fn add_login(&self, name: &str, delivery: Delivery, login: LoginFile) -> Result<(), VaultError> {
-        login.read(SystemTime::now()).map_err(|why| VaultError::Login { name: name.into(), why })?;
+        match login.read(SystemTime::now()) {
+            // The first run renews it.
+            Err(LoginError::Expired { .. }) if login.renewal.is_some() => {}
+            read => drop(read.map_err(|why| VaultError::Login { name: name.into(), why })?),
+        }
         self.put(name, SecretFile { value: String::new(), delivery, login: Some(login) })
     }
 

@@ -6,11 +6,11 @@
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use super::presets::{Access, Login, Preset};
+use super::presets::{self, Access, Login, Preset};
 use crate::{CliError, RepoContext};
 use provost_base::limits::SECRET_VALUE_BYTES_MAX;
 use provost_base::{Secret, nearest};
-use provost_vault::{ByProxy, Delivery, LoginFile, LoginHeader, Upstream, VaultError};
+use provost_vault::{ByProxy, Delivery, LoginFile, LoginHeader, Renewal, Upstream, VaultError};
 
 /// What a credential is, and where it comes from.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ fn find(here: &RepoContext, preset: &'static Preset, asked: &Asked<'_>) -> Resul
         let Some(login) = &access.login else { continue };
         let path = path_of(login);
         if path.as_ref().is_some_and(|it| it.is_file()) {
-            let login = login_file(login, path.unwrap_or_default());
+            let login = login_file(login, path.unwrap_or_default())?;
             let origin = format!("the log-in in {}, which stays there", login.path.display());
             return fresh(access, access.secret, asked, New::Login(login), origin);
         }
@@ -228,14 +228,23 @@ fn path_of(login: &Login) -> Option<PathBuf> {
     folder.or_else(home).map(|folder| folder.join(login.file))
 }
 
-fn login_file(login: &Login, path: PathBuf) -> LoginFile {
-    LoginFile {
+fn login_file(login: &Login, path: PathBuf) -> Result<LoginFile, CliError> {
+    let renewal = |it: presets::Renewed| {
+        Ok::<_, CliError>(Renewal {
+            endpoint: Upstream::parse(it.endpoint).map_err(CliError::of)?,
+            client_id: it.client_id.into(),
+            tokens: it.tokens.into(),
+            renewed_at: it.renewed_at.into(),
+        })
+    };
+    Ok(LoginFile {
+        renewal: login.renewal.map(renewal).transpose()?,
         path,
         token: login.token.into(),
         expires: login.expires.map(str::to_owned),
         header: login.header.map(|(name, value)| LoginHeader { name: name.into(), value: value.into() }),
         command: login.command.into(),
-    }
+    })
 }
 
 /// Puts it into the vault, if it is not there. Says whether it is new.

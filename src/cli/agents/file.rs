@@ -20,6 +20,8 @@ use provost_system as system;
 const LIST: &str = "agent";
 /// The head of an entry.
 const HEAD: &str = "[[agent]]";
+/// Heads behind an entry that are tried as its end.
+const ENDS_TRIED_MAX: usize = 8;
 /// What an entry of ours begins with.
 pub(super) const OURS: &str = "# Added by `provost agent add`";
 
@@ -123,9 +125,8 @@ impl SettingsFile {
                 expected.remove(LIST);
             }
         }
-        let after = cut(&before, at).ok_or_else(|| self.odd())?;
-        let now = after.parse::<Table>().map_err(|_| self.odd())?;
-        if now == expected { Ok(Some(after)) } else { Err(self.odd()) }
+        let fits = |after: &String| after.parse::<Table>().is_ok_and(|now| now == expected);
+        cuts(&before).find(fits).map(Some).ok_or_else(|| self.odd())
     }
 
     fn odd(&self) -> CliError {
@@ -215,21 +216,35 @@ fn ids(table: &Table) -> Vec<String> {
     list.iter().map(id).collect()
 }
 
-/// The text without its entry of this number: from its head, and a comment of ours above that, to what belongs to the next
-/// head. Whether that was right is checked by reading it again.
-fn cut(text: &str, entry: usize) -> Option<String> {
+/// The texts without one of the entries: from its head, and a comment of ours above that, to what belongs to a later head. Lines
+/// in longer texts may look like heads, so that each is a guess until it has been read.
+fn cuts(text: &str) -> impl Iterator<Item = String> + '_ {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let is_head = |line: &&str| line.trim_start().starts_with('[');
-    let is_own = |line: &str| {
-        let head: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-        head.starts_with("[agent.") || head.starts_with("[[agent.")
+    let at = |is: fn(&str) -> bool| -> Vec<usize> {
+        lines.iter().enumerate().filter(|(_, line)| is(line.trim_start())).map(|(at, _)| at).collect()
     };
-    let heads = lines.iter().enumerate().filter(|(_, line)| line.trim_start().starts_with(HEAD));
-    let (mut from, _) = heads.clone().nth(entry)?;
-    let next = lines.iter().enumerate().skip(from + 1).find(|(_, line)| is_head(line) && !is_own(line));
-    let mut to = next.map_or(lines.len(), |(at, _)| at);
+    let heads = at(|line| line.starts_with(HEAD));
+    let ends: Vec<usize> =
+        at(|line| line.starts_with('[') && !is_own(line)).into_iter().chain([lines.len()]).collect();
+    let pairs: Vec<(usize, usize)> = heads
+        .iter()
+        .flat_map(|from| {
+            let later = ends.iter().filter(move |to| **to > *from).take(ENDS_TRIED_MAX);
+            later.map(|to| (*from, *to))
+        })
+        .collect();
+    pairs.into_iter().map(move |(from, to)| cut(&lines, from, to))
+}
+
+/// Whether a head belongs to the entry before it.
+fn is_own(line: &str) -> bool {
+    let head: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+    head.starts_with("[agent.") || head.starts_with("[[agent.")
+}
+
+fn cut(lines: &[&str], mut from: usize, mut to: usize) -> String {
     // Comments right above the next head are about that one.
-    if next.is_some() {
+    if to < lines.len() {
         while to > from + 1 && lines[to - 1].trim_start().starts_with('#') {
             to -= 1;
         }
@@ -241,5 +256,5 @@ fn cut(text: &str, entry: usize) -> Option<String> {
     if from > 0 && lines[from - 1].trim().is_empty() && (to == lines.len() || lines[to - 1].trim().is_empty()) {
         from -= 1;
     }
-    Some(lines[..from].concat() + &lines[to..].concat())
+    lines[..from].concat() + &lines[to..].concat()
 }

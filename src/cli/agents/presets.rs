@@ -74,6 +74,21 @@ pub(super) struct Login {
     pub(super) header: Option<(&'static str, &'static str)>,
     /// The command that logs in.
     pub(super) command: &'static str,
+    /// How the daemon renews it, where that was seen.
+    pub(super) renewal: Option<Renewed>,
+}
+
+/// How a log-in is renewed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renewed {
+    /// Where the request goes.
+    pub(super) endpoint: &'static str,
+    /// The program's own name at its service.
+    pub(super) client_id: &'static str,
+    /// The folder of its tokens, as a JSON pointer.
+    pub(super) tokens: &'static str,
+    /// The member that says when it was renewed.
+    pub(super) renewed_at: &'static str,
 }
 
 const BEARER: &str = "Bearer ";
@@ -134,6 +149,7 @@ const CLAUDE: Preset = Preset {
                 expires: Some("/claudeAiOauth/expiresAt"),
                 header: None,
                 command: "claude /login",
+                renewal: None,
             }),
             upstream: "https://api.anthropic.com",
             header: "authorization",
@@ -187,6 +203,12 @@ const CODEX: Preset = Preset {
                 expires: None,
                 header: Some(("chatgpt-account-id", "/tokens/account_id")),
                 command: "codex login",
+                renewal: Some(Renewed {
+                    endpoint: "https://auth.openai.com/oauth/token",
+                    client_id: "app_EMoamEEZ73f0CkXaXp7hrann",
+                    tokens: "/tokens",
+                    renewed_at: "/last_refresh",
+                }),
             }),
             upstream: "https://chatgpt.com/backend-api/codex",
             header: "authorization",

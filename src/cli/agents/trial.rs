@@ -18,7 +18,7 @@ use provost_api::wire;
 use provost_base::{AgentId, Ttl, nearest};
 use provost_client::Client;
 use provost_config::{AgentConfig, Config, Worker};
-use provost_vault::Delivery;
+use provost_vault::{Delivery, LoginError, VaultError};
 
 /// The question. It asks for a word that no error text has.
 const QUESTION: &str = "This is a test of the connection. Do not use any tool and do not change any file. \
@@ -142,6 +142,9 @@ fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missi
                     });
                 }
             }
+            // The run renews it.
+            Err(VaultError::Login { why: LoginError::Expired { .. }, .. })
+                if vault.look(name).is_ok_and(|it| it.login.is_some_and(|it| it.renewal.is_some())) => {}
             Err(err) => missing.push(Missing {
                 what: err.to_string(),
                 next: format!("then: provost agent try {}", agent.id),

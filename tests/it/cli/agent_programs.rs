@@ -236,7 +236,7 @@ fn an_entry_is_refused_with_the_next_step_and_nothing_is_left() {
     refused(&["agent", "add", "claude", "--name", "shell"], &["the built-in worker"]);
     refused(&["agent", "add", "cluade"], &["did you mean claude?"]);
     refused(&["agent", "add", "../claude"], &["is no program that is known here"]);
-    refused(&["agent", "add", "claude", "--name", "../x"], &["--name"]);
+    refused(&["agent", "add", "claude", "--name", "../x"], &["--name ../x is no name for an agent"]);
     refused(&["agent", "add", "opencode"], &["needs the name of a model", "--model NAME"]);
     refused(&["agent", "add", "codex"], &["no credential for Codex was found", "OPENAI_API_KEY", "codex login"]);
     refused(&["agent", "add", "codex", "--key-from", "OPENAI_API_KYE"], &["did you mean OPENAI_API_KEY"]);
@@ -349,36 +349,85 @@ fn a_log_in_stays_in_its_programs_file_and_is_read_for_each_run() {
     vendors(&world);
     let server = Server::saying("ok");
     world.rule(ALLOW);
-    let file = world.home().join(".codex/auth.json");
-    let log_in = |token: &str, account: &str| {
-        let tokens = json!({ "access_token": token, "account_id": account, "refresh_token": KEY });
-        world.put(&file, &json!({ "tokens": tokens }).to_string());
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    };
-    let add = |world: &World| command(world, &["agent", "add", "codex", "--upstream", &at(&server)]).output().unwrap();
-    log_in(&jwt(-5), "acct-1");
+    let add =
+        |world: &World| command(world, &["agent", "add", "codex", "--upstream", &at(&server)]).output().unwrap();
+    log_in(&world, &jwt(3_600), "acct-1");
+    std::fs::set_permissions(auth_json(&world), std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = add(&world);
-    assert!(said(&output).contains("has expired; run `codex login`") && !output.status.success(), "{output:?}");
+    assert!(said(&output).contains("is open to others") && !output.status.success(), "{output:?}");
     assert_eq!((text_of(&world), secrets(&world).len()), (String::new(), 0));
-    log_in(&jwt(3_600), "acct-1");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(said(&add(&world)).contains("is open to others"));
-    log_in(&jwt(3_600), "acct-1");
+    log_in(&world, &jwt(3_600), "acct-1");
     ok(&add(&world));
     let _daemon = world.start();
     assert_eq!(tried(&world, "codex").0, 0);
     // Another token, as the program renews it: the next run has it, without a reload.
     let renewed = jwt(7_200);
-    log_in(&renewed, "acct-2");
+    log_in(&world, &renewed, "acct-2");
     assert_eq!(tried(&world, "codex").0, 0);
     let heard = server.heard();
     assert!(heard[0].contains("chatgpt-account-id: acct-1"), "{heard:?}");
     let last = heard.last().unwrap();
     assert!(last.contains("chatgpt-account-id: acct-2") && last.contains(&format!("Bearer {renewed}")), "{last}");
-    log_in(&jwt(1), "acct-2");
+}
+
+fn auth_json(world: &World) -> PathBuf {
+    world.home().join(".codex/auth.json")
+}
+
+/// What Codex keeps when somebody has logged in.
+fn log_in(world: &World, token: &str, account: &str) {
+    let tokens = json!({ "access_token": token, "account_id": account, "refresh_token": KEY, "id_token": "i" });
+    let file = json!({ "tokens": tokens, "last_refresh": "2026-01-01T00:00:00Z", "mine": 1 });
+    world.put(&auth_json(world), &file.to_string());
+    std::fs::set_permissions(auth_json(world), std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Has the vault's log-in be renewed here instead of at its service.
+fn renewed_at(world: &World, server: &Server) {
+    let file = world.config_dir().join("secrets/codex-login.toml");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    let endpoint = format!("endpoint = \"{}/oauth/token\"", at(server));
+    let line = |line: &str| if line.starts_with("endpoint = ") { endpoint.clone() } else { line.to_owned() };
+    let text: Vec<String> = kept.lines().map(line).collect();
+    std::fs::write(&file, text.join("\n")).unwrap();
+}
+
+#[test]
+fn an_expired_log_in_is_renewed_outside_of_the_jail_or_said_to_be_over() {
+    let world = World::new();
+    vendors(&world);
+    let server = Server::saying("ok");
+    world.rule(ALLOW);
+    log_in(&world, &jwt(-5), "acct-1");
+    ok(&command(&world, &["agent", "add", "codex", "--upstream", &at(&server)]).output().unwrap());
+    let _daemon = world.start();
+    let fresh = jwt(3_600);
+    let service = Server::saying(&json!({ "access_token": fresh, "refresh_token": "rt-2" }).to_string());
+    renewed_at(&world, &service);
     let (code, answer) = tried(&world, "codex");
-    assert!(code == 1 && answer["missing"][0]["what"].as_str().unwrap().contains("has expired"), "{answer}");
-    assert_eq!(answer["task"], Value::Null, "nothing is run in vain: {answer}");
+    assert_eq!(code, 0, "{answer}");
+    let heard = server.heard();
+    assert!(heard[0].contains(&format!("Bearer {fresh}")) && !heard[0].contains(KEY), "{heard:?}");
+    assert!(service.heard()[0].starts_with("POST /oauth/token HTTP/1.1"), "{:?}", service.heard());
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(auth_json(&world)).unwrap()).unwrap();
+    assert_eq!((&kept["tokens"]["access_token"], &kept["tokens"]["refresh_token"]), (&json!(fresh), &json!("rt-2")));
+    assert_eq!((&kept["tokens"]["account_id"], &kept["mine"]), (&json!("acct-1"), &json!(1)), "all else stays");
+    assert_ne!(kept["last_refresh"], "2026-01-01T00:00:00Z");
+    assert_eq!(std::fs::metadata(auth_json(&world)).unwrap().permissions().mode() & 0o777, 0o600);
+    // One that is good is not renewed.
+    assert_eq!((tried(&world, "codex").0, service.heard().len()), (0, 1));
+
+    let refusing = "HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nnever";
+    let service = Server::answering(std::net::Ipv4Addr::LOCALHOST.into(), refusing.into());
+    renewed_at(&world, &service);
+    log_in(&world, &jwt(-5), "acct-1");
+    let before = std::fs::read(auth_json(&world)).unwrap();
+    let (code, answer) = tried(&world, "codex");
+    let what = answer["missing"][0]["what"].as_str().unwrap();
+    assert!(code == 1 && what.contains("has not renewed it (status 400)") && what.contains("codex login"), "{answer}");
+    assert_eq!(std::fs::read(auth_json(&world)).unwrap(), before);
+    assert_eq!(server.heard().len(), 2, "no run went on without it");
+    assert!(!world.log().contains("NEVER-SEEN"));
 }
 
 #[test]
