@@ -213,15 +213,9 @@ fn write(
         here.places.create_config()?;
     }
     let is_new = access::keep(here, chosen)?;
-    let before = file.without(id.as_str())?;
+    let before = file.text().map(str::to_owned);
     let done = file.replace(text).and_then(|()| match into {
-        SettingsOf::User => counts(here, id).or_else(|err| {
-            // As it was: the entry is the last one.
-            if let Some(before) = file.without(id.as_str())?.or(before) {
-                file.replace(&before)?;
-            }
-            Err(err)
-        }),
+        SettingsOf::User => counts(here, id).or_else(|err| file.put_back(before.as_deref()).and(Err(err))),
         // It counts when it has been allowed.
         SettingsOf::Repo => Ok(()),
     });

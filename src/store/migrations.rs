@@ -148,9 +148,6 @@ const STEPS: &[&str] = &[
         cost        INTEGER
     ) STRICT;
     CREATE INDEX usage_task_at ON usage_task (at);
-    CREATE TRIGGER usage_task_gone AFTER DELETE ON task BEGIN
-        DELETE FROM usage_task WHERE task = old.id;
-    END;
 ",
 ];
 

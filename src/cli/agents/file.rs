@@ -52,6 +52,24 @@ impl SettingsFile {
         self.folder.join(&self.name)
     }
 
+    /// What was read, or written since; `None` where there is no file.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// Brings an earlier text back; without one, there was no file.
+    ///
+    /// # Errors
+    /// As for [`Self::replace`].
+    pub(super) fn put_back(&mut self, before: Option<&str>) -> Result<(), CliError> {
+        match before {
+            Some(text) => self.replace(text),
+            None if self.present()? == self.text => std::fs::remove_file(self.path())
+                .map_err(|err| CliError::of(format!("{} cannot be removed", self.path().display())).because(err)),
+            None => Err(self.changed()),
+        }
+    }
+
     /// What lies there now.
     fn present(&self) -> Result<Option<String>, CliError> {
         let path = self.path();

@@ -465,6 +465,36 @@ fn what_is_missing_is_said_before_a_run_and_after_it() {
 }
 
 #[test]
+fn claims_have_a_bound_and_invented_models_share_a_row() {
+    let world = World::new();
+    world.configure(
+        "[limits]\nworkers = 8\n[workers.liar]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"json\"\n",
+    );
+    world.rule(ALLOW);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    const MODELS: usize = 36;
+    let ran: Vec<String> = (0..MODELS)
+        .map(|n| {
+            let claim = format!(r#"{{"model":"m-{n}","usage":{{"input_tokens":18446744073709551615,"cost_usd":1e300}}}}"#);
+            let (task, reply) = client.delegate("liar", &format!("echo '{claim}'"), json!({}));
+            reply.ack();
+            task
+        })
+        .collect();
+    for task in ran {
+        assert_eq!(client.result_of(&task)["status"], "completed");
+    }
+    let output = command(&world, &["cost", "--json", "--by", "model"]).output().unwrap();
+    let cost: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((cost["rows"].as_array().unwrap().len(), &cost["total"]["runs"]), (33, &json!(MODELS)), "{cost}");
+    let most = 1_000_000_000_000_u64 * MODELS as u64;
+    assert_eq!(cost["total"]["used"]["tokens_input"], most, "{cost}");
+    let others = cost["rows"].as_array().unwrap().iter().find(|it| it["key"] == "(others)").unwrap();
+    assert_eq!(others["runs"], MODELS - 32, "{cost}");
+}
+
+#[test]
 fn cost_is_summed_by_agent_day_model_and_task() {
     let world = World::new();
     vendors(&world);
