@@ -153,7 +153,12 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     if !asked.dry_run {
         write(here, &mut file, &text, &id, &chosen, asked.into)?;
     }
-    report(here, asked, preset, &Added { id: &id, found: &found, chosen: &chosen, is_new, entry, file: &file })
+    report(
+        here,
+        asked,
+        preset,
+        &Added { id: &id, found: &found, chosen: &chosen, is_new, entry, file: &file },
+    )
 }
 
 fn preset(program: &str) -> Result<&'static Preset, CliError> {
@@ -194,10 +199,8 @@ fn is_free(here: &RepoContext, id: &AgentId, preset: &Preset) -> Result<(), CliE
         () if config.refused_workers.contains_key(id.as_str()) => "the name of an entry that cannot be used",
         () => return Ok(()),
     };
-    Err(CliError::refusal(format!("{id} is {what} already")).next(format!(
-        "provost agent remove {id}, or: provost agent add {} --name ANOTHER",
-        preset.name
-    )))
+    Err(CliError::refusal(format!("{id} is {what} already"))
+        .next(format!("provost agent remove {id}, or: provost agent add {} --name ANOTHER", preset.name)))
 }
 
 /// The vault first: an entry whose secret is missing would be refused. What is new there goes again if the rest fails.
@@ -321,12 +324,19 @@ fn report(here: &RepoContext, asked: &Add, preset: &Preset, it: &Added<'_>) -> R
     }
     let version = it.found.version.as_deref().unwrap_or("of an unknown version");
     out::note(out::one_line(
-        &format!("program:    {} {version} ({}); tried with {}", preset.title, it.found.real.display(), preset.tried),
+        &format!(
+            "program:    {} {version} ({}); tried with {}",
+            preset.title,
+            it.found.real.display(),
+            preset.tried
+        ),
         400,
     ));
     out::note(out::one_line(
-        &format!("credential: {}, from {}; secret `{}`, added by the proxy for {}", it.chosen.access.title,
-            it.chosen.origin, it.chosen.secret, it.chosen.delivery.upstream),
+        &format!(
+            "credential: {}, from {}; secret `{}`, added by the proxy for {}",
+            it.chosen.access.title, it.chosen.origin, it.chosen.secret, it.chosen.delivery.upstream
+        ),
         400,
     ));
     let what = if asked.dry_run { "would be added to" } else { "added to" };
@@ -338,7 +348,8 @@ fn report(here: &RepoContext, asked: &Add, preset: &Preset, it: &Added<'_>) -> R
 
 /// A running daemon takes it over; what was put into the vault goes on record, without its value.
 fn tell(here: &RepoContext, it: &Added<'_>) -> Result<(), CliError> {
-    let details = json!({ "agent": it.id, "delivery": provost_vault::Delivery::Proxy(it.chosen.delivery.clone()) });
+    let details =
+        json!({ "agent": it.id, "delivery": provost_vault::Delivery::Proxy(it.chosen.delivery.clone()) });
     let (what, subject) = match it.is_new {
         true => ("secret.added", it.chosen.secret.as_str()),
         false => ("agent.added", it.id.as_str()),

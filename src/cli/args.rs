@@ -9,9 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph, guard, hooks,
-    intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
-    workflows,
+    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up,
+    watch, workflows,
 };
 use provost_base::Ttl;
 

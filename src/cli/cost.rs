@@ -60,7 +60,8 @@ impl By {
 fn span(text: &str) -> Result<u64, String> {
     let wrong = || format!("write a time such as 24h, 7d or 4w, up to {USAGE_DAYS_KEPT} days");
     let text = text.trim();
-    let (number, unit) = text.split_at(text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+    let (number, unit) =
+        text.split_at(text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len());
     let hours: u64 = match unit.trim() {
         "h" => 1,
         "d" => 24,
@@ -88,7 +89,8 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     let mut rows = vec![
-        [asked.by.word().to_uppercase().as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"].map(String::from),
+        [asked.by.word().to_uppercase().as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"]
+            .map(String::from),
     ];
     rows.extend(costs.rows.iter().map(|it| row(&it.key, it)));
     rows.push(row("total", &costs.total));

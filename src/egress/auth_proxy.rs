@@ -67,7 +67,17 @@ impl AuthProxy {
             Ok((name, value.ok_or_else(|| wrong("a value beside it fits into no header"))?))
         });
         let besides = besides.collect::<Result<Vec<_>, String>>()?;
-        Ok(Self { besides, upstream, host, header, prefix: by.prefix.as_str().into(), value, tls, token, dialer })
+        Ok(Self {
+            besides,
+            upstream,
+            host,
+            header,
+            prefix: by.prefix.as_str().into(),
+            value,
+            tls,
+            token,
+            dialer,
+        })
     }
 
     /// Whether the worker's own programs ask: they send the token where the secret belongs.

@@ -87,7 +87,8 @@ impl OpenRenewal {
 
     /// What to say when the service cannot be asked.
     pub fn unreachable(&self, why: &str) -> LoginError {
-        self.login.unusable(format!("has expired, and {} cannot be asked to renew it: {why}", self.endpoint()))
+        self.login
+            .unusable(format!("has expired, and {} cannot be asked to renew it: {why}", self.endpoint()))
     }
 
     /// Takes the answer over into the file.
@@ -95,7 +96,8 @@ impl OpenRenewal {
     /// # Errors
     /// The answer has no token, or the file cannot be written; then it is as it was.
     pub fn finish(mut self, answer: &[u8], now: Timestamp) -> Result<(), LoginError> {
-        let strange = || self.login.unusable("has expired, and its service answers something else than tokens".into());
+        let strange =
+            || self.login.unusable("has expired, and its service answers something else than tokens".into());
         let answer: Value = serde_json::from_slice(answer).map_err(|_| strange())?;
         let given = |name: &str| answer.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
         if given("access_token").is_none_or(|it| it.chars().any(char::is_control)) {

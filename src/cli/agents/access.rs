@@ -119,10 +119,8 @@ fn of_vault(
         Ok(found) => found,
         Err(VaultError::Unknown(_)) if asked.key_from.is_none() => {
             let first = preset.access[0].variables.first().copied().unwrap_or("-");
-            return Err(CliError::of(format!("the vault has no secret `{name}`")).next(format!(
-                "provost agent add {} --secret {name} --key-from {first}",
-                preset.name
-            )));
+            return Err(CliError::of(format!("the vault has no secret `{name}`"))
+                .next(format!("provost agent add {} --secret {name} --key-from {first}", preset.name)));
         }
         Err(err) => return Err(err.into()),
     };

@@ -64,8 +64,9 @@ impl SettingsFile {
     pub(super) fn put_back(&mut self, before: Option<&str>) -> Result<(), CliError> {
         match before {
             Some(text) => self.replace(text),
-            None if self.present()? == self.text => std::fs::remove_file(self.path())
-                .map_err(|err| CliError::of(format!("{} cannot be removed", self.path().display())).because(err)),
+            None if self.present()? == self.text => std::fs::remove_file(self.path()).map_err(|err| {
+                CliError::of(format!("{} cannot be removed", self.path().display())).because(err)
+            }),
             None => Err(self.changed()),
         }
     }
@@ -271,7 +272,8 @@ fn cut(lines: &[&str], mut from: usize, mut to: usize) -> String {
         from -= 1;
     }
     // One of the empty lines around it goes with it.
-    if from > 0 && lines[from - 1].trim().is_empty() && (to == lines.len() || lines[to - 1].trim().is_empty()) {
+    if from > 0 && lines[from - 1].trim().is_empty() && (to == lines.len() || lines[to - 1].trim().is_empty())
+    {
         from -= 1;
     }
     lines[..from].concat() + &lines[to..].concat()

@@ -47,9 +47,7 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
     let inside = [here.places.root.as_path(), here.places.worktree.as_path(), here.cwd.as_path()];
     let path = match named {
         Some(path) => here.cwd.join(path),
-        None => {
-            system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset))?
-        }
+        None => system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset))?,
     };
     let real = trusted(&path, &inside)?;
     let mut read_only = Vec::new();

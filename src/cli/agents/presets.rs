@@ -315,7 +315,11 @@ const COPILOT: Preset = Preset {
     needs_model: true,
     shell: None,
     stream: Reader::Copilot,
-    env: &[("COPILOT_AUTO_UPDATE", "false"), ("COPILOT_OFFLINE", "true"), ("COPILOT_PROVIDER_TYPE", "openai")],
+    env: &[
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_PROVIDER_TYPE", "openai"),
+    ],
     access: &[Access {
         secret: "copilot-provider",
         title: "a key of a service that speaks OpenAI's protocol (a GitHub log-in cannot be kept out of the jail)",

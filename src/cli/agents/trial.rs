@@ -119,7 +119,10 @@ fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missi
     let mut missing = Vec::new();
     let mut lacks = |what: String, next: String| missing.push(Missing { what, next });
     if !agent.enabled {
-        lacks(format!("{} is switched off: `enabled = false`", agent.id), "set `enabled = true` in its entry".into());
+        lacks(
+            format!("{} is switched off: `enabled = false`", agent.id),
+            "set `enabled = true` in its entry".into(),
+        );
     }
     let again = format!("provost agent remove {0}, then provost agent add … --name {0}", agent.id);
     let programs = agent.command.iter().filter(|word| Path::new(word).is_absolute());
@@ -225,7 +228,9 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
     tried.missing.push(Missing { what: out::one_line(&what, SHOWN_CHARS), next });
     if let Some(last) = said.lines().rev().find(|it| !it.trim().is_empty()) {
         let next = format!("provost task show {}", task.id);
-        tried.missing.push(Missing { what: format!("its last words: {}", out::one_line(last, SHOWN_CHARS)), next });
+        tried
+            .missing
+            .push(Missing { what: format!("its last words: {}", out::one_line(last, SHOWN_CHARS)), next });
     }
 }
 
@@ -237,16 +242,32 @@ fn stderr_of(task: &wire::Task) -> String {
 
 /// Words of a failure, and what to do about it. The first that is found counts.
 const KNOWN: &[(&[&str], &str)] = &[
-    (&["has expired", "token_expired", "refresh token"], "log in again outside of the jail, then: provost agent try {name}"),
     (
-        &["not logged in", "/login", "401", "invalid x-api-key", "api key", "api_key", "authentication", "auth method", "unauthorized"],
+        &["has expired", "token_expired", "refresh token"],
+        "log in again outside of the jail, then: provost agent try {name}",
+    ),
+    (
+        &[
+            "not logged in",
+            "/login",
+            "401",
+            "invalid x-api-key",
+            "api key",
+            "api_key",
+            "authentication",
+            "auth method",
+            "unauthorized",
+        ],
         "put in another key: provost secret remove NAME, then provost agent remove {name} and provost agent add",
     ),
     (
         &["quota", "credit balance", "billing", "insufficient", "402"],
         "look at the account at the model's service; it takes the key and has nothing left",
     ),
-    (&["429", "rate limit", "rate_limit", "overloaded", "529"], "wait a while, then: provost agent try {name}"),
+    (
+        &["429", "rate limit", "rate_limit", "overloaded", "529"],
+        "wait a while, then: provost agent try {name}",
+    ),
     (
         &["is not among the hosts", "may reach", "host_not_allowed", "is not granted"],
         "add the host to `hosts` in the entry of {name}, and let a rule allow it",
@@ -255,7 +276,10 @@ const KNOWN: &[(&[&str], &str)] = &[
         &["creating new namespace failed", "bwrap", "no permissions to create new namespace", "landlock"],
         "switch the program's own sandbox off in its entry: two do not nest",
     ),
-    (&["env: node", "node: not found", "cannot find module"], "provost agent remove {name}, then provost agent add: the program has moved"),
+    (
+        &["env: node", "node: not found", "cannot find module"],
+        "provost agent remove {name}, then provost agent add: the program has moved",
+    ),
     (&["not found", "no such file", "enoent"], "provost jail explain {name} shows what it sees"),
     (&["approval", "denied"], "provost approval list, then: provost agent try {name}"),
     (&["model"], "name another model: provost agent remove {name}, then provost agent add … --model NAME"),
@@ -308,7 +332,10 @@ fn report(here: &RepoContext, tried: &Tried) -> Result<u8, CliError> {
             out::note(format!("used: {}", out::one_line(&used, SHOWN_CHARS)));
         }
         for host in &tried.refused_hosts {
-            out::note(format!("refused: {} (add it to `hosts` if the agent needs it)", out::one_line(host, 200)));
+            out::note(format!(
+                "refused: {} (add it to `hosts` if the agent needs it)",
+                out::one_line(host, 200)
+            ));
         }
         for it in &tried.missing {
             out::note(format!("missing: {}\n  next: {}", it.what, it.next));

@@ -27,7 +27,11 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
         }
         "session.error" => said.fails(&in_words(text(data, "message"))),
         "result" => ends(said, message),
-        _ => return ["assistant.", "model.", "session.", "system.", "tool.", "user."].iter().any(|it| kind.starts_with(it)),
+        _ => {
+            return ["assistant.", "model.", "session.", "system.", "tool.", "user."]
+                .iter()
+                .any(|it| kind.starts_with(it));
+        }
     }
     true
 }
@@ -35,7 +39,9 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
 fn ends(said: &mut Said, message: &Value) {
     match message.get("exitCode").and_then(Value::as_i64) {
         Some(0) => said.failure = None,
-        Some(code) if said.failure.is_none() => said.fails(&format!("it says that it has failed with {code}")),
+        Some(code) if said.failure.is_none() => {
+            said.fails(&format!("it says that it has failed with {code}"))
+        }
         _ => {}
     }
 }

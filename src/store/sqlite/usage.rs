@@ -38,8 +38,18 @@ pub(super) fn count(db: &Connection, task: &Task) -> Result<(), StoreError> {
     let model = used.model.as_deref().unwrap_or_default();
     let model = &model[..model.floor_char_boundary(MODEL_LEN_MAX.min(model.len()))];
     let sql = "INSERT OR IGNORE INTO usage_task VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-    let row =
-        params![task.id().as_str(), at, worker, model, input, output, reasoning, cache_read, cache_write, cost];
+    let row = params![
+        task.id().as_str(),
+        at,
+        worker,
+        model,
+        input,
+        output,
+        reasoning,
+        cache_read,
+        cache_write,
+        cost
+    ];
     if db.prepare_cached(sql)?.execute(row)? == 0 {
         return Ok(());
     }
@@ -123,7 +133,9 @@ fn read(row: &Row<'_>, by: UsageBy) -> Result<UsageRow, StoreError> {
         }
         _ => row.get::<_, String>(0)?.into(),
     };
-    let number = |at: usize| -> Result<Option<u64>, StoreError> { row.get::<_, Option<i64>>(at)?.map(nat).transpose() };
+    let number = |at: usize| -> Result<Option<u64>, StoreError> {
+        row.get::<_, Option<i64>>(at)?.map(nat).transpose()
+    };
     // One name is told, of several none.
     let only = |at: usize| -> Result<Option<Box<str>>, StoreError> {
         let is_only = row.get::<_, i64>(at + 1)? == 1;

@@ -131,7 +131,9 @@ fn one_line_adds_a_program_that_answers_and_the_key_stays_outside() {
     let heard = server.heard().join("\n");
     assert!(heard.contains(&format!("x-api-key: {KEY}")), "{heard}");
 
-    let look = command(&world, &["delegate", "--worker", "claude", "--wait", "--json", "LOOK around"]).output().unwrap();
+    let look = command(&world, &["delegate", "--worker", "claude", "--wait", "--json", "LOOK around"])
+        .output()
+        .unwrap();
     assert!(ok(&look).contains("NOT SEEN"), "{look:?}");
     let log = command(&world, &["log", "--json", "--limit", "1000"]).output().unwrap();
     assert!(said(&log).contains("secrets.given"), "{log:?}");
@@ -232,16 +234,28 @@ fn an_entry_is_refused_with_the_next_step_and_nothing_is_left() {
         assert_eq!((text_of(&world), secrets(&world).len()), (before.clone(), 0), "{args:?}");
     };
     let key = ["--key-from", "MY_KEY"];
-    refused(&["agent", "add", "claude"], &["is the name of an agent already", "provost agent remove claude", "--name"]);
+    refused(
+        &["agent", "add", "claude"],
+        &["is the name of an agent already", "provost agent remove claude", "--name"],
+    );
     refused(&["agent", "add", "claude", "--name", "shell"], &["the built-in worker"]);
     refused(&["agent", "add", "cluade"], &["did you mean claude?"]);
     refused(&["agent", "add", "../claude"], &["is no program that is known here"]);
     refused(&["agent", "add", "claude", "--name", "../x"], &["--name ../x is no name for an agent"]);
     refused(&["agent", "add", "opencode"], &["needs the name of a model", "--model NAME"]);
-    refused(&["agent", "add", "codex"], &["no credential for Codex was found", "OPENAI_API_KEY", "codex login"]);
+    refused(
+        &["agent", "add", "codex"],
+        &["no credential for Codex was found", "OPENAI_API_KEY", "codex login"],
+    );
     refused(&["agent", "add", "codex", "--key-from", "OPENAI_API_KYE"], &["did you mean OPENAI_API_KEY"]);
-    refused(&["agent", "add", "codex", "--secret", "mine"], &["the vault has no secret `mine`", "--key-from"]);
-    refused(&[&["agent", "add", "codex", "--upstream", "http://example.org"][..], &key].concat(), &["loopback"]);
+    refused(
+        &["agent", "add", "codex", "--secret", "mine"],
+        &["the vault has no secret `mine`", "--key-from"],
+    );
+    refused(
+        &[&["agent", "add", "codex", "--upstream", "http://example.org"][..], &key].concat(),
+        &["loopback"],
+    );
 
     // A program that another user could replace, and one that a worker may have made.
     let shared = world.path("shared");
@@ -263,7 +277,10 @@ fn an_entry_is_refused_with_the_next_step_and_nothing_is_left() {
     let text = said(&only.output().unwrap());
     assert!(text.contains("is never started") && text.contains("npm install -g @openai/codex"), "{text}");
     std::fs::remove_file(folder.join("codex")).unwrap();
-    refused(&[&["agent", "add", "codex"][..], &key].concat(), &["Codex is not on this machine", "npm install"]);
+    refused(
+        &[&["agent", "add", "codex"][..], &key].concat(),
+        &["Codex is not on this machine", "npm install"],
+    );
     assert_eq!(server.heard().len(), 0);
 }
 
@@ -292,6 +309,14 @@ fn a_file_of_settings_that_cannot_be_written_leaves_no_secret_behind() {
     assert_eq!(text_of(&world), "[log\n");
     world.configure("");
     assert_eq!(secrets(&world), Vec::<String>::new());
+    // An entry that the settings do not take is taken back, with its secret.
+    let many: String =
+        (0..64).map(|n| format!("[[agent]]\nid = \"a{n}\"\ncommand = [\"/bin/true\"]\n")).collect();
+    world.configure(&many);
+    let output = add(&world, &server, "claude", &[]);
+    assert!(said(&output).contains("would not count") && !output.status.success(), "{output:?}");
+    assert_eq!((text_of(&world), secrets(&world).len()), (many, 0));
+    world.configure("");
     // Nothing at all is written by a dry run.
     let text = ok(&add(&world, &server, "claude", &["--dry-run"]));
     assert!(text.contains("[[agent]]") && text.contains("would be added"), "{text}");
@@ -349,8 +374,9 @@ fn a_log_in_stays_in_its_programs_file_and_is_read_for_each_run() {
     vendors(&world);
     let server = Server::saying("ok");
     world.rule(ALLOW);
-    let add =
-        |world: &World| command(world, &["agent", "add", "codex", "--upstream", &at(&server)]).output().unwrap();
+    let add = |world: &World| {
+        command(world, &["agent", "add", "codex", "--upstream", &at(&server)]).output().unwrap()
+    };
     log_in(&world, &jwt(3_600), "acct-1");
     std::fs::set_permissions(auth_json(&world), std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = add(&world);
@@ -367,7 +393,10 @@ fn a_log_in_stays_in_its_programs_file_and_is_read_for_each_run() {
     let heard = server.heard();
     assert!(heard[0].contains("chatgpt-account-id: acct-1"), "{heard:?}");
     let last = heard.last().unwrap();
-    assert!(last.contains("chatgpt-account-id: acct-2") && last.contains(&format!("Bearer {renewed}")), "{last}");
+    assert!(
+        last.contains("chatgpt-account-id: acct-2") && last.contains(&format!("Bearer {renewed}")),
+        "{last}"
+    );
 }
 
 fn auth_json(world: &World) -> PathBuf {
@@ -376,7 +405,8 @@ fn auth_json(world: &World) -> PathBuf {
 
 /// What Codex keeps when somebody has logged in.
 fn log_in(world: &World, token: &str, account: &str) {
-    let tokens = json!({ "access_token": token, "account_id": account, "refresh_token": KEY, "id_token": "i" });
+    let tokens =
+        json!({ "access_token": token, "account_id": account, "refresh_token": KEY, "id_token": "i" });
     let file = json!({ "tokens": tokens, "last_refresh": "2026-01-01T00:00:00Z", "mine": 1 });
     world.put(&auth_json(world), &file.to_string());
     std::fs::set_permissions(auth_json(world), std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -410,8 +440,15 @@ fn an_expired_log_in_is_renewed_outside_of_the_jail_or_said_to_be_over() {
     assert!(heard[0].contains(&format!("Bearer {fresh}")) && !heard[0].contains(KEY), "{heard:?}");
     assert!(service.heard()[0].starts_with("POST /oauth/token HTTP/1.1"), "{:?}", service.heard());
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(auth_json(&world)).unwrap()).unwrap();
-    assert_eq!((&kept["tokens"]["access_token"], &kept["tokens"]["refresh_token"]), (&json!(fresh), &json!("rt-2")));
-    assert_eq!((&kept["tokens"]["account_id"], &kept["mine"]), (&json!("acct-1"), &json!(1)), "all else stays");
+    assert_eq!(
+        (&kept["tokens"]["access_token"], &kept["tokens"]["refresh_token"]),
+        (&json!(fresh), &json!("rt-2"))
+    );
+    assert_eq!(
+        (&kept["tokens"]["account_id"], &kept["mine"]),
+        (&json!("acct-1"), &json!(1)),
+        "all else stays"
+    );
     assert_ne!(kept["last_refresh"], "2026-01-01T00:00:00Z");
     assert_eq!(std::fs::metadata(auth_json(&world)).unwrap().permissions().mode() & 0o777, 0o600);
     // One that is good is not renewed.
@@ -424,7 +461,10 @@ fn an_expired_log_in_is_renewed_outside_of_the_jail_or_said_to_be_over() {
     let before = std::fs::read(auth_json(&world)).unwrap();
     let (code, answer) = tried(&world, "codex");
     let what = answer["missing"][0]["what"].as_str().unwrap();
-    assert!(code == 1 && what.contains("has not renewed it (status 400)") && what.contains("codex login"), "{answer}");
+    assert!(
+        code == 1 && what.contains("has not renewed it (status 400)") && what.contains("codex login"),
+        "{answer}"
+    );
     assert_eq!(std::fs::read(auth_json(&world)).unwrap(), before);
     assert_eq!(server.heard().len(), 2, "no run went on without it");
     assert!(!world.log().contains("NEVER-SEEN"));
@@ -457,9 +497,15 @@ fn what_is_missing_is_said_before_a_run_and_after_it() {
     ok(&command(&world, &["secret", "remove", "gemini"]).output().unwrap());
     std::fs::remove_file(folder.join("claude")).unwrap();
     let (code, answer) = tried(&world, "claude");
-    assert!(code == 1 && answer["missing"][0]["what"].as_str().unwrap().contains("is not there any more"), "{answer}");
+    assert!(
+        code == 1 && answer["missing"][0]["what"].as_str().unwrap().contains("is not there any more"),
+        "{answer}"
+    );
     let (code, answer) = tried(&world, "gemini");
-    assert!(code == 1 && answer["missing"][0]["what"].as_str().unwrap().contains("no secret `gemini`"), "{answer}");
+    assert!(
+        code == 1 && answer["missing"][0]["what"].as_str().unwrap().contains("no secret `gemini`"),
+        "{answer}"
+    );
     let unknown = command(&world, &["agent", "try", "gemni"]).output().unwrap();
     assert!(said(&unknown).contains("did you mean gemini?"));
 }
@@ -476,7 +522,9 @@ fn claims_have_a_bound_and_invented_models_share_a_row() {
     const MODELS: usize = 36;
     let ran: Vec<String> = (0..MODELS)
         .map(|n| {
-            let claim = format!(r#"{{"model":"m-{n}","usage":{{"input_tokens":18446744073709551615,"cost_usd":1e300}}}}"#);
+            let claim = format!(
+                r#"{{"model":"m-{n}","usage":{{"input_tokens":18446744073709551615,"cost_usd":1e300}}}}"#
+            );
             let (task, reply) = client.delegate("liar", &format!("echo '{claim}'"), json!({}));
             reply.ack();
             task
@@ -487,7 +535,11 @@ fn claims_have_a_bound_and_invented_models_share_a_row() {
     }
     let output = command(&world, &["cost", "--json", "--by", "model"]).output().unwrap();
     let cost: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((cost["rows"].as_array().unwrap().len(), &cost["total"]["runs"]), (33, &json!(MODELS)), "{cost}");
+    assert_eq!(
+        (cost["rows"].as_array().unwrap().len(), &cost["total"]["runs"]),
+        (33, &json!(MODELS)),
+        "{cost}"
+    );
     let most = 1_000_000_000_000_u64 * MODELS as u64;
     assert_eq!(cost["total"]["used"]["tokens_input"], most, "{cost}");
     let others = cost["rows"].as_array().unwrap().iter().find(|it| it["key"] == "(others)").unwrap();
@@ -514,10 +566,20 @@ fn cost_is_summed_by_agent_day_model_and_task() {
     let (_, last) = tried(&world, "codex");
     let by_agent = cost(&["--by", "agent"]);
     let row = |of: &Value, key: &str| {
-        of["rows"].as_array().unwrap().iter().find(|it| it["key"] == key).cloned().unwrap_or_else(|| panic!("{of}"))
+        of["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["key"] == key)
+            .cloned()
+            .unwrap_or_else(|| panic!("{of}"))
     };
     let claude = row(&by_agent, "claude");
-    assert_eq!((&claude["runs"], &claude["used"]["tokens_cache_read"]), (&json!(2), &json!(28)), "{by_agent}");
+    assert_eq!(
+        (&claude["runs"], &claude["used"]["tokens_cache_read"]),
+        (&json!(2), &json!(28)),
+        "{by_agent}"
+    );
     assert!(claude["used"]["cost_usd"].as_f64().unwrap() > 0.0, "{by_agent}");
     assert_eq!(row(&by_agent, "codex")["used"]["cost_usd"], Value::Null, "nothing is made up: {by_agent}");
     assert_eq!((&by_agent["total"]["runs"], by_agent["rows"].as_array().unwrap().len()), (&json!(3), 2));
@@ -525,7 +587,11 @@ fn cost_is_summed_by_agent_day_model_and_task() {
     assert_eq!(by_day["rows"][0]["runs"], 3, "{by_day}");
     assert_eq!(row(&cost(&["--by", "model"]), "claude-opus-5-5")["runs"], 2);
     let by_task = cost(&["--by", "task", "--limit", "1"]);
-    assert_eq!((&by_task["rows"][0]["key"], &by_task["truncated"]), (&last["task"], &json!(true)), "{by_task}");
+    assert_eq!(
+        (&by_task["rows"][0]["key"], &by_task["truncated"]),
+        (&last["task"], &json!(true)),
+        "{by_task}"
+    );
     // After another start, the sums are there.
     daemon.stop();
     let _daemon = world.start();

@@ -53,8 +53,10 @@ fn codexs_items_are_counted_and_a_passing_error_is_taken_back() {
 
 #[test]
 fn pieces_of_a_message_are_one_answer_and_a_tool_ends_it() {
-    let piece = |text: &str| json!({ "type": "message", "role": "assistant", "content": text, "delta": true });
-    let tool = json!({ "type": "tool_use", "tool_name": "write_file", "parameters": { "file_path": "a.rs" } });
+    let piece =
+        |text: &str| json!({ "type": "message", "role": "assistant", "content": text, "delta": true });
+    let tool =
+        json!({ "type": "tool_use", "tool_name": "write_file", "parameters": { "file_path": "a.rs" } });
     let lines = [piece("I lo"), piece("ok."), tool, piece("It is "), piece("\u{1b}[2Jdone.")];
     let text: String = lines.iter().map(|it| format!("{it}\n")).collect();
     let mut read = Transcript::of(Reader::Gemini, &text);

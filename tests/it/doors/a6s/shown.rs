@@ -334,5 +334,9 @@ fn what_a_run_has_used_is_kept_and_shown_in_text_on_doors_and_in_the_journal() {
     let cost: Value = serde_json::from_slice(&cost.stdout).unwrap();
     let total = &cost["total"];
     assert_eq!((&total["runs"], &total["used"]["tokens_input"]), (&json!(2), &json!(22)), "{cost}");
-    assert_eq!((&total["used"]["cost_usd"], &total["used"]["model"]), (&json!(0.5), &json!("a-model-2")), "{cost}");
+    assert_eq!(
+        (&total["used"]["cost_usd"], &total["used"]["model"]),
+        (&json!(0.5), &json!("a-model-2")),
+        "{cost}"
+    );
 }
