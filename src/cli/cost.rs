@@ -88,18 +88,29 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
         out::note("no run has said what it used; `provost agent add` sets up agents that do");
         return Ok(DONE);
     }
-    let mut rows = vec![
-        [asked.by.word().to_uppercase().as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"]
-            .map(String::from),
-    ];
-    rows.extend(costs.rows.iter().map(|it| row(&it.key, it)));
-    rows.push(row("total", &costs.total));
-    out::text_as_is(&out::table(&rows))?;
+    out::text_as_is(&table(asked.by, &costs))?;
     if costs.truncated {
         out::note("there are more rows; the total has them: --limit shows more");
     }
     out::note("as the agents report it; nothing of it was checked");
     Ok(DONE)
+}
+
+fn table(by: By, costs: &wire::Costs) -> String {
+    let head = [by.word().to_uppercase().as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"];
+    let mut rows = vec![head.map(String::from)];
+    rows.extend(costs.rows.iter().map(|it| row(&it.key, it)));
+    rows.push(row("total", &costs.total));
+    match by {
+        // The agent is the key.
+        By::Agent => {
+            let without = |[key, _, runs, read, cached, written, usd, model]: [String; 8]| {
+                [key, runs, read, cached, written, usd, model]
+            };
+            out::table(&rows.into_iter().map(without).collect::<Vec<_>>())
+        }
+        _ => out::table(&rows),
+    }
 }
 
 fn row(key: &str, it: &wire::CostRow) -> [String; 8] {

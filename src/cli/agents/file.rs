@@ -271,10 +271,11 @@ fn cut(lines: &[&str], mut from: usize, mut to: usize) -> String {
     while from > 0 && lines[from - 1].starts_with(OURS) {
         from -= 1;
     }
-    // One of the empty lines around it goes with it.
-    if from > 0 && lines[from - 1].trim().is_empty() && (to == lines.len() || lines[to - 1].trim().is_empty())
-    {
+    // Of the empty lines around it, one stays before what follows.
+    let is_empty = |at: usize| lines[at].trim().is_empty();
+    if from > 0 && is_empty(from - 1) && (to == lines.len() || is_empty(to - 1)) {
         from -= 1;
+        to -= usize::from(to < lines.len());
     }
     lines[..from].concat() + &lines[to..].concat()
 }

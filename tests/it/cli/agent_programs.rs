@@ -8,9 +8,9 @@ use std::process::{Command, Output};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::support::World;
 use crate::support::rules::ALLOW;
 use crate::support::webserver::Server;
+use crate::support::{World, eventually};
 
 /// What must not be found anywhere.
 const KEY: &str = "sk-test-0123456789abcdef-NEVER-SEEN";
@@ -531,7 +531,7 @@ fn claims_have_a_bound_and_invented_models_share_a_row() {
         })
         .collect();
     for task in ran {
-        assert_eq!(client.result_of(&task)["status"], "completed");
+        eventually("the end", || client.task(&task).is_some_and(|it| it["status"] == "completed"));
     }
     let output = command(&world, &["cost", "--json", "--by", "model"]).output().unwrap();
     let cost: Value = serde_json::from_slice(&output.stdout).unwrap();
