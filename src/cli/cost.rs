@@ -97,7 +97,8 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
 }
 
 fn table(by: By, costs: &wire::Costs) -> String {
-    let head = [by.word().to_uppercase().as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"];
+    let key = by.word().to_uppercase();
+    let head = [key.as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"];
     let mut rows = vec![head.map(String::from)];
     rows.extend(costs.rows.iter().map(|it| row(&it.key, it)));
     rows.push(row("total", &costs.total));

@@ -32,7 +32,7 @@ pub(super) enum New {
     /// The value itself.
     Value(Secret),
     /// Where its program keeps it.
-    Login(LoginFile),
+    Login(Box<LoginFile>),
 }
 
 impl std::fmt::Debug for New {
@@ -89,7 +89,7 @@ fn find(here: &RepoContext, preset: &'static Preset, asked: &Asked<'_>) -> Resul
         if path.as_ref().is_some_and(|it| it.is_file()) {
             let login = login_file(login, path.unwrap_or_default())?;
             let origin = format!("the log-in in {}, which stays there", login.path.display());
-            return fresh(access, access.secret, asked, New::Login(login), origin);
+            return fresh(access, access.secret, asked, New::Login(Box::new(login)), origin);
         }
     }
     Err(none(preset))
@@ -251,7 +251,7 @@ pub(super) fn keep(here: &RepoContext, chosen: &Chosen) -> Result<bool, CliError
     let vault = here.vault()?;
     match &chosen.new {
         Some(New::Value(value)) => vault.add(&chosen.secret, delivery, value)?,
-        Some(New::Login(login)) => vault.add_login(&chosen.secret, delivery, login.clone())?,
+        Some(New::Login(login)) => vault.add_login(&chosen.secret, delivery, LoginFile::clone(login))?,
         None => return Ok(false),
     }
     Ok(true)
