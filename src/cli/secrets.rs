@@ -127,7 +127,7 @@ fn delivery(asked: Add) -> Result<Delivery, CliError> {
 }
 
 /// Reads the value. Typed at a terminal it is not shown.
-fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
+pub(super) fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
     let unread = |err: io::Error| CliError::of("the value could not be read").because(err);
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
     if io::stdin().is_terminal() {

@@ -3,12 +3,10 @@
 //! No credential is printed, put on a command line, or written anywhere but into the vault's file. A log-in of the program
 //! itself is not copied: the vault keeps where it lies.
 
-use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use super::presets::{self, Access, Login, Preset};
-use crate::{CliError, RepoContext};
-use provost_base::limits::SECRET_VALUE_BYTES_MAX;
+use crate::{CliError, RepoContext, secrets};
 use provost_base::{Secret, nearest};
 use provost_vault::{ByProxy, Delivery, LoginFile, LoginHeader, Renewal, Upstream, VaultError};
 
@@ -155,12 +153,11 @@ fn of_input(
     let access = &preset.access[0];
     let name = name.unwrap_or(access.secret);
     must_be_new(here, name)?;
-    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
-    let read = io::stdin().lock().take(SECRET_VALUE_BYTES_MAX as u64 + 2).read_to_end(&mut bytes);
-    read.map_err(|err| CliError::of("standard input cannot be read").because(err))?;
-    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    fresh(access, name, asked, New::Value(Secret::new(line.to_vec())), "standard input".into())
+    let empty = New::Value(Secret::new(Vec::new()));
+    let chosen = fresh(access, name, asked, empty, "standard input".into())?;
+    // Typed at a terminal it is not shown.
+    let value = secrets::value(name, &Delivery::Proxy(chosen.delivery.clone()))?;
+    Ok(Chosen { new: Some(New::Value(value)), ..chosen })
 }
 
 /// A value in a variable that was named: the row is the one that knows it, or else the first.

@@ -248,6 +248,7 @@ fn an_entry_is_refused_with_the_next_step_and_nothing_is_left() {
         &["no credential for Codex was found", "OPENAI_API_KEY", "codex login"],
     );
     refused(&["agent", "add", "codex", "--key-from", "OPENAI_API_KYE"], &["did you mean OPENAI_API_KEY"]);
+    refused(&["agent", "add", "codex", "--key-from", "-"], &["the value is empty"]);
     refused(
         &["agent", "add", "codex", "--secret", "mine"],
         &["the vault has no secret `mine`", "--key-from"],
