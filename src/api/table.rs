@@ -23,7 +23,7 @@ macro_rules! for_each_endpoint {
 
             /// Has work done by a worker, as far as the rules allow it.
             POST "/delegate" delegate Delegate(Delegate) -> Delegated,
-                tools ["delegate", "devit_delegate"], commands ["task delegate"];
+                tools ["delegate", "devit_delegate"], commands ["task delegate", "agent try"];
             /// Takes a picture of the screen, as far as the rules allow it.
             POST "/screenshot" screenshot Screenshot(Screenshot) -> Delegated,
                 tools ["screenshot", "devit_screenshot"], commands ["screenshot take"];
@@ -48,6 +48,9 @@ macro_rules! for_each_endpoint {
             /// Reads what the workers of a job have written since a position.
             GET "/job-log" job_log JobLog(JobLogQuery) -> JobLog,
                 tools ("jobs belong to editors, which read their logs at their own door"), commands ["journal show"], waits;
+            /// Sums what runs say that they have used.
+            GET "/cost" cost Cost(CostQuery) -> Costs,
+                tools ("`task_status` says what a task has used; sums are for the one who pays"), commands ["cost show"];
             /// Ends a task.
             POST "/cancel-task" cancel Cancel(Cancel) -> TaskState,
                 tools ["task_cancel"], commands ["task cancel"];
@@ -240,7 +243,7 @@ macro_rules! for_each_endpoint {
                 tools ("a person holds workers back"), commands ["worker resume", "worker pause"];
             /// Puts an entry into the journal.
             POST "/record" record Record(Record) -> Done,
-                tools ("the journal has what was done, not what a model says"), commands ["key add", "key revoke"];
+                tools ("the journal has what was done, not what a model says"), commands ["key add", "key revoke", "agent add", "agent remove"];
             /// Reads the journal from a position.
             GET "/events" events Events(EventsQuery) -> Events,
                 tools ("the resource `provost://journal` brings it"), commands ["journal show", "timeline watch"], waits;

@@ -6,6 +6,7 @@
 
 mod applies;
 mod coordinate;
+mod cost;
 mod crew;
 mod graph;
 mod held_back;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use applies::*;
 pub use coordinate::*;
+pub use cost::*;
 pub use crew::*;
 pub use graph::*;
 pub use held_back::*;

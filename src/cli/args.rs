@@ -9,9 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, allow, applies, approvals, backup, broker, claims, contracts, crew, git, graph, guard, hooks,
-    intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
-    workflows,
+    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up,
+    watch, workflows,
 };
 use provost_base::Ttl;
 
@@ -80,6 +80,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task list\n  provost task show 3f0c2a --wait\n  provost task diff 3f0c2a\n  provost task apply 3f0c2a"
     )]
     Task(tasks::Task),
+    /// Show what agents say that they have used
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d"
+    )]
+    Cost(cost::Cost),
     /// List and answer the requests that wait for approval
     #[command(
         subcommand,
@@ -105,9 +111,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost workflow list\n  provost workflow show dev:fix_and_review"
     )]
     Workflow(workflows::Workflows),
-    /// List the known agents
-    #[command(subcommand, after_help = "Example:\n  provost agent list")]
-    Agent(Agent),
+    /// Add the programs of agents, try them, and list the known agents
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost agent add claude\n  provost agent try claude\n  provost agent remove claude\n  provost agent list"
+    )]
+    Agent(agents::Agent),
     /// Take, release and list the locks on symbols and resources
     #[command(
         subcommand,
@@ -257,14 +266,6 @@ pub(super) enum Config {
         after_help = "Examples:\n  provost config allow\n  provost config allow devit.core.toml --yes\n  provost config allow devit.core.toml --forget"
     )]
     Allow(allow::Allow),
-}
-
-/// `provost agent`.
-#[derive(Subcommand, Debug)]
-pub(super) enum Agent {
-    /// List the known agents, each once, with the doors that they use
-    #[command(after_help = "Example:\n  provost agent list")]
-    List,
 }
 
 /// `provost config init`.

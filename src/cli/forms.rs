@@ -65,6 +65,7 @@ pub const FORMS: &[Form] = &[
     Form::short("approve", "approval approve"),
     Form::short("deny", "approval deny"),
     Form::short("answer", "question answer"),
+    Form::short("cost", "cost show"),
     Form::short("lock", "lock acquire"),
     Form::short("unlock", "lock release"),
     Form::short("with", "lock run"),

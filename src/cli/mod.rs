@@ -8,6 +8,7 @@
 
 mod a6s;
 mod adapt;
+mod agents;
 mod allow;
 mod applies;
 mod approvals;
@@ -18,6 +19,7 @@ mod changes;
 mod claims;
 mod cli_error;
 mod contracts;
+mod cost;
 mod crew;
 mod delegate;
 mod devitd;
@@ -64,7 +66,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-use args::{Agent, Command, Config, Daemon, Line};
+use args::{Command, Config, Daemon, Line};
 use cli_error::CliError;
 use repo_context::RepoContext;
 
@@ -146,13 +148,14 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Journal(it) => journal::journal(here, it),
         Command::Store(it) => backup::store(here, &it),
         Command::Task(it) => tasks::task(here, it),
+        Command::Cost(it) => cost::cost(here, &it),
         Command::Approval(it) => approvals::approval(here, it),
         Command::Apply(it) => applies::of_files(here, &it),
         Command::Screenshot(it) => screenshot::screenshot(here, it),
         #[cfg(unix)]
         Command::Worker(it) => worker::switch(here, &it),
         Command::Workflow(it) => workflows::workflows(here, it),
-        Command::Agent(Agent::List) => status::agents(here),
+        Command::Agent(it) => agents::agent(here, it),
         Command::Lock(it) => locks::lock(here, it),
         Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),

@@ -127,7 +127,7 @@ fn delivery(asked: Add) -> Result<Delivery, CliError> {
 }
 
 /// Reads the value. Typed at a terminal it is not shown.
-fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
+pub(super) fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
     let unread = |err: io::Error| CliError::of("the value could not be read").because(err);
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
     if io::stdin().is_terminal() {
@@ -182,7 +182,10 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     let mut rows = vec![["SECRET", "BY", "WHERE"].map(String::from)];
     rows.extend(list.iter().map(|it| {
         let place = match &it.delivery {
-            Delivery::Proxy(by) => format!("{} in {}", by.upstream, by.header),
+            Delivery::Proxy(by) => match &it.login {
+                Some(login) => format!("{} in {}, from {}", by.upstream, by.header, login.path.display()),
+                None => format!("{} in {}", by.upstream, by.header),
+            },
             Delivery::File { path } => format!("~/{path}"),
             Delivery::Env { variable } => variable.clone(),
         };

@@ -55,6 +55,12 @@ words! {
         Claude = "claude-json",
         /// As `codex exec --json` writes it.
         Codex = "codex-jsonl",
+        /// As `gemini -o stream-json` writes it.
+        Gemini = "gemini-json",
+        /// As `opencode run --format json` writes it.
+        OpenCode = "opencode-json",
+        /// As `copilot --output-format json` writes it.
+        Copilot = "copilot-json",
     }
 }
 

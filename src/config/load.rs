@@ -14,15 +14,12 @@ use super::pin::{self, RepoFile, Status};
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{agent_protocol, devit, git_paw, places};
-use provost_base::limits::WORKFLOW_FILES_MAX;
+use provost_base::limits::{SETTINGS_FILE_BYTES_MAX, WORKFLOW_FILES_MAX};
 use provost_base::nearest;
 use provost_system as system;
 
 /// The folder with files of workflows, beside a file of settings.
 const WORKFLOWS: &str = "workflows";
-
-/// Largest configuration file, in bytes; the complete sample has a few thousand.
-const FILE_LEN_MAX: u64 = 256 << 10;
 
 /// The files that make up the configuration.
 #[derive(Clone, Debug, Default)]
@@ -222,8 +219,8 @@ fn parent(path: &Path) -> PathBuf {
 
 fn read(path: &Path) -> Result<String, String> {
     let size = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
-    if !size.is_file() || size.len() > FILE_LEN_MAX {
-        return Err(format!("is not a file of at most {} KiB", FILE_LEN_MAX >> 10));
+    if !size.is_file() || size.len() > SETTINGS_FILE_BYTES_MAX {
+        return Err(format!("is not a file of at most {} KiB", SETTINGS_FILE_BYTES_MAX >> 10));
     }
     std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
 }

@@ -41,6 +41,9 @@ fn reader(reader: config::Reader) -> Reader {
         config::Reader::Lines => Reader::Lines,
         config::Reader::Claude => Reader::Claude,
         config::Reader::Codex => Reader::Codex,
+        config::Reader::Gemini => Reader::Gemini,
+        config::Reader::OpenCode => Reader::OpenCode,
+        config::Reader::Copilot => Reader::Copilot,
     }
 }
 

@@ -25,7 +25,7 @@ use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
 };
-use provost_vault::{Credential, Delivery, Listed, Vault};
+use provost_vault::{Delivery, Listed, Vault};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 
@@ -275,18 +275,18 @@ fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
     let mut taken = BTreeSet::new();
     let mut found = Vec::new();
     for name in &worker.secrets {
-        let Credential { name, delivery, .. } = vault.get(name).map_err(|err| err.to_string())?;
-        if let Delivery::Proxy(by) = &delivery {
+        let listed = vault.look(name).map_err(|err| err.to_string())?;
+        if let Delivery::Proxy(by) = &listed.delivery {
             let to = by.upstream.authority();
             let reaches = |host: &String| Destination::parse(host).is_ok_and(|host| host.authority == *to);
             if !worker.hosts.iter().any(reaches) {
                 return Err(format!("its secret `{name}` is for {to}: add \"{to}\" to its `hosts`"));
             }
         }
-        if let Some(twice) = places(&delivery).into_iter().find(|place| !taken.insert(place.clone())) {
+        if let Some(twice) = places(&listed.delivery).into_iter().find(|place| !taken.insert(place.clone())) {
             return Err(format!("its secret `{name}` wants {twice}, which another one has"));
         }
-        found.push(Listed { name, delivery });
+        found.push(listed);
     }
     Ok(found)
 }

@@ -137,7 +137,7 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
     draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
     draft.tier = of_jail(tier);
-    draft.git = if copied { Git::Write } else { profile.git };
+    (draft.is_copy, draft.git) = (copied, if copied { Git::Write } else { profile.git });
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
     let secrets = given.on_record(task.id());

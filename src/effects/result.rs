@@ -306,7 +306,9 @@ fn failed(run: &TaskRun<'_>, end: &End, complaint: Option<&str>, stdout: &str, s
         run.profile.agent.is_some() && run.task.order.command().is_none() && stderr.trim().is_empty();
     let last = || stdout.trim_end().lines().next_back().filter(|_| is_model).map(str::trim);
     let is_own = matches!(end, End::Code(_));
-    let complaint = complaint.or_else(last).filter(|it| is_own && !it.is_empty());
+    // One that was stopped for its time may have waited for its model's service all along.
+    let told = complaint.filter(|_| is_own || *end == End::TimedOut);
+    let complaint = told.or_else(|| last().filter(|_| is_own)).filter(|it| !it.is_empty());
     if let Some(complaint) = complaint {
         why = format!("{why}: {}", clip(complaint, TEXT_SUMMARY_MAX));
     }

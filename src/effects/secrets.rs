@@ -27,6 +27,7 @@ pub(super) fn given(task: &Task, profile: &Profile, vault: &Vault) -> Result<Giv
     let most = task.terms.credentials.unwrap_or(Credentials::Proxy);
     let mut given = Given::default();
     for (name, known) in &profile.secrets {
+        renew(name, vault)?;
         let credential = vault.get(name).map_err(|err| err.to_string())?;
         if credential.delivery.digest() != *known {
             return Err(format!(
@@ -42,6 +43,15 @@ pub(super) fn given(task: &Task, profile: &Profile, vault: &Vault) -> Result<Giv
         given.take(credential);
     }
     Ok(given)
+}
+
+/// Renews the log-in that a secret stands for, if its time is over. Where no daemon runs, as for a plan that is only shown, it
+/// stays as it is.
+fn renew(name: &str, vault: &Vault) -> Result<(), String> {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(()) };
+    let Some(login) = vault.look(name).map_err(|err| err.to_string())?.login else { return Ok(()) };
+    let renewed = runtime.block_on(provost_egress::renew(login, provost_egress::system_resolver()));
+    renewed.map_err(|err| format!("the secret `{name}`: {err}"))
 }
 
 impl Given {

@@ -27,6 +27,8 @@ pub(super) struct AuthProxy {
     header: HeaderName,
     prefix: Box<str>,
     value: HeaderValue,
+    /// What goes along with it.
+    besides: Vec<(HeaderName, HeaderValue)>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Token,
     dialer: Arc<Dialer>,
@@ -49,10 +51,8 @@ impl AuthProxy {
         let wrong = |what: &str| format!("the secret `{}`: {what}", credential.name);
         let header = HeaderName::try_from(&by.header).map_err(|_| wrong("its header is no header"))?;
         let upstream = by.upstream.clone();
-        let usual = if upstream.tls() { 443 } else { 80 };
         let at = upstream.authority();
-        let host = if at.port == usual { at.host.to_string() } else { at.to_string() };
-        let host = HeaderValue::try_from(host).map_err(|_| wrong("its host is no host"))?;
+        let host = host_header(&upstream).map_err(wrong)?;
         let tls = match upstream.tls() {
             true => {
                 Some((connector(by.authority.as_deref()).map_err(|why| wrong(&why))?, server_name(&at.host)))
@@ -61,7 +61,23 @@ impl AuthProxy {
         };
         let value =
             header_value(&by.prefix, &credential.value).ok_or_else(|| wrong("it fits into no header"))?;
-        Ok(Self { upstream, host, header, prefix: by.prefix.as_str().into(), value, tls, token, dialer })
+        let besides = credential.headers.iter().map(|(name, value)| {
+            let name = HeaderName::try_from(name).map_err(|_| wrong("a header beside it is no header"))?;
+            let value = header_value("", &Secret::new(value.clone().into_bytes()));
+            Ok((name, value.ok_or_else(|| wrong("a value beside it fits into no header"))?))
+        });
+        let besides = besides.collect::<Result<Vec<_>, String>>()?;
+        Ok(Self {
+            besides,
+            upstream,
+            host,
+            header,
+            prefix: by.prefix.as_str().into(),
+            value,
+            tls,
+            token,
+            dialer,
+        })
     }
 
     /// Whether the worker's own programs ask: they send the token where the secret belongs.
@@ -73,6 +89,13 @@ impl AuthProxy {
     }
 }
 
+/// The header `host` of requests to an address.
+pub(super) fn host_header(upstream: &Upstream) -> Result<HeaderValue, &'static str> {
+    let (at, usual) = (upstream.authority(), if upstream.tls() { 443 } else { 80 });
+    let host = if at.port == usual { at.host.to_string() } else { at.to_string() };
+    HeaderValue::try_from(host).map_err(|_| "its host is no host")
+}
+
 fn header_value(prefix: &str, secret: &Secret) -> Option<HeaderValue> {
     let bytes = zeroize::Zeroizing::new([prefix.as_bytes(), secret.expose()].concat());
     let mut value = HeaderValue::from_bytes(&bytes).ok()?;
@@ -82,7 +105,7 @@ fn header_value(prefix: &str, secret: &Secret) -> Option<HeaderValue> {
 }
 
 /// Public authorities, or the one that the secret names instead.
-fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
+pub(super) fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     match authority {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
@@ -102,7 +125,7 @@ fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn server_name(host: &Host) -> ServerName<'static> {
+pub(super) fn server_name(host: &Host) -> ServerName<'static> {
     match host {
         Host::Address(address) => ServerName::IpAddress((*address).into()),
         Host::Name(name) => {
@@ -136,6 +159,9 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     head.version = Version::HTTP_11;
     head.headers.insert(HOST, keyed.host.clone());
     head.headers.insert(&keyed.header, keyed.value.clone());
+    for (name, value) in &keyed.besides {
+        head.headers.insert(name, value.clone());
+    }
     let request = Request::from_parts(head, body.boxed());
     let outside = match keyed.dialer.with_key(keyed.upstream.authority()).await {
         Ok(outside) => outside,

@@ -24,6 +24,7 @@ mod http;
 mod ledger;
 mod own_ports;
 mod proxy;
+mod renew;
 mod token;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ pub use dial::{Resolver, Resolving, system_resolver};
 pub use ledger::{Reached, Used};
 pub use own_ports::is_our_door;
 use proxy::Proxy;
+pub use renew::renew;
 use token::Token;
 
 /// The proxy's port inside, unless a grant has it.

@@ -99,6 +99,8 @@ pub struct Draft {
     pub read_only: Vec<ResolvedPath>,
     /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
     pub guards: Vec<Guard>,
+    /// Whether `writable` is a copy, in which no program of the host looks for its settings.
+    pub is_copy: bool,
     /// What it may do with the repositories at the top of `writable`.
     pub git: Git,
     /// The repositories that may be there; one more ends the run. `None` where it may make as many as it likes.
@@ -135,6 +137,7 @@ impl Draft {
             writable: vec![workspace],
             read_only: Vec::new(),
             guards: Vec::new(),
+            is_copy: false,
             git: Git::Read,
             repositories: None,
             hooks: GitHooks::default(),
@@ -266,7 +269,11 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        let settings = later::stood_in_for(self.hooks).map(|path| (path, Missing::Directory));
+        // OpenCode ends where it finds a folder of this name, and bears an empty file. Elsewhere folders stay: they are moved
+        // there and need not be made.
+        let is_file = |path: &str| self.is_copy && path.starts_with("opencode.json");
+        let kind = |path: &str| if is_file(path) { Missing::File } else { Missing::Directory };
+        let settings = later::stood_in_for(self.hooks).map(|path| (path, kind(path)));
         let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
         for root in self.writable.iter().map(ResolvedPath::path) {

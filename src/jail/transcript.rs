@@ -7,6 +7,9 @@
 
 mod claude;
 mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
 
 use std::collections::VecDeque;
 
@@ -27,6 +30,12 @@ pub enum Reader {
     Claude,
     /// As `codex exec --json` writes it.
     Codex,
+    /// As `gemini -o stream-json` writes it.
+    Gemini,
+    /// As `opencode run --format json` writes it.
+    OpenCode,
+    /// As `copilot --output-format json` writes it.
+    Copilot,
 }
 
 /// What an agent says that it has used. Claims, shown and never counted on.
@@ -71,6 +80,8 @@ struct Said {
     text: String,
     /// The last message of the agent.
     answer: Option<String>,
+    /// Whether more of that message may come.
+    is_open: bool,
     /// What it has given as its result, which counts more.
     result: Option<String>,
     failure: Option<Box<str>>,
@@ -151,7 +162,7 @@ impl Transcript {
     pub fn understood(&self) -> bool {
         match self.reader {
             Reader::Lines => !self.said.text.trim().is_empty(),
-            Reader::Claude | Reader::Codex => self.said.messages > 0,
+            _ => self.said.messages > 0,
         }
     }
 
@@ -220,6 +231,9 @@ impl Transcript {
         let known = value.is_some_and(|value| match reader {
             Reader::Claude => claude::read(&mut self.said, &value),
             Reader::Codex => codex::read(&mut self.said, &value),
+            Reader::Gemini => gemini::read(&mut self.said, &value),
+            Reader::OpenCode => opencode::read(&mut self.said, &value),
+            Reader::Copilot => copilot::read(&mut self.said, &value),
             Reader::Lines => false,
         });
         match known {
@@ -245,6 +259,25 @@ impl Said {
         self.answer = Some(clip(&text, ANSWER_BYTES_MAX).to_owned());
     }
 
+    /// The agent has said a piece of something, or the whole of it.
+    fn speaks_on(&mut self, text: &str, is_piece: bool) {
+        match self.answer.take().filter(|_| self.is_open && is_piece) {
+            Some(before) => {
+                let mut whole = before;
+                append(&mut whole, &plain_text(text));
+                self.log_each(&plain_text(text));
+                self.answer = Some(whole);
+            }
+            None => self.speaks(text),
+        }
+        self.is_open = is_piece;
+    }
+
+    /// What is said next is another message.
+    fn pauses(&mut self) {
+        self.is_open = false;
+    }
+
     fn ends_with(&mut self, result: &str) {
         self.result = Some(clip(&plain_text(result), ANSWER_BYTES_MAX).to_owned());
     }
@@ -259,7 +292,8 @@ impl Said {
     fn names_model(&mut self, model: &str) {
         let model = plain_text(model);
         let model = clip(model.trim(), STREAM_LOG_LINE_MAX);
-        if !model.is_empty() {
+        // What a program says itself, in the place of a model.
+        if !model.is_empty() && model != "<synthetic>" {
             self.model = Some(model.into());
         }
     }
@@ -290,6 +324,17 @@ fn append(to: &mut String, text: &str) {
 
 fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most.min(text.len()))]
+}
+
+/// What a model's service has said, where that is handed on as the JSON that it came as.
+fn in_words(why: &str) -> String {
+    let said = why.find('{').and_then(|at| {
+        // Something may come behind it, such as the bracket that it was put into.
+        let mut values = serde_json::Deserializer::from_str(&why[at..]).into_iter::<Value>();
+        values.next()?.ok()
+    });
+    let said = said.as_ref().and_then(|it| it.pointer("/error/message").or_else(|| it.get("message")));
+    said.and_then(Value::as_str).filter(|it| !it.trim().is_empty()).unwrap_or(why).to_owned()
 }
 
 /// A member that is text.

@@ -8,7 +8,7 @@ use provost_base::{AgentId, TaskId};
 use provost_domain::command::Status;
 use provost_domain::view::{LiveTask, LiveTasks};
 use provost_domain::{Refusal, Task};
-use provost_store::{FinishedFilter, Reader, StoreError};
+use provost_store::{FinishedFilter, Reader, StoreError, UsageBy, UsageQuery, UsageRow};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -165,6 +165,19 @@ impl Provost {
         let id = id.clone();
         let found = self.read(move |reader| reader.task(&id)).await?;
         found.map(Arc::new).ok_or(Refusal::TaskNotFound)
+    }
+
+    /// Sums of what runs say that they have used, and the sum of all of them in that time.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn usage(&self, query: UsageQuery) -> Result<(Vec<UsageRow>, UsageRow), Refusal> {
+        self.read(move |reader| {
+            let all = UsageQuery { by: UsageBy::Nothing, since: query.since, limit: 1 };
+            let total = reader.usage(&all)?.pop().unwrap_or_default();
+            Ok((reader.usage(&query)?, total))
+        })
+        .await
     }
 
     /// Asks the store something.

@@ -120,6 +120,35 @@ const STEPS: &[&str] = &[
         WHERE json_extract(body, '$.state') IN ('queued', 'running') AND json_extract(body, '$.step') IS NULL;
     UPDATE counter SET value = max(value, (SELECT coalesce(max(id), 0) FROM effect)) WHERE name = 'effect';
 ",
+    // What runs say that they have used; the sum of a day outlives the tasks.
+    "
+    CREATE TABLE usage_day (
+        day         INTEGER NOT NULL,           -- since 1970, of UTC
+        worker      TEXT NOT NULL,
+        model       TEXT NOT NULL,
+        runs        INTEGER NOT NULL,
+        input       INTEGER,                    -- tokens; NULL where no run has said it
+        output      INTEGER,
+        reasoning   INTEGER,
+        cache_read  INTEGER,
+        cache_write INTEGER,
+        cost        INTEGER,                    -- millionths of a US dollar
+        PRIMARY KEY (day, worker, model)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE usage_task (
+        task        TEXT PRIMARY KEY NOT NULL,
+        at          INTEGER NOT NULL,
+        worker      TEXT NOT NULL,
+        model       TEXT NOT NULL,
+        input       INTEGER,
+        output      INTEGER,
+        reasoning   INTEGER,
+        cache_read  INTEGER,
+        cache_write INTEGER,
+        cost        INTEGER
+    ) STRICT;
+    CREATE INDEX usage_task_at ON usage_task (at);
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -29,7 +29,7 @@ use std::time::Duration;
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
 use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
+use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task, Usage};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use job_logs::{JobLogs, LogPart};
@@ -195,6 +195,12 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError>;
 
+    /// Sums of what runs say that they have used: of days and tasks the newest first, of others the dearest first.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
+
     /// Checks the whole journal, and against `anchor` if one is given.
     ///
     /// # Errors
@@ -247,6 +253,45 @@ pub struct Loaded {
     pub until: Timestamp,
     /// Messages that were acknowledged and are not in the journal, in their order. At a start alone.
     pub received: Vec<Received>,
+}
+
+/// What usage is summed by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsageBy {
+    /// Each worker.
+    Agent,
+    /// Each day of UTC.
+    Day,
+    /// Each model, by the name that workers report.
+    Model,
+    /// Each finished task that is kept.
+    Task,
+    /// Everything is one sum.
+    Nothing,
+}
+
+/// A choice of sums.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsageQuery {
+    /// What is summed.
+    pub by: UsageBy,
+    /// Only from this moment on; sums of days count the whole day.
+    pub since: Option<Timestamp>,
+    /// How many rows at most.
+    pub limit: usize,
+}
+
+/// A sum of usage.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UsageRow {
+    /// The worker, day, model or task; empty for the sum of everything.
+    pub key: Box<str>,
+    /// The worker, where it is one.
+    pub worker: Option<Box<str>>,
+    /// How many runs have said what they used.
+    pub runs: u64,
+    /// The sum; the model where it is one.
+    pub used: Usage,
 }
 
 /// A choice of finished tasks.

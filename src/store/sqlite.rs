@@ -11,6 +11,7 @@ mod foreign;
 mod posts;
 mod read;
 mod rows;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
-use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
+use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, USAGE_DAYS_KEPT, WAL_PAGES};
 use provost_base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use provost_domain::post::Received;
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
@@ -35,6 +36,9 @@ use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use read::{look, open_reader};
+
+/// How long sums of usage are kept.
+const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
 /// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -337,6 +341,7 @@ impl Store for SqliteStore {
         let beats = codec::before(now, BEATS_KEPT);
         let beats = crew::prune_timeline(&tx, next.pruned_to, beats, most)?;
         let swept = posts::sweep(&tx, most)?;
+        let summed = usage::prune(&tx, codec::before(now, USAGE_KEPT), most)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             rows::put_checkpoint(&tx, &checkpoint)?;
@@ -345,7 +350,7 @@ impl Store for SqliteStore {
         tx.commit()?;
         self.written = next;
         self.settle();
-        Ok(Pruned { tasks, events, more: [tasks, events, beats, swept].contains(&most) })
+        Ok(Pruned { tasks, events, more: [tasks, events, beats, swept, summed].contains(&most) })
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

@@ -9,13 +9,18 @@
 //! file    a copy of it lies in the worker's private home
 //! env     a variable of the worker holds it
 //! ```
+//! The value of a log-in stays in the file of the program that renews it, and is read there for each run.
+//!
 //! Left to others: which worker names which secret (`config`), whether it may have it in this form (`policy`), and
 //! the transport (`egress`, `jail`).
 #![forbid(unsafe_code)]
 
 mod delivery;
+mod login;
+mod renewal;
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +30,8 @@ use provost_base::Secret;
 use provost_base::limits::{SECRET_NAME_LEN_MAX, SECRET_VALUE_BYTES_MAX, SECRETS_MAX};
 
 pub use delivery::{BadDelivery, ByProxy, Delivery, Upstream};
+pub use login::{LoginError, LoginFile, LoginHeader};
+pub use renewal::{OpenRenewal, Renewal};
 
 /// Ends the names of the files.
 const ENDING: &str = ".toml";
@@ -54,6 +61,14 @@ pub enum VaultError {
         /// The mistake in the delivery.
         why: BadDelivery,
     },
+    /// The log-in that it stands for cannot be used.
+    #[error("the secret `{name}`: {why}")]
+    Login {
+        /// The secret's name.
+        name: String,
+        /// What is wrong, and what to do.
+        why: LoginError,
+    },
     /// The value cannot be kept.
     #[error("the value {0}")]
     Value(&'static str),
@@ -71,6 +86,8 @@ pub struct Credential {
     pub delivery: Delivery,
     /// The value, which is printed nowhere.
     pub value: Secret,
+    /// Headers that go along with it in each request, by name.
+    pub headers: Vec<(String, String)>,
 }
 
 /// A secret as lists show it.
@@ -80,14 +97,21 @@ pub struct Listed {
     pub name: Box<str>,
     /// How a worker gets it.
     pub delivery: Delivery,
+    /// Where its value is read, if another program keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginFile>,
 }
 
 /// A file of the folder.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SecretFile {
+    /// Empty where a log-in has it.
+    #[serde(default)]
     value: String,
     delivery: Delivery,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    login: Option<LoginFile>,
 }
 
 /// The folder. It need not exist until something is put into it.
@@ -111,23 +135,38 @@ impl Vault {
         let folder = Folder::open(&self.0)?;
         let mut names: Vec<String> = folder.names()?.iter().filter_map(|name| secret_of(name)).collect();
         names.sort();
-        let listed = |name: String| {
-            let Credential { name, delivery, .. } = read(&folder, &name)?;
-            Ok(Listed { name, delivery })
-        };
-        names.into_iter().map(listed).collect()
+        names.into_iter().map(|name| listed(&folder, &name)).collect()
     }
 
-    /// Reads one secret and its delivery from its file.
+    /// One secret as lists show it. Its value is not read where another program keeps it.
     ///
     /// # Errors
     /// It is not there, or its file cannot be used.
+    pub fn look(&self, name: &str) -> Result<Listed, VaultError> {
+        listed(&self.folder_of(name)?, name)
+    }
+
+    /// Reads one secret and its delivery from its file; a log-in's value from the file of its program.
+    ///
+    /// # Errors
+    /// It is not there, its file cannot be used, or the log-in has expired.
     pub fn get(&self, name: &str) -> Result<Credential, VaultError> {
+        let SecretFile { value, delivery, login } = read(&self.folder_of(name)?, name)?;
+        let value = Secret::new(value.into_bytes());
+        let Some(login) = login else {
+            return Ok(Credential { name: name.into(), delivery, value, headers: Vec::new() });
+        };
+        let read = login.read(SystemTime::now());
+        let read = read.map_err(|why| VaultError::Login { name: name.into(), why })?;
+        Ok(Credential { name: name.into(), delivery, value: read.token, headers: read.headers })
+    }
+
+    fn folder_of(&self, name: &str) -> Result<Folder, VaultError> {
         check_name(name)?;
         if !self.0.exists() {
             return Err(VaultError::Unknown(name.into()));
         }
-        read(&Folder::open(&self.0)?, name)
+        Ok(Folder::open(&self.0)?)
     }
 
     /// Keeps a secret under a new name.
@@ -135,9 +174,26 @@ impl Vault {
     /// # Errors
     /// Name, value or delivery make no sense, or the name is taken.
     pub fn add(&self, name: &str, delivery: Delivery, value: &Secret) -> Result<(), VaultError> {
+        let text = check_value(value, &delivery)?.to_owned();
+        self.put(name, SecretFile { value: text, delivery, login: None })
+    }
+
+    /// Keeps where the log-in of another program is read.
+    ///
+    /// # Errors
+    /// Name or delivery make no sense, the name is taken, or the log-in cannot be used now.
+    pub fn add_login(&self, name: &str, delivery: Delivery, login: LoginFile) -> Result<(), VaultError> {
+        match login.read(SystemTime::now()) {
+            // The first run renews it.
+            Err(LoginError::Expired { .. }) if login.renewal.is_some() => {}
+            read => drop(read.map_err(|why| VaultError::Login { name: name.into(), why })?),
+        }
+        self.put(name, SecretFile { value: String::new(), delivery, login: Some(login) })
+    }
+
+    fn put(&self, name: &str, kept: SecretFile) -> Result<(), VaultError> {
         check_name(name)?;
-        delivery.check().map_err(|why| VaultError::Delivery { name: name.into(), why })?;
-        let text = check_value(value, &delivery)?;
+        kept.delivery.check().map_err(|why| VaultError::Delivery { name: name.into(), why })?;
         let folder = Folder::open(&self.0)?;
         let _lock = folder.lock()?;
         folder.sweep()?;
@@ -147,7 +203,6 @@ impl Vault {
         if folder.names()?.len() >= SECRETS_MAX {
             return Err(VaultError::TooMany);
         }
-        let kept = SecretFile { value: text.to_owned(), delivery };
         let bytes = zeroize::Zeroizing::new(toml::to_string(&kept).unwrap_or_default().into_bytes());
         drop(Secret::new(kept.value.into_bytes()));
         Ok(folder.write(&file_of(name), &bytes)?)
@@ -169,15 +224,20 @@ impl Vault {
     }
 }
 
-fn read(folder: &Folder, name: &str) -> Result<Credential, VaultError> {
+fn listed(folder: &Folder, name: &str) -> Result<Listed, VaultError> {
+    let SecretFile { value, delivery, login } = read(folder, name)?;
+    drop(Secret::new(value.into_bytes()));
+    Ok(Listed { name: name.into(), delivery, login })
+}
+
+fn read(folder: &Folder, name: &str) -> Result<SecretFile, VaultError> {
     let file = file_of(name);
     let bytes = folder.read(&file)?.ok_or_else(|| VaultError::Unknown(name.into()))?;
     // What the parser complains about could quote the value.
     let malformed = || folder.malformed(&file, "is not the file of a secret".into());
     let kept: SecretFile = toml::from_slice(&bytes).map_err(|_| malformed())?;
-    let value = Secret::new(kept.value.into_bytes());
     kept.delivery.check().map_err(|why| VaultError::Delivery { name: name.into(), why })?;
-    Ok(Credential { name: name.into(), delivery: kept.delivery, value })
+    Ok(kept)
 }
 
 fn check_name(name: &str) -> Result<(), VaultError> {

@@ -17,12 +17,12 @@ use provost_base::{
 use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, Outbox,
-    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
+    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
     Anchor, FinishedFilter, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store, StoreError,
-    StoredEvent, StoredPost, TimelineQuery, Verdict, codec,
+    StoredEvent, StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 use crew::CrewRows;
@@ -482,6 +482,28 @@ impl Reader for MemoryReader {
 
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
         Ok(lock(&self.0).read()?.job_results.get(id).map(|it| JobResult::clone(it)))
+    }
+
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        let disk = lock(&self.0);
+        let since = query.since.map_or(i64::MIN, |it| it.0);
+        let mut rows: BTreeMap<Box<str>, UsageRow> = BTreeMap::new();
+        for task in disk.read()?.finished.iter().filter(|task| task.updated_at.0 >= since) {
+            let used = task.notes.iter().rev().find_map(|it| Usage::of_metadata(it.report.metadata.as_ref()));
+            let Some(used) = used else { continue };
+            let key: Box<str> = match query.by {
+                UsageBy::Agent => task.order.worker.as_str().into(),
+                UsageBy::Day => task.updated_at.rfc3339()[..10].into(),
+                UsageBy::Model => used.model.clone().unwrap_or_default(),
+                UsageBy::Task => task.id().as_str().into(),
+                UsageBy::Nothing => "".into(),
+            };
+            let row = rows.entry(key.clone()).or_default();
+            (row.key, row.runs) = (key, row.runs + 1);
+            row.worker = Some(task.order.worker.as_str().into());
+            row.used.add(&used);
+        }
+        Ok(rows.into_values().take(query.limit).collect())
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

@@ -18,16 +18,29 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
         "assistant" => assistant(said, message),
         "user" => results(said, message),
         "result" => result(said, message),
-        "system" => {
-            if text(message, "subtype") == "init" {
+        "system" => match text(message, "subtype") {
+            "init" => {
                 said.names_model(text(message, "model"));
                 said.log(&format!("[session of {}]", text(message, "model")));
             }
-        }
+            "api_retry" => said.fails(&retried(message)),
+            _ => {}
+        },
         "stream_event" | "rate_limit_event" | "control_request" | "control_response" => {}
         _ => return false,
     }
     true
+}
+
+/// What the model's service answers, as long as the program tries again; the result takes it back, or says more.
+fn retried(message: &Value) -> String {
+    let number = |key: &str| message.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let status = match number("error_status") {
+        0 => "cannot be reached".to_owned(),
+        status => format!("answers {status}"),
+    };
+    let (error, attempt, most) = (text(message, "error"), number("attempt"), number("max_retries"));
+    format!("the model's service {status} ({error}), retry {attempt} of {most}")
 }
 
 fn assistant(said: &mut Said, message: &Value) {
@@ -60,7 +73,8 @@ fn assistant(said: &mut Said, message: &Value) {
     }
 }
 
-fn about(input: Option<&Value>) -> &str {
+/// What a call of a tool is about.
+pub(super) fn about(input: Option<&Value>) -> &str {
     let Some(input) = input else { return "" };
     TELLING.iter().map(|key| text(input, key)).find(|it| !it.is_empty()).unwrap_or_default()
 }
@@ -83,6 +97,10 @@ pub fn why_in_words(told: &str, message: &Value) -> String {
     let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
     if !errors.is_empty() {
         return errors.join("; ");
+    }
+    let inner = message.pointer("/error/message").and_then(Value::as_str).unwrap_or_default().trim();
+    if !inner.is_empty() {
+        return inner.to_owned();
     }
     let subtype = text(message, "subtype");
     match subtype {
@@ -107,7 +125,12 @@ fn result(said: &mut Said, message: &Value) {
     }
     let tokens = |key: &str| message.pointer("/usage").and_then(|it| it.get(key)).and_then(Value::as_u64);
     let cost = message.get("total_cost_usd").and_then(Value::as_f64);
-    said.used.input = tokens("input_tokens").or(said.used.input);
+    // Qwen counts what came out of the cache among them, and says so by its total.
+    let (read, cached) = (tokens("input_tokens"), tokens("cache_read_input_tokens").unwrap_or(0));
+    let both = read.zip(tokens("output_tokens")).map(|(read, written)| read.saturating_add(written));
+    let is_within = both.is_some() && both == tokens("total_tokens");
+    let read = read.map(|it| if is_within { it.saturating_sub(cached) } else { it });
+    said.used.input = read.or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);
     said.used.cache_read = tokens("cache_read_input_tokens").or(said.used.cache_read);
     said.used.cache_write = tokens("cache_creation_input_tokens").or(said.used.cache_write);

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{Said, text};
+use super::{Said, in_words, text};
 
 /// Takes one message; `false` when it is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
@@ -26,13 +26,6 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
         _ => return false,
     }
     true
-}
-
-/// What a model's service has said, where that is handed on as the JSON that it came as.
-fn in_words(why: &str) -> String {
-    let said = why.find('{').and_then(|at| serde_json::from_str::<Value>(why[at..].trim()).ok());
-    let said = said.as_ref().and_then(|it| it.pointer("/error/message").or_else(|| it.get("message")));
-    said.and_then(Value::as_str).filter(|it| !it.trim().is_empty()).unwrap_or(why).to_owned()
 }
 
 fn item_started(said: &mut Said, item: &Value) {
@@ -73,7 +66,9 @@ fn item_completed(said: &mut Said, item: &Value) {
 /// Of the last turn, which counts the whole thread.
 fn usage(said: &mut Said, usage: &Value) {
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
-    said.used.input = tokens("input_tokens").or(said.used.input);
+    // It counts what came out of the cache among them, unlike others.
+    let read = tokens("input_tokens").map(|it| it.saturating_sub(tokens("cached_input_tokens").unwrap_or(0)));
+    said.used.input = read.or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);
     said.used.cache_read = tokens("cached_input_tokens").or(said.used.cache_read);
     said.used.cache_write = tokens("cache_write_input_tokens").or(said.used.cache_write);

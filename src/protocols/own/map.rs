@@ -252,7 +252,15 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, OwnError> {
 /// What a person's tools may put on record: changes of keys and secrets. All other records are the daemon's
 /// own, and no client may write them.
 pub(super) fn record(it: &wire::Record) -> Result<Record, OwnError> {
-    const WHAT: [&str; 5] = ["key.added", "key.rotated", "key.revoked", "secret.added", "secret.removed"];
+    const WHAT: [&str; 7] = [
+        "agent.added",
+        "agent.removed",
+        "key.added",
+        "key.rotated",
+        "key.revoked",
+        "secret.added",
+        "secret.removed",
+    ];
     if !WHAT.contains(&&*it.what) {
         return Err(OwnError::invalid(format!("what is one of {}", WHAT.join(", "))));
     }
@@ -320,7 +328,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     }
 }
 
-fn used(it: Usage) -> wire::Used {
+/// What a run has used, as it travels.
+pub(super) fn used(it: Usage) -> wire::Used {
     wire::Used {
         tokens_input: it.input,
         tokens_output: it.output,

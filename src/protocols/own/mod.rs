@@ -7,6 +7,7 @@
 mod applies;
 mod approvals;
 mod coordinate;
+mod cost;
 mod crew;
 mod graph;
 mod handle;

@@ -9,14 +9,15 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, crew, no_key, posts, rows, wrong_key};
+use super::{connect, crew, no_key, posts, rows, usage, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
 use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, Verdict,
+    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, UsageQuery,
+    UsageRow, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
@@ -399,6 +400,10 @@ impl Reader for SqliteReader {
         let mut select = self.db.prepare_cached("SELECT body FROM job_result WHERE id = ?1")?;
         let body: Option<String> = select.query_row([id.as_str()], |row| row.get(0)).optional()?;
         body.as_deref().map(parse).transpose()
+    }
+
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        usage::sums(&self.db, query)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

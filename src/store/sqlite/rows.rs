@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
-use super::posts;
+use super::{posts, usage};
 use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
@@ -20,10 +20,13 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::FinishTask(task) => {
                 *finished = finished.saturating_add(1);
                 put_task(db, task, Some(*finished))?;
+                usage::count(db, task)?;
             }
             Change::AmendTask(task) => {
                 let row = params![task.id().as_str(), text(task)?];
                 put(db, "UPDATE task SET body = ?2 WHERE id = ?1 AND live = 0", row)?;
+                // The end of a run whose task was taken back comes late.
+                usage::count(db, task)?;
             }
             Change::PutAgent(it) => {
                 put(db, "INSERT OR REPLACE INTO agent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
@@ -252,16 +255,26 @@ pub(super) fn prune_tasks(
     most: u32,
 ) -> Result<u32, StoreError> {
     let old = "DELETE FROM task WHERE rowid IN
-               (SELECT rowid FROM task WHERE live = 0 AND at < ?1 ORDER BY at LIMIT ?2)";
-    let gone = db.prepare_cached(old)?.execute(params![cutoff.0, most])?;
+               (SELECT rowid FROM task WHERE live = 0 AND at < ?1 ORDER BY at LIMIT ?2) RETURNING id";
+    let gone = forget(db, old, params![cutoff.0, most])?;
     // The newest one that is too many, and all before it; nothing where there are not that many.
     let many = "DELETE FROM task WHERE rowid IN
                 (SELECT rowid FROM task WHERE live = 0 AND finished_seq <=
                  (SELECT finished_seq FROM task WHERE live = 0 ORDER BY finished_seq DESC LIMIT 1 OFFSET ?1)
-                 ORDER BY finished_seq LIMIT ?2)";
+                 ORDER BY finished_seq LIMIT ?2) RETURNING id";
     let rest = most.saturating_sub(u32::try_from(gone).unwrap_or(u32::MAX));
-    let gone = gone + db.prepare_cached(many)?.execute(params![keep, rest])?;
+    let gone = gone + forget(db, many, params![keep, rest])?;
     u32::try_from(gone).map_err(StoreError::damaged)
+}
+
+/// Deletes tasks, and what is kept of them besides; their ids are free again.
+fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result<usize, StoreError> {
+    let mut delete = db.prepare_cached(delete)?;
+    let gone = delete.query_map(which, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    for id in &gone {
+        put(db, "DELETE FROM usage_task WHERE task = ?1", params![id])?;
+    }
+    Ok(gone.len())
 }
 
 /// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 125] = [
+const COMMANDS: [&str; 130] = [
     "daemon",
     "daemon start",
     "daemon stop",
@@ -48,6 +48,8 @@ const COMMANDS: [&str; 125] = [
     "task apply",
     "task discard",
     "task show",
+    "cost",
+    "cost show",
     "approval",
     "approval list",
     "approval approve",
@@ -67,6 +69,9 @@ const COMMANDS: [&str; 125] = [
     "workflow show",
     "agent",
     "agent list",
+    "agent add",
+    "agent remove",
+    "agent try",
     "lock",
     "lock acquire",
     "lock release",
@@ -300,6 +305,7 @@ fn without_a_daemon_commands_say_how_to_start_one() {
         "task list",
         "approval list",
         "agent list",
+        "cost",
         "down",
         "daemon reload",
         "log --follow",

@@ -1,6 +1,7 @@
 //! The command line, and the programs that call it: hooks of agents' hosts, adapters, notices.
 
 mod adapt;
+mod agent_programs;
 mod commands;
 mod desktop;
 mod forms;

@@ -2,6 +2,7 @@
 
 use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};
 use provost::jail::{Capture, LiveOutput, Reader, Stream, Transcript};
+use serde_json::json;
 
 const CLAUDE: &str = r#"{"type":"system","subtype":"init","model":"a-model","tools":["Edit"]}
 {"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"src/a.rs"}}]}}
@@ -41,13 +42,38 @@ fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
 fn codexs_items_are_counted_and_a_passing_error_is_taken_back() {
     let mut read = Transcript::of(Reader::Codex, CODEX);
     assert_eq!((read.answer(), read.steps(), read.failure()), ("It is done.", 3, None));
-    assert_eq!((read.used().input, read.used().output, read.used().cache_read), (Some(9), Some(3), Some(1)));
+    assert_eq!((read.used().input, read.used().output, read.used().cache_read), (Some(8), Some(3), Some(1)));
     assert_eq!(
         read.take_log(),
         ["$ ls", "  failed with 2: ls", "* update a.rs", "It is done.", "Reconnecting... 1/5"]
     );
     read.push(Stream::Out, b"{\"type\":\"turn.failed\",\"error\":{\"message\":\"no more\"}}\n");
     assert_eq!(read.failure(), Some("no more"));
+}
+
+#[test]
+fn pieces_of_a_message_are_one_answer_and_a_tool_ends_it() {
+    let piece =
+        |text: &str| json!({ "type": "message", "role": "assistant", "content": text, "delta": true });
+    let tool =
+        json!({ "type": "tool_use", "tool_name": "write_file", "parameters": { "file_path": "a.rs" } });
+    let lines = [piece("I lo"), piece("ok."), tool, piece("It is "), piece("\u{1b}[2Jdone.")];
+    let text: String = lines.iter().map(|it| format!("{it}\n")).collect();
+    let mut read = Transcript::of(Reader::Gemini, &text);
+    assert_eq!((read.answer(), read.steps(), read.failure()), ("It is done.", 3, None));
+    assert_eq!(read.take_log()[2], "* write_file a.rs");
+    let error = json!({ "type": "result", "status": "error", "error": { "message": "[API Error: {\"error\":{\"message\":\"no key\"}}]" } });
+    read.push(Stream::Out, format!("{error}\n").as_bytes());
+    assert_eq!(read.failure(), Some("no key"));
+}
+
+#[test]
+fn a_service_that_is_asked_again_and_again_is_a_reason_until_it_answers() {
+    let retry = "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":2,\"max_retries\":6,\"error_status\":401,\"error\":\"authentication_failed\"}\n";
+    let mut read = Transcript::of(Reader::Claude, retry);
+    assert_eq!(read.failure(), Some("the model's service answers 401 (authentication_failed), retry 2 of 6"));
+    read.push(Stream::Out, RESULT.as_bytes());
+    assert_eq!(read.failure(), None);
 }
 
 #[test]
@@ -71,7 +97,8 @@ fn it_does_not_matter_how_the_bytes_are_cut() {
 #[test]
 fn garbage_is_a_line_for_people_and_nothing_acts() {
     let garbage = "\u{1b}]0;title\u{7}plain \u{1b}[31mred\u{202e}\n{\"type\":\n[[[{{{\n{\"type\":\"unheard of\"}\n{}\nnull\n\0\n";
-    for reader in [Reader::Lines, Reader::Claude, Reader::Codex] {
+    let messages = [Reader::Claude, Reader::Codex, Reader::Gemini, Reader::OpenCode, Reader::Copilot];
+    for reader in messages.into_iter().chain([Reader::Lines]) {
         let mut read = Transcript::of(reader, garbage);
         assert!(read.answer().starts_with("plain red\n"), "{reader:?}: {:?}", read.answer());
         assert_eq!(read.understood(), reader == Reader::Lines);

@@ -140,7 +140,7 @@ fn streams_of_messages_are_read_for_their_answer() {
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     for (worker, answer, tokens, cost) in
-        [("claude", "the end", 11, json!(0.25)), ("codex", "the last word", 33, Value::Null)]
+        [("claude", "the end", 11, json!(0.25)), ("codex", "the last word", 28, Value::Null)]
     {
         let (task, reply) =
             client.delegate(worker, "DO say first\nDO garbage\nDO say the last word", json!({}));

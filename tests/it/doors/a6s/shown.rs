@@ -329,4 +329,14 @@ fn what_a_run_has_used_is_kept_and_shown_in_text_on_doors_and_in_the_journal() {
     let kept = &finished.last().unwrap()["usage"];
     assert_eq!((&kept["cache_write"], &kept["cost_microusd"]), (&json!(3), &json!(250_000)), "{finished:?}");
     assert_eq!(kept["model"], "a-model-2");
+    // In sums, the runs of jobs count once.
+    let cost = desk.world.command(&["cost", "--json"]).output().unwrap();
+    let cost: Value = serde_json::from_slice(&cost.stdout).unwrap();
+    let total = &cost["total"];
+    assert_eq!((&total["runs"], &total["used"]["tokens_input"]), (&json!(2), &json!(22)), "{cost}");
+    assert_eq!(
+        (&total["used"]["cost_usd"], &total["used"]["model"]),
+        (&json!(0.5), &json!("a-model-2")),
+        "{cost}"
+    );
 }

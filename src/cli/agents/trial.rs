@@ -1,0 +1,345 @@
+//! `provost agent try`: one run in the jail, on a question that changes nothing.
+//!
+//! What can be seen without a run is looked at first: the entry, its program, its secret. Then the daemon runs the agent as for
+//! any task, by the same rules, and what goes wrong is said in words, each with the next command. Only an answer is a success.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::duration;
+use crate::cli_error::{DONE, FAILED, INTERRUPTED};
+use crate::follow::waiting_for;
+use crate::repo_context::wait_for;
+use crate::{CliError, RepoContext, out, tasks, up};
+use provost_api::wire;
+use provost_base::{AgentId, Ttl, nearest};
+use provost_client::Client;
+use provost_config::{AgentConfig, Config, Worker};
+use provost_vault::{Delivery, LoginError, VaultError};
+
+/// The question. It asks for a word that no error text has.
+const QUESTION: &str = "This is a test of the connection. Do not use any tool and do not change any file. \
+                        Answer with the single word PROVOST-READY.";
+
+/// How long the run may take.
+const TIME: Ttl = Ttl::minutes(3);
+
+/// How long one question to the daemon waits, in milliseconds.
+const WAIT_MS: u64 = 5_000;
+
+/// Pages of the journal that are looked through for what a run has reached.
+const PAGES_MAX: usize = 64;
+
+/// Longest text of an agent that is shown.
+const SHOWN_CHARS: usize = 600;
+
+/// `provost agent try`.
+#[derive(Args, Debug)]
+pub(crate) struct Try {
+    /// The agent's name
+    name: AgentId,
+    /// Give up after this time
+    #[arg(long, value_parser = duration, value_name = "3m")]
+    timeout: Option<Ttl>,
+    /// Fail if no daemon runs, instead of starting one
+    #[arg(long)]
+    no_start: bool,
+}
+
+/// A thing that is missing, and the next command.
+#[derive(Clone, Debug, Serialize)]
+struct Missing {
+    what: String,
+    next: String,
+}
+
+/// What was found.
+#[derive(Debug, Default, Serialize)]
+struct Tried {
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<wire::Used>,
+    /// Hosts that the agent asked for and was refused, which need not matter.
+    refused_hosts: Vec<String>,
+    missing: Vec<Missing>,
+}
+
+pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
+    let config = here.config(None)?.config;
+    let (agent, worker) = entry(&config, &asked.name)?;
+    let mut tried = Tried { agent: asked.name.to_string(), ..Tried::default() };
+    tried.missing = before(here, agent, worker);
+    if tried.missing.is_empty() {
+        up::start_if_absent(here, !asked.no_start)?;
+        let limit = asked.timeout.unwrap_or(TIME);
+        let interrupted = wait_for(async {
+            let client = here.daemon(None).await?;
+            tokio::select! {
+                done = ask(here, &client, asked, limit, &mut tried) => done.map(|()| false),
+                _interrupted = tokio::signal::ctrl_c() => Ok(true),
+            }
+        })?;
+        if interrupted {
+            let task = tried.task.as_deref().unwrap_or("ID");
+            out::note(format!("\nstop it: provost task cancel {task}"));
+            return Ok(INTERRUPTED);
+        }
+    }
+    report(here, &tried)
+}
+
+/// The entry of an agent that can be asked at all.
+fn entry<'a>(config: &'a Config, name: &AgentId) -> Result<(&'a AgentConfig, &'a Worker), CliError> {
+    if let Some(refused) = config.refused_workers.get(name.as_str()) {
+        return Err(CliError::of(format!("the entry of {name} cannot be used"))
+            .because(format!("{}: {}", refused.file, refused.reason))
+            .next("correct the entry, or: provost agent remove NAME"));
+    }
+    let agent = config.agents.iter().find(|it| it.id == *name);
+    let found = agent.and_then(|agent| Some((agent, config.workers.get(name)?)));
+    found.ok_or_else(|| {
+        let near = nearest(name.as_str(), config.agents.iter().map(|it| it.id.as_str()));
+        CliError::of(format!("no agent {name} is configured")).next(match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => "provost agent add claude|codex|gemini|opencode|copilot|qwen".into(),
+        })
+    })
+}
+
+/// What can be seen without a run.
+fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missing> {
+    let mut missing = Vec::new();
+    let mut lacks = |what: String, next: String| missing.push(Missing { what, next });
+    if !agent.enabled {
+        lacks(
+            format!("{} is switched off: `enabled = false`", agent.id),
+            "set `enabled = true` in its entry".into(),
+        );
+    }
+    let again = format!("provost agent remove {0}, then provost agent add … --name {0}", agent.id);
+    let programs = agent.command.iter().filter(|word| Path::new(word).is_absolute());
+    for program in programs.filter(|it| !Path::new(it).exists()) {
+        lacks(format!("the program {} is not there any more", out::one_line(program, 300)), again.clone());
+    }
+    for folder in worker.read_only.iter().filter(|it| !it.exists()) {
+        lacks(format!("{}, which the program needs, is not there any more", folder.display()), again.clone());
+    }
+    let Ok(vault) = here.vault() else { return missing };
+    for name in &worker.secrets {
+        match vault.get(name) {
+            Ok(credential) => {
+                let Delivery::Proxy(by) = &credential.delivery else { continue };
+                let to = by.upstream.authority().to_string();
+                if !worker.hosts.contains(&to) {
+                    missing.push(Missing {
+                        what: format!("the secret `{name}` is for {to}, which the entry does not name"),
+                        next: format!("add \"{to}\" to `hosts` in the entry of {}", agent.id),
+                    });
+                }
+            }
+            // The run renews it.
+            Err(VaultError::Login { why: LoginError::Expired { .. }, .. })
+                if vault.look(name).is_ok_and(|it| it.login.is_some_and(|it| it.renewal.is_some())) => {}
+            Err(err) => missing.push(Missing {
+                what: err.to_string(),
+                next: format!("then: provost agent try {}", agent.id),
+            }),
+        }
+    }
+    missing
+}
+
+/// Has it answer, and looks at how that ended.
+async fn ask(
+    here: &RepoContext,
+    client: &Client,
+    asked: &Try,
+    limit: Ttl,
+    tried: &mut Tried,
+) -> Result<(), CliError> {
+    let request = wire::Delegate {
+        goal: QUESTION.into(),
+        worker: asked.name.to_string(),
+        timeout_s: Some(limit.as_seconds().max(1)),
+        ..wire::Delegate::default()
+    };
+    let from = journal_end(client).await?;
+    let done = client.delegate(&request).await?;
+    if done.state == "denied" {
+        let (rule, reason) = (done.rule.unwrap_or_default(), done.reason.unwrap_or_default());
+        tried.missing.push(Missing {
+            what: out::one_line(&format!("the rule {rule} denies it: {reason}"), SHOWN_CHARS),
+            next: format!("provost policy explain --worker {}", asked.name),
+        });
+        return Ok(());
+    }
+    tried.task = Some(done.task.clone());
+    if let (Some(approval), false) = (done.approval, here.json) {
+        out::note(waiting_for(approval));
+    }
+    let task = end_of(client, &done.task).await?;
+    tried.usage = task.usage.clone();
+    look(&asked.name, &task, tried);
+    tried.refused_hosts = refused_hosts(client, &task.id, from).await?;
+    Ok(())
+}
+
+/// Waits for the end. The daemon holds each request back until something has changed.
+async fn end_of(client: &Client, id: &str) -> Result<wire::Task, CliError> {
+    let mut query = wire::TaskQuery { id: id.to_owned(), seen: None, wait_ms: Some(0) };
+    loop {
+        let task = client.task(&query).await?;
+        if matches!(task.state.as_str(), "completed" | "failed" | "cancelled") {
+            return Ok(task);
+        }
+        query.seen = Some(task.updated_at);
+        query.wait_ms = Some(WAIT_MS);
+    }
+}
+
+/// What the end says: an answer, or what is missing.
+fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
+    let summary = task.notes.last().map(|it| it.summary.clone()).unwrap_or_default();
+    if task.state == "completed" {
+        match summary.trim() {
+            "" => tried.missing.push(Missing {
+                what: "the program has ended well and answered nothing".into(),
+                next: format!("provost task show {}", task.id),
+            }),
+            text => {
+                tried.ok = true;
+                tried.answer = Some(out::one_line(text, SHOWN_CHARS));
+            }
+        }
+        return;
+    }
+    let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
+    let said = stderr_of(task);
+    let what = if failure.is_empty() { summary } else { failure };
+    let next = next_of(name, &task.id, &what, &said);
+    tried.missing.push(Missing { what: out::one_line(&what, SHOWN_CHARS), next });
+    if let Some(last) = said.lines().rev().find(|it| !it.trim().is_empty()) {
+        let next = format!("provost task show {}", task.id);
+        tried
+            .missing
+            .push(Missing { what: format!("its last words: {}", out::one_line(last, SHOWN_CHARS)), next });
+    }
+}
+
+fn stderr_of(task: &wire::Task) -> String {
+    let details = task.notes.last().and_then(|it| it.details.as_ref());
+    let text = details.and_then(|it| it.get("stderr")).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// Words of a failure, and what to do about it. The first that is found counts.
+const KNOWN: &[(&[&str], &str)] = &[
+    (
+        &["has expired", "token_expired", "refresh token"],
+        "log in again outside of the jail, then: provost agent try {name}",
+    ),
+    (
+        &[
+            "not logged in",
+            "/login",
+            "401",
+            "invalid x-api-key",
+            "api key",
+            "api_key",
+            "authentication",
+            "auth method",
+            "unauthorized",
+        ],
+        "put in another key: provost secret remove NAME, then provost agent remove {name} and provost agent add",
+    ),
+    (
+        &["quota", "credit balance", "billing", "insufficient", "402"],
+        "look at the account at the model's service; it takes the key and has nothing left",
+    ),
+    (
+        &["429", "rate limit", "rate_limit", "overloaded", "529"],
+        "wait a while, then: provost agent try {name}",
+    ),
+    (
+        &["is not among the hosts", "may reach", "host_not_allowed", "is not granted"],
+        "add the host to `hosts` in the entry of {name}, and let a rule allow it",
+    ),
+    (
+        &["creating new namespace failed", "bwrap", "no permissions to create new namespace", "landlock"],
+        "switch the program's own sandbox off in its entry: two do not nest",
+    ),
+    (
+        &["env: node", "node: not found", "cannot find module"],
+        "provost agent remove {name}, then provost agent add: the program has moved",
+    ),
+    (&["not found", "no such file", "enoent"], "provost jail explain {name} shows what it sees"),
+    (&["approval", "denied"], "provost approval list, then: provost agent try {name}"),
+    (&["model"], "name another model: provost agent remove {name}, then provost agent add … --model NAME"),
+];
+
+fn next_of(name: &AgentId, task: &str, what: &str, said: &str) -> String {
+    let text = format!("{what}\n{said}").to_lowercase();
+    let known = KNOWN.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    match known {
+        Some((_, next)) => next.replace("{name}", name.as_str()),
+        None => format!("provost task show {task}"),
+    }
+}
+
+/// Where the journal ends now.
+async fn journal_end(client: &Client) -> Result<u64, CliError> {
+    let query = wire::EventsQuery { after: None, limit: Some(1), wait_ms: Some(0) };
+    Ok(client.events(&query).await?.next)
+}
+
+/// Hosts that the run was refused, as its record in the journal says, which is there before its end.
+async fn refused_hosts(client: &Client, task: &str, from: u64) -> Result<Vec<String>, CliError> {
+    let mut query = wire::EventsQuery { after: Some(from), limit: None, wait_ms: Some(0) };
+    for _ in 0..PAGES_MAX {
+        let page = client.events(&query).await?;
+        for event in &page.events {
+            let record = &event["kind"]["recorded"];
+            if record["what"] == "network.used" && record["subject"] == task {
+                let names = record["details"]["refused_names"].as_array();
+                let names = names.into_iter().flatten().filter_map(Value::as_str);
+                return Ok(names.map(|it| out::one_line(it, 200)).collect());
+            }
+        }
+        if page.events.is_empty() {
+            break;
+        }
+        query.after = Some(page.next);
+    }
+    Ok(Vec::new())
+}
+
+fn report(here: &RepoContext, tried: &Tried) -> Result<u8, CliError> {
+    if here.json {
+        out::json(tried)?;
+    } else {
+        if let Some(answer) = &tried.answer {
+            out::line(format!("{} answers: {answer}", tried.agent))?;
+        }
+        if let Some(used) = tried.usage.as_ref().and_then(wire::Used::in_words) {
+            out::note(format!("used: {}", out::one_line(&used, SHOWN_CHARS)));
+        }
+        for host in &tried.refused_hosts {
+            out::note(format!(
+                "refused: {} (add it to `hosts` if the agent needs it)",
+                out::one_line(host, 200)
+            ));
+        }
+        for it in &tried.missing {
+            out::note(format!("missing: {}\n  next: {}", it.what, it.next));
+        }
+    }
+    if tried.ok { Ok(DONE) } else { Err(CliError::silent(FAILED)) }
+}
