@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::Worker;
+use super::{Message, Worker};
 use provost_base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
 use provost_domain::command::Publish;
 use provost_domain::post::{Post, Received, Source};
@@ -78,6 +78,11 @@ impl Receiving {
         }
     }
 
+    /// How many publishers wait for the end of this step.
+    pub(super) fn asked(&self) -> usize {
+        self.asked.len()
+    }
+
     /// Tells what has become of the messages of this step.
     pub(super) fn answer(&mut self) {
         for (publisher, told) in self.asked.drain(..) {
@@ -93,8 +98,21 @@ fn filled(out: &Outbox) -> usize {
 }
 
 impl Worker {
+    /// Takes the messages that wait.
+    pub(super) fn take_messages(&mut self) {
+        let mut taken = self.messages.take(std::mem::take(&mut self.taken));
+        if !taken.is_empty() {
+            // What was acknowledged before they came is on record before them.
+            self.put_on_record();
+        }
+        for Message { who, post, reply } in taken.drain(..) {
+            self.take_message(who, post, reply);
+        }
+        self.taken = taken;
+    }
+
     /// Applies a message. If that succeeds, `receive` may store and acknowledge it before its commit.
-    pub(super) fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
+    fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
         // For a publisher that has gone before anything was done, nothing is done.
         if publisher.is_closed() {
             return;
