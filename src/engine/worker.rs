@@ -52,8 +52,15 @@ struct Waiting {
 }
 
 /// Facts that doors read without asking the thread.
-pub(super) type Boards =
-    (Arc<EmptyQueues>, Arc<InboxIndex>, Arc<Repeats>, Arc<MessageQueue>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
+pub(super) type Boards = (
+    Arc<EmptyQueues>,
+    Arc<InboxIndex>,
+    Arc<Repeats>,
+    Arc<MessageQueue>,
+    Arc<AtomicBool>,
+    Arc<RwLock<Tokens>>,
+    Trouble,
+);
 
 pub(super) struct Worker {
     core: Core,

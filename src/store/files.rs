@@ -96,11 +96,7 @@ type Seen = [Option<private::Stamp>; 3];
 
 fn seen(files: &[PathBuf; 3]) -> Seen {
     let [database, log, shared] = files;
-    [
-        private::stamp(database),
-        private::stamp(log),
-        private::stamp(shared).map(private::Stamp::identity),
-    ]
+    [private::stamp(database), private::stamp(log), private::stamp(shared).map(private::Stamp::identity)]
 }
 
 impl Stamps {
@@ -131,7 +127,8 @@ impl Stamps {
         };
         let now = seen(&self.files);
         let other = self.seen.iter().zip(&now).position(|(then, now)| counts(then) != counts(now));
-        other.map_or(Ok(()), |n| Err(StoreError::Swapped { path: self.files[n].display().to_string().into() }))
+        other
+            .map_or(Ok(()), |n| Err(StoreError::Swapped { path: self.files[n].display().to_string().into() }))
     }
 }
 

@@ -25,7 +25,14 @@ const PRUNED_TO: &str = "post_pruned_to";
 pub(super) struct Filing<'a>(Option<(CachedStatement<'a>, CachedStatement<'a>)>);
 
 impl<'a> Filing<'a> {
-    fn file(&mut self, db: &'a Connection, own: Option<Timestamp>, n: i64, seq: i64, to: &[Slug]) -> Result<(), StoreError> {
+    fn file(
+        &mut self,
+        db: &'a Connection,
+        own: Option<Timestamp>,
+        n: i64,
+        seq: i64,
+        to: &[Slug],
+    ) -> Result<(), StoreError> {
         if self.0.is_none() {
             let post = db.prepare_cached("INSERT INTO post VALUES (?1, ?2, ?3)")?;
             self.0 = Some((post, db.prepare_cached("INSERT INTO inbox VALUES (?1, ?2, ?3)")?));
@@ -41,7 +48,11 @@ impl<'a> Filing<'a> {
     }
 }
 
-pub(super) fn apply<'a>(db: &'a Connection, change: &PostChange, filing: &mut Filing<'a>) -> Result<(), StoreError> {
+pub(super) fn apply<'a>(
+    db: &'a Connection,
+    change: &PostChange,
+    filing: &mut Filing<'a>,
+) -> Result<(), StoreError> {
     match change {
         PostChange::File { n, seq, at, to, own } => {
             filing.file(db, own.then_some(*at), int(n.0)?, int(seq.0)?, to)
