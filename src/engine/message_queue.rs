@@ -1,8 +1,7 @@
 //! Messages between agents on their way to the engine's thread.
 //!
-//! To wake the thread costs as much as to publish several messages. So the first message that waits here has the thread
-//! told, and where several agents publish at the same time, it does so only after the door has read what its other
-//! connections have sent. The thread takes all of them at once. The order is that of [`MessageQueue::put`].
+//! The first message that waits here has the thread told, and the thread takes all of them at once. The order is that of
+//! [`MessageQueue::put`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +20,8 @@ pub(super) struct Message {
 /// The place of a message in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// It is the first, so its sender has the thread told; `crowd` where the thread had several to take last time.
-    First { crowd: bool },
+    /// It is the first, so its sender has the thread told.
+    First,
     /// The sender of an earlier one has the thread told.
     Later,
 }
@@ -36,8 +35,6 @@ pub(super) struct MessageQueue {
 #[derive(Default)]
 struct Inner {
     waiting: Vec<Message>,
-    /// Whether the thread has taken several at once the last time.
-    crowd: bool,
     /// Whether the thread has ended.
     closed: bool,
 }
@@ -61,7 +58,7 @@ impl MessageQueue {
             return Err(Refusal::busy("too many requests at once"));
         }
         inner.waiting.push(message);
-        Ok(if inner.waiting.len() == 1 { Place::First { crowd: inner.crowd } } else { Place::Later })
+        Ok(if inner.waiting.len() == 1 { Place::First } else { Place::Later })
     }
 
     /// Whether a message waits.
@@ -75,7 +72,6 @@ impl MessageQueue {
         if inner.waiting.is_empty() {
             return empty;
         }
-        inner.crowd = inner.waiting.len() > 1;
         std::mem::replace(&mut inner.waiting, empty)
     }
 

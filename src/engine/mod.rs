@@ -244,14 +244,9 @@ impl Engine {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn publish(&self, who: Principal, post: Post) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
-        if let Place::First { crowd } = self.messages.put(Message { who, post, reply })? {
-            // Tells the thread even if this publisher is given up meanwhile: others rely on it.
-            let tell = TellOfMessages(self);
-            if crowd {
-                // The door reads what its other connections have sent.
-                tokio::task::yield_now().await;
-            }
-            drop(tell);
+        // Where the thread's queue is full, it takes messages before it takes what is in there.
+        if self.messages.put(Message { who, post, reply })? == Place::First {
+            let _ = self.hand_over(Envelope::Messages);
         }
         answer.await.map_err(|_| gone())?
     }
@@ -423,19 +418,6 @@ impl Engine {
             TrySendError::Full(_) => Refusal::busy("too many requests at once"),
             TrySendError::Disconnected(_) => gone(),
         })
-    }
-}
-
-/// Has the thread told, when it is dropped, that messages wait.
-struct TellOfMessages<'a>(&'a Engine);
-
-impl Drop for TellOfMessages<'_> {
-    fn drop(&mut self) {
-        // The thread has taken them already if it was awake for something else. Where its queue is full, it takes them
-        // before what is in there.
-        if self.0.messages.any() {
-            let _ = self.0.hand_over(Envelope::Messages);
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::task::Poll;
 use std::time::Duration;
 
 use provost::base::{AgentId, EventSeq, Json, Timestamp};
@@ -271,28 +270,6 @@ async fn crowd(engine: &Engine) {
     for publisher in publishers.collect::<Vec<_>>() {
         publisher.await.unwrap();
     }
-}
-
-#[tokio::test]
-async fn a_publisher_that_gives_up_leaves_no_other_waiting() {
-    let (engine, _control) = in_memory();
-    let mut first_waited = 0;
-    for _ in 0..50 {
-        crowd(&engine).await;
-        let mut first = Box::pin(engine.publish(who("feat-aa"), blocked(0)));
-        let mut second = Box::pin(engine.publish(who("feat-bb"), blocked(1)));
-        let both_wait = std::future::poll_fn(|cx| {
-            let first_waits = first.as_mut().poll(cx).is_pending();
-            Poll::Ready(second.as_mut().poll(cx).is_pending() && first_waits)
-        });
-        if both_wait.await {
-            // It was the one to have the engine told of both.
-            first_waited += 1;
-            drop(first);
-            tokio::time::timeout(Duration::from_secs(20), second).await.expect("an answer").unwrap();
-        }
-    }
-    assert!(first_waited > 0);
 }
 
 #[tokio::test]
