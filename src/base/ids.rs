@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::limits::ID_LEN_MAX;
 use super::lookalikes::{self, Unclear};
@@ -36,9 +36,16 @@ fn check(text: &str) -> Result<(), BadId> {
 macro_rules! text_id {
     ($($(#[$doc:meta])* $name:ident $(: $looks:ident)?;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(Box<str>);
+
+        impl Serialize for $name {
+            // As it is: what is written is not copied first.
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
 
         impl $name {
             /// Accepts 1 to [`ID_LEN_MAX`] bytes without control characters, exactly as written.

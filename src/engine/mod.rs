@@ -12,6 +12,7 @@ mod follower;
 mod held;
 mod inbox_index;
 mod live;
+mod message_queue;
 mod readers;
 mod repeats;
 mod wait;
@@ -32,6 +33,7 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
+use message_queue::{Closing, Message, MessageQueue, Place};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
 use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
@@ -47,7 +49,7 @@ use readers::Readers;
 use repeats::{Repeats, Taken};
 pub use wait::Woken;
 use worker::Worker;
-use worker::receiving::{self, Publisher};
+use worker::receiving;
 
 type Answered = Result<Answer<Reply>, Refusal>;
 type StateQuery = Box<dyn FnOnce(Timestamp, &State) + Send>;
@@ -60,12 +62,8 @@ enum Envelope {
         facts: Box<Facts>,
         reply: oneshot::Sender<Answered>,
     },
-    /// A message whose sender does not need its number.
-    Message {
-        who: Principal,
-        post: Box<Post>,
-        reply: Publisher,
-    },
+    /// Messages wait among those whose senders do not need their numbers.
+    Messages,
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
     Look(StateQuery),
@@ -87,6 +85,7 @@ pub struct Engine {
     board: Arc<EmptyQueues>,
     letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
+    messages: Arc<MessageQueue>,
     /// Whether messages are acknowledged that are not on record.
     received: Arc<AtomicBool>,
     /// Tokens as they are committed, for doors to look at without asking.
@@ -159,6 +158,7 @@ pub fn start(
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
     let received = Arc::new(AtomicBool::new(false));
+    let messages = Arc::new(MessageQueue::default());
     let tokens = Arc::new(RwLock::new(core.state().tokens.clone()));
     let engine = Engine {
         queue,
@@ -166,6 +166,7 @@ pub fn start(
         board: board.clone(),
         letterboxes: letterboxes.clone(),
         repeats: repeats.clone(),
+        messages: messages.clone(),
         received: received.clone(),
         tokens: tokens.clone(),
         readers: Arc::default(),
@@ -181,14 +182,15 @@ pub fn start(
         inbox,
         events.teller(),
         owe,
-        (board, letterboxes, repeats, received, tokens, engine.trouble.clone()),
+        (board, letterboxes, repeats, messages.clone(), received, tokens, engine.trouble.clone()),
     );
     let (running, ended) = oneshot::channel();
     let over = engine.over.clone().drop_guard();
+    let messages = Closing(messages);
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || {
-            let _running: (oneshot::Sender<()>, DropGuard) = (running, over);
+            let _running: (oneshot::Sender<()>, DropGuard, Closing) = (running, over, messages);
             worker.run()
         })
         .map_err(|err| StoreError::Stopped(format!("cannot start the engine's thread: {err}").into()))?;
@@ -240,9 +242,12 @@ impl Engine {
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn publish(&self, who: &Principal, post: Post) -> Result<(), Refusal> {
+    pub async fn publish(&self, who: Principal, post: Post) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.hand_over(Envelope::Message { who: who.clone(), post: Box::new(post), reply })?;
+        // Where the thread's queue is full, it takes messages before it takes what is in there.
+        if self.messages.put(Message { who, post, reply })? == Place::First {
+            let _ = self.hand_over(Envelope::Messages);
+        }
         answer.await.map_err(|_| gone())?
     }
 

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
+use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said, last_ones};
 use receiving::Receiving;
 
@@ -51,8 +52,15 @@ struct Waiting {
 }
 
 /// Facts that doors read without asking the thread.
-pub(super) type Boards =
-    (Arc<EmptyQueues>, Arc<InboxIndex>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
+pub(super) type Boards = (
+    Arc<EmptyQueues>,
+    Arc<InboxIndex>,
+    Arc<Repeats>,
+    Arc<MessageQueue>,
+    Arc<AtomicBool>,
+    Arc<RwLock<Tokens>>,
+    Trouble,
+);
 
 pub(super) struct Worker {
     core: Core,
@@ -69,6 +77,9 @@ pub(super) struct Worker {
     repeats_due: Option<Instant>,
     /// Repeated statuses that this batch puts on record.
     repeated: Vec<Arc<Said>>,
+    /// Messages that wait to be taken, and room for those that are.
+    messages: Arc<MessageQueue>,
+    taken: Vec<Message>,
     /// Messages that are answered before their commit.
     receiving: Receiving,
     /// Statuses of this batch, which may be said again.
@@ -100,7 +111,7 @@ impl Worker {
         inbox: Receiver<Envelope>,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, repeats, received, tokens, trouble): Boards,
+        (board, letterboxes, repeats, messages, received, tokens, trouble): Boards,
     ) -> Self {
         let now = clock.now();
         Self {
@@ -116,6 +127,8 @@ impl Worker {
             repeats,
             repeats_due: None,
             repeated: Vec::new(),
+            messages,
+            taken: Vec::new(),
             receiving: Receiving::new(received),
             said: Vec::new(),
             tokens,
@@ -146,16 +159,21 @@ impl Worker {
                 self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
                 continue;
             }
+            // An earlier step has taken them.
+            if matches!(first, Some(Envelope::Messages)) && !self.messages.any() {
+                continue;
+            }
             let mut stop = false;
             self.tell_time();
             self.lapse();
             self.put_on_record();
+            self.take_messages();
             let mut next = first;
             while let Some(envelope) = next.take() {
                 // What was acknowledged before this was asked comes before it.
                 self.put_on_record();
                 stop |= self.take_in(envelope, &mut waiting, &mut looks);
-                if waiting.len() + looks.len() < BATCH_MAX {
+                if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
                     next = self.inbox.try_recv().ok();
                 }
             }
@@ -233,7 +251,7 @@ impl Worker {
                     waiting.push(Waiting { who, reply, answer });
                 }
             }
-            Envelope::Message { who, post, reply } => self.take_message(who, *post, reply),
+            Envelope::Messages => self.take_messages(),
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated => {}
@@ -256,6 +274,7 @@ impl Worker {
             Envelope::Stop => {
                 self.repeats.open(false);
                 self.put_on_record();
+                self.take_messages();
                 return true;
             }
         }

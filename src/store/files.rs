@@ -85,20 +85,31 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
     private::stamp(path).map(private::Stamp::identity)
 }
 
-/// How the files of an open database look.
+/// How the files of an open database look. What readers write in the last one says nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Stamps([Option<private::Stamp>; 3]);
+pub(super) struct Stamps {
+    files: [PathBuf; 3],
+    seen: Seen,
+}
+
+type Seen = [Option<private::Stamp>; 3];
+
+fn seen(files: &[PathBuf; 3]) -> Seen {
+    let [database, log, shared] = files;
+    [private::stamp(database), private::stamp(log), private::stamp(shared).map(private::Stamp::identity)]
+}
 
 impl Stamps {
-    /// How they look now. What readers write in the last one says nothing.
+    /// How they look now.
     pub(super) fn of(dir: &Path) -> Self {
-        let [database, log, shared] = companions(dir).map(|path| private::stamp(&path));
-        Self([database, log, shared.map(private::Stamp::identity)])
+        let files = companions(dir);
+        let seen = seen(&files);
+        Self { files, seen }
     }
 
     /// Takes over how they look after a write of ours, where they are the same files.
-    pub(super) fn renew(&mut self, dir: &Path) {
-        for (then, now) in self.0.iter_mut().zip(Self::of(dir).0) {
+    pub(super) fn renew(&mut self) {
+        for (then, now) in self.seen.iter_mut().zip(seen(&self.files)) {
             let same =
                 then.clone().map(private::Stamp::identity) == now.clone().map(private::Stamp::identity);
             if same {
@@ -109,16 +120,15 @@ impl Stamps {
 
     /// Whether they are the same files, and look the same. What a write of ours has left that failed is not known:
     /// then it has to be the same files alone.
-    pub(super) fn check(&self, dir: &Path, settled: bool) -> Result<(), StoreError> {
-        let seen = |it: &Option<private::Stamp>| match settled {
+    pub(super) fn check(&self, settled: bool) -> Result<(), StoreError> {
+        let counts = |it: &Option<private::Stamp>| match settled {
             true => it.clone(),
             false => it.clone().map(private::Stamp::identity),
         };
-        let now = Self::of(dir);
-        let other = self.0.iter().zip(&now.0).position(|(then, now)| seen(then) != seen(now));
-        other.map_or(Ok(()), |n| {
-            Err(StoreError::Swapped { path: companions(dir)[n].display().to_string().into() })
-        })
+        let now = seen(&self.files);
+        let other = self.seen.iter().zip(&now).position(|(then, now)| counts(then) != counts(now));
+        other
+            .map_or(Ok(()), |n| Err(StoreError::Swapped { path: self.files[n].display().to_string().into() }))
     }
 }
 

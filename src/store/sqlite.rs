@@ -15,7 +15,7 @@ mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
@@ -28,7 +28,10 @@ use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
-use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, USAGE_DAYS_KEPT, WAL_PAGES};
+use provost_base::limits::{
+    CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, NUMBERS_SKIPPED, STORE_BUSY_MS,
+    USAGE_DAYS_KEPT, WAL_PAGES,
+};
 use provost_base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use provost_domain::post::Received;
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
@@ -52,6 +55,8 @@ pub struct SqliteStore {
     /// Whether the daemon before this one stopped cleanly.
     clean: bool,
     written: Written,
+    /// When the last checkpoint of this process was.
+    sealed: Option<Instant>,
     always_durable: bool,
     /// The durability of the connection at the moment, if that is known.
     waits: Option<Waits>,
@@ -130,6 +135,7 @@ impl SqliteStore {
             stage: Stage::Opened,
             clean: false,
             written: Written::default(),
+            sealed: None,
             always_durable: options.always_durable,
             waits: None,
             anchors: options.anchors,
@@ -163,6 +169,12 @@ impl SqliteStore {
         Ok(())
     }
 
+    /// Whether a checkpoint is due when so many events have come since the last one.
+    fn seals_after(&self, events: u64) -> bool {
+        let paused = self.sealed.is_none_or(|at| at.elapsed() >= Duration::from_millis(CHECKPOINT_PAUSE_MS));
+        events >= CHECKPOINT_EVENTS_MAX || (events >= CHECKPOINT_EVERY && paused)
+    }
+
     fn publish(&mut self) {
         for sink in &mut self.anchors {
             sink.publish(&self.written.head);
@@ -176,7 +188,7 @@ impl SqliteStore {
     /// What is open has to be what lies at its path, as we have left it: what is written into a file without a name is gone.
     fn must_be_ours(&self) -> Result<(), StoreError> {
         self.must_run()?;
-        self.stamps.as_ref().map_or(Ok(()), |it| it.check(&self.dir, self.settled))
+        self.stamps.as_ref().map_or(Ok(()), |it| it.check(self.settled))
     }
 
     /// The same before a write.
@@ -189,7 +201,7 @@ impl SqliteStore {
     /// Notes how a write of ours has left the files.
     fn settle(&mut self) {
         match &mut self.stamps {
-            Some(stamps) => stamps.renew(&self.dir),
+            Some(stamps) => stamps.renew(),
             None => self.stamps = Some(Stamps::of(&self.dir)),
         }
         self.settled = true;
@@ -277,7 +289,8 @@ impl Store for SqliteStore {
         next.head = events.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
         next.counters = codec::counters(batch).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
-        let checkpoint = (next.head.seq.0 - next.checkpoint.0 >= CHECKPOINT_EVERY)
+        let checkpoint = self
+            .seals_after(next.head.seq.0 - next.checkpoint.0)
             .then(|| self.key.checkpoint(next.head, next.pruned_to, &next.counters))
             .transpose()?;
         let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
@@ -304,6 +317,9 @@ impl Store for SqliteStore {
         }
         self.written = next;
         self.wrote(if full { As::Durable } else { As::Written });
+        if checkpoint.is_some() {
+            self.sealed = Some(Instant::now());
+        }
         if anchored {
             self.publish();
         }

@@ -68,9 +68,12 @@ pub const REPEATS_SOON: usize = 512;
 /// How long the first of them waits at most, in milliseconds: less than an agent needs to notice.
 pub const REPEATS_TOLD_MS_MAX: u64 = 100;
 
-/// How long an acknowledged message waits for its commit at most, in milliseconds: a commit takes one at most, and no
+/// How long an acknowledged message waits for its commit at most, in milliseconds: a commit takes a few at most, and no
 /// reader waits for this.
-pub const RECEIVED_TOLD_MS_MAX: u64 = 5;
+pub const RECEIVED_TOLD_MS_MAX: u64 = 20;
+
+/// How long it waits where no other message comes, in milliseconds.
+pub const RECEIVED_PAUSE_MS: u64 = 5;
 
 /// So many messages that wait for their commit are committed at once: one commit of them takes a few milliseconds.
 pub const RECEIVED_MAX: usize = 512;

@@ -4,8 +4,14 @@
 /// through by `provost doctor`.
 pub const STORE_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
-/// Events between two checkpoints of the journal: what a start has to verify at most.
+/// Events between two checkpoints of the journal, each of which waits for the disk.
 pub const CHECKPOINT_EVERY: u64 = 1_000;
+
+/// How long a checkpoint waits after the one before it, in milliseconds, where more events come.
+pub const CHECKPOINT_PAUSE_MS: u64 = 1_000;
+
+/// Events after which a checkpoint does not wait: what a start has to verify at most.
+pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 
 /// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
 /// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is

@@ -8,7 +8,8 @@
 //! ```
 //! A commit costs several times as much as a message, and an agent that publishes only waits until the message is
 //! stored. So the store first writes messages to a file, and the engine commits many together: before any read, with
-//! any other command, and `RECEIVED_TOLD_MS_MAX` after the first of them at the latest.
+//! any other command, when none has come for `RECEIVED_PAUSE_MS`, and `RECEIVED_TOLD_MS_MAX` after the first of them at the
+//! latest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +17,16 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::Worker;
-use provost_base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
+use super::{Message, Worker};
+use provost_base::limits::{RECEIVED_MAX, RECEIVED_PAUSE_MS, RECEIVED_TOLD_MS_MAX};
 use provost_domain::command::Publish;
 use provost_domain::post::{Post, Received, Source};
 use provost_domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
 use provost_store::{Store, StoreError};
 
-/// How long acknowledged messages wait for more.
+/// How long acknowledged messages wait for more: after the first of them, and after the last.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
+const RECEIVED_PAUSE: Duration = Duration::from_millis(RECEIVED_PAUSE_MS);
 
 /// Where a publisher waits for the outcome.
 pub(crate) type Publisher = oneshot::Sender<Result<(), Refusal>>;
@@ -37,8 +39,9 @@ pub(super) struct Receiving {
     /// Messages of this step.
     new: Vec<Received>,
     asked: Vec<(Publisher, Result<(), Refusal>)>,
-    /// When those that are acknowledged have to be committed.
+    /// When those that are acknowledged have to be committed, and when that is if more come all the time.
     due: Option<Instant>,
+    due_at_last: Option<Instant>,
     /// How much of the outbox comes from messages alone, and how much of it is shown beside the thread.
     alone: usize,
     shown: (usize, usize),
@@ -60,7 +63,8 @@ impl Receiving {
     pub(super) fn done(&mut self) {
         self.begin();
         self.kept.clear();
-        (self.due, self.new) = (None, Vec::new());
+        self.new.clear();
+        (self.due, self.due_at_last) = (None, None);
         self.any.store(false, Ordering::Release);
     }
 
@@ -72,10 +76,16 @@ impl Receiving {
     /// Nothing of this step stands. What was acknowledged before waits for the store.
     pub(super) fn refuse(&mut self, why: &str) {
         self.begin();
-        (self.due, self.new) = (None, Vec::new());
+        self.new.clear();
+        (self.due, self.due_at_last) = (None, None);
         for (_, told) in &mut self.asked {
             *told = Err(Refusal::Unavailable { why: why.into() });
         }
+    }
+
+    /// How many publishers wait for the end of this step.
+    pub(super) fn asked(&self) -> usize {
+        self.asked.len()
     }
 
     /// Tells what has become of the messages of this step.
@@ -93,8 +103,21 @@ fn filled(out: &Outbox) -> usize {
 }
 
 impl Worker {
+    /// Takes the messages that wait.
+    pub(super) fn take_messages(&mut self) {
+        let mut taken = self.messages.take(std::mem::take(&mut self.taken));
+        if !taken.is_empty() {
+            // What was acknowledged before they came is on record before them.
+            self.put_on_record();
+        }
+        for Message { who, post, reply } in taken.drain(..) {
+            self.take_message(who, post, reply);
+        }
+        self.taken = taken;
+    }
+
     /// Applies a message. If that succeeds, `receive` may store and acknowledge it before its commit.
-    pub(super) fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
+    fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
         // For a publisher that has gone before anything was done, nothing is done.
         if publisher.is_closed() {
             return;
@@ -122,7 +145,8 @@ impl Worker {
     /// store keeps them.
     pub(super) fn receive(&mut self) -> bool {
         let it = &mut self.receiving;
-        let is_late = it.due.is_some_and(|at| at <= Instant::now());
+        let now = Instant::now();
+        let is_late = it.due.is_some_and(|at| at <= now);
         if it.new.is_empty() || it.alone != filled(&self.out) || it.kept.len() >= RECEIVED_MAX || is_late {
             return false;
         }
@@ -135,7 +159,8 @@ impl Worker {
             }
         }
         it.kept.append(&mut it.new);
-        it.due.get_or_insert_with(|| Instant::now() + RECEIVED_TOLD);
+        let at_last = *it.due_at_last.get_or_insert(now + RECEIVED_TOLD);
+        it.due = Some(at_last.min(now + RECEIVED_PAUSE));
         it.any.store(true, Ordering::Release);
         self.show();
         true

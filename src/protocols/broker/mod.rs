@@ -243,7 +243,7 @@ impl Broker {
 
     async fn publish(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
         let text = taken(headers, body).await?;
-        let mut message: BrokerMessage = serde_json::from_str(&text)
+        let mut message = BrokerMessage::read(&text)
             .map_err(|err| BrokerError::new(format!("invalid message JSON: {err}")))?;
         drop(text);
         let known = self.known(names::single(map::ids(&message))).await;
@@ -255,7 +255,7 @@ impl Broker {
         let post = map::post(message, (self.0.now)(), |it| known.contains(it))?;
         let who = Self::speaks_as(caller, post.sender())?;
         if !self.0.provost.engine().repeats(&who, &post) {
-            self.0.provost.engine().publish(&who, post).await?;
+            self.0.provost.engine().publish(who, post).await?;
         }
         Ok(empty(StatusCode::ACCEPTED))
     }

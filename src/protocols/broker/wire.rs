@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A message of any of the eleven kinds that clients publish.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -90,6 +91,60 @@ pub enum BrokerMessage {
         /// The agent whose work is to be checked, by its branch.
         branch_id: String,
     },
+}
+
+impl BrokerMessage {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// As clients know them.
+    pub fn read(text: &str) -> serde_json::Result<Self> {
+        match Envelope::message(text) {
+            Some(message) => Ok(message),
+            None => serde_json::from_str(text),
+        }
+    }
+}
+
+/// The usual form of the commonest kinds. They are read at once, where the general way first copies all members to find
+/// the type. What is wrong in any way goes the general way, which says so.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    r#type: &'a str,
+    agent_id: String,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+impl<'a> Envelope<'a> {
+    fn message(text: &'a str) -> Option<BrokerMessage> {
+        // An array is a message, too, in an order of its own.
+        if !text.starts_with('{') {
+            return None;
+        }
+        let Self { r#type, agent_id, payload } = serde_json::from_str(text).ok()?;
+        let payload = payload.get();
+        Some(match r#type {
+            "agent.status" => {
+                let payload: StatusPayload = serde_json::from_str(payload).ok()?;
+                // How deep it may be is counted from the outside.
+                if payload.detail.is_some() {
+                    return None;
+                }
+                BrokerMessage::Status { agent_id, payload }
+            }
+            "agent.artifact" => {
+                BrokerMessage::Artifact { agent_id, payload: serde_json::from_str(payload).ok()? }
+            }
+            "agent.blocked" => {
+                BrokerMessage::Blocked { agent_id, payload: serde_json::from_str(payload).ok()? }
+            }
+            "agent.feedback" => {
+                BrokerMessage::Feedback { agent_id, payload: serde_json::from_str(payload).ok()? }
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// A member that may be missing, and is not `null`.

@@ -36,10 +36,10 @@ pub(super) fn apply(db: &Connection, change: &CrewChange) -> Result<(), StoreErr
 
 /// Puts those events of a batch on the timeline that belong there.
 pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), StoreError> {
+    let mut insert = db.prepare_cached("INSERT INTO timeline VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for event in events {
         if let Some(it) = event.topic() {
-            let row = params![int(event.seq.0)?, it.at.0, it.agent, it.word, it.file];
-            put(db, "INSERT INTO timeline VALUES (?1, ?2, ?3, ?4, ?5)", row)?;
+            insert.execute(params![int(event.seq.0)?, it.at.0, it.agent, it.word, it.file])?;
             if let Some(id) = event.origin() {
                 put(db, "INSERT OR IGNORE INTO imported VALUES (?1)", params![id])?;
             }

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::read::each;
 use super::rows::{meta, put, set_meta};
 use crate::codec::{int, nat, parse, text};
 use crate::{Letters, StoreError, StoredPost};
-use provost_base::{EventSeq, PostSeq, Slug};
+use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 use provost_domain::post::{Contention, Mailbox};
 use provost_domain::{Change, PostChange, State};
 
@@ -20,17 +20,42 @@ const LOG_FROM: &str = "post_log_from";
 /// Up to which number messages were pruned.
 const PRUNED_TO: &str = "post_pruned_to";
 
-pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreError> {
+/// The statements that each message needs, looked up once for a batch.
+#[derive(Default)]
+pub(super) struct Filing<'a>(Option<(CachedStatement<'a>, CachedStatement<'a>)>);
+
+impl<'a> Filing<'a> {
+    fn file(
+        &mut self,
+        db: &'a Connection,
+        own: Option<Timestamp>,
+        n: i64,
+        seq: i64,
+        to: &[Slug],
+    ) -> Result<(), StoreError> {
+        if self.0.is_none() {
+            let post = db.prepare_cached("INSERT INTO post VALUES (?1, ?2, ?3)")?;
+            self.0 = Some((post, db.prepare_cached("INSERT INTO inbox VALUES (?1, ?2, ?3)")?));
+        }
+        let Some((post, inbox)) = &mut self.0 else { return Ok(()) };
+        if let Some(at) = own {
+            post.execute(params![n, seq, at.0])?;
+        }
+        for to in to {
+            inbox.execute(params![to.as_str(), n, seq])?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn apply<'a>(
+    db: &'a Connection,
+    change: &PostChange,
+    filing: &mut Filing<'a>,
+) -> Result<(), StoreError> {
     match change {
         PostChange::File { n, seq, at, to, own } => {
-            let (n, seq) = (int(n.0)?, int(seq.0)?);
-            if *own {
-                put(db, "INSERT INTO post VALUES (?1, ?2, ?3)", params![n, seq, at.0])?;
-            }
-            for to in to.iter() {
-                put(db, "INSERT INTO inbox VALUES (?1, ?2, ?3)", params![to.as_str(), n, seq])?;
-            }
-            Ok(())
+            filing.file(db, own.then_some(*at), int(n.0)?, int(seq.0)?, to)
         }
         PostChange::PutMailbox(it) => {
             let row = params![it.slug.as_str(), text(it)?];

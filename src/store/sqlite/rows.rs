@@ -14,6 +14,7 @@ use provost_domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
 // tidy: long because it has an arm for every change
 pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> Result<(), StoreError> {
     let undone = posts::undone(changes);
+    let mut filing = posts::Filing::default();
     for (change, _) in changes.iter().zip(undone).filter(|(_, undone)| !undone) {
         match change {
             Change::PutTask(task) => put_task(db, task, None)?,
@@ -58,7 +59,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::DropIntent(_)
             | Change::PutContract(_)
             | Change::DropContract(_) => coordinated(db, change)?,
-            Change::Post(change) => posts::apply(db, change)?,
+            Change::Post(change) => posts::apply(db, change, &mut filing)?,
             Change::PutToken(it) => {
                 let row = params![it.digest.to_string(), text(it)?];
                 put(db, "INSERT OR REPLACE INTO token VALUES (?1, ?2)", row)?;
@@ -175,6 +176,7 @@ pub(super) fn put_effects(db: &Connection, effects: &[(EffectId, Effect)]) -> Re
 }
 
 pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), StoreError> {
+    let mut insert = db.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     for it in events {
         let row = params![
             int(it.seq.0)?,
@@ -186,7 +188,7 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
             it.hash.as_bytes(),
             it.mac.as_bytes(),
         ];
-        put(db, "INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)?;
+        insert.execute(row)?;
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use provost::base::limits::CHECKPOINT_EVERY;
+use provost::base::limits::{CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY};
 use provost::base::{Digest, EventSeq, Json};
 use provost::domain::command::{AnswerApproval, Record};
 use provost::domain::{State, Verdict as Word};
@@ -400,6 +400,28 @@ fn anchors_are_written_down_at_start_and_stop_at_checkpoints_and_answers() {
     let last = all();
     assert_eq!(last, [store.journal_head()], "stop");
     assert!(matches!(verify(dir.path(), Some(last[0])), Verdict::Ok { .. }));
+}
+
+#[test]
+fn in_a_storm_checkpoints_pause_and_no_start_has_more_to_verify_than_the_bound() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (mut store, mut storm, told) = with_sink(dir.path());
+    let begun = Instant::now();
+    let mut last = store.journal_head().seq;
+    let (mut sealed, mut passed) = (0, 0);
+    drop(told.try_iter().collect::<Vec<_>>());
+    while passed < 2 * CHECKPOINT_EVENTS_MAX {
+        record(&mut *store, &mut storm, 100);
+        passed += 100;
+        for anchor in told.try_iter() {
+            (last, sealed) = (anchor.seq, sealed + 1);
+        }
+        let open = store.journal_head().seq.0 - last.0;
+        assert!(open <= CHECKPOINT_EVENTS_MAX, "{open}");
+    }
+    // The first one, one for each bound that was reached, and one a second.
+    let seconds = begun.elapsed().as_secs();
+    assert!((2..=4 + seconds).contains(&sealed), "{sealed} in {seconds} s");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn in_memory() -> (Engine, MemoryControl) {
 async fn many_messages_are_one_commit() {
     let (engine, control) = in_memory();
     for n in 0..100 {
-        engine.publish(&who("feat-aa"), blocked(n)).await.unwrap();
+        engine.publish(who("feat-aa"), blocked(n)).await.unwrap();
     }
     engine.view(Roster).await.unwrap();
     assert_eq!(on_record(&control), steps(0..100));
@@ -195,10 +195,10 @@ async fn many_messages_are_one_commit() {
 #[tokio::test]
 async fn a_message_is_on_record_soon_and_before_any_reader_asks() {
     let (engine, control) = in_memory();
-    engine.publish(&who("feat-aa"), blocked(0)).await.unwrap();
+    engine.publish(who("feat-aa"), blocked(0)).await.unwrap();
     eventually_so("the first record", async || on_record(&control) == steps(0..1)).await;
     for n in 1..50 {
-        engine.publish(&who("feat-aa"), blocked(n)).await.unwrap();
+        engine.publish(who("feat-aa"), blocked(n)).await.unwrap();
         match n % 4 {
             0 => drop(engine.view(Roster).await.unwrap()),
             1 => drop(engine.read(|it| it.events_after(EventSeq(0), 1)).await.unwrap()),
@@ -215,12 +215,12 @@ async fn a_message_is_on_record_soon_and_before_any_reader_asks() {
 #[tokio::test]
 async fn what_was_acknowledged_before_a_commit_fails_is_on_record_when_the_store_answers_again() {
     let (engine, control) = in_memory();
-    engine.publish(&who("feat-aa"), blocked(0)).await.unwrap();
+    engine.publish(who("feat-aa"), blocked(0)).await.unwrap();
     control.fail_commits(true);
     let (mut acknowledged, mut refused, mut n) = (vec!["step 0".to_owned()], 0, 0);
     eventually_so("the engine's notice", async || {
         n += 1;
-        match engine.publish(&who("feat-aa"), blocked(n)).await {
+        match engine.publish(who("feat-aa"), blocked(n)).await {
             Ok(()) => acknowledged.push(format!("step {n}")),
             Err(Refusal::Unavailable { .. }) => refused += 1,
             Err(other) => panic!("{other}"),
@@ -232,7 +232,7 @@ async fn what_was_acknowledged_before_a_commit_fails_is_on_record_when_the_store
     eventually_so("the record", async || on_record(&control).len() >= acknowledged.len()).await;
     assert_eq!(on_record(&control), acknowledged);
     n += 1;
-    engine.publish(&who("feat-aa"), blocked(n)).await.unwrap();
+    engine.publish(who("feat-aa"), blocked(n)).await.unwrap();
     engine.view(Roster).await.unwrap();
     assert_eq!(on_record(&control).last().unwrap(), &format!("step {n}"));
 }
@@ -241,9 +241,9 @@ async fn what_was_acknowledged_before_a_commit_fails_is_on_record_when_the_store
 async fn what_was_acknowledged_is_on_record_once_though_its_commit_is_said_to_have_failed() {
     let (engine, control) = in_memory();
     control.fail_after_commit(1);
-    engine.publish(&who("feat-aa"), blocked(0)).await.unwrap();
+    engine.publish(who("feat-aa"), blocked(0)).await.unwrap();
     eventually_so("the commit", async || on_record(&control) == steps(0..1)).await;
-    eventually_so("the next message", async || engine.publish(&who("feat-aa"), blocked(1)).await.is_ok())
+    eventually_so("the next message", async || engine.publish(who("feat-aa"), blocked(1)).await.is_ok())
         .await;
     engine.view(Roster).await.unwrap();
     assert_eq!(on_record(&control), steps(0..2));
@@ -254,11 +254,39 @@ async fn a_message_that_cannot_be_kept_is_committed_before_it_is_acknowledged() 
     let (engine, control) = in_memory();
     control.fail_receiving(true);
     for n in 0..10 {
-        engine.publish(&who("feat-aa"), blocked(n)).await.unwrap();
+        engine.publish(who("feat-aa"), blocked(n)).await.unwrap();
         assert_eq!(on_record(&control), steps(0..n + 1));
     }
     control.fail_commits(true);
-    engine.publish(&who("feat-aa"), blocked(10)).await.unwrap_err();
+    engine.publish(who("feat-aa"), blocked(10)).await.unwrap_err();
+}
+
+/// Several publishers at once, so that the engine takes more than one message in a step.
+async fn crowd(engine: &Engine) {
+    let publishers = (0..16).map(|n| {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.publish(who("feat-aa"), blocked(n)).await.unwrap() })
+    });
+    for publisher in publishers.collect::<Vec<_>>() {
+        publisher.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_is_told_when_the_engine_ends() {
+    let (engine, thread) = running(Box::new(MemoryStore::new()));
+    let publishers = (0..64).map(|n| {
+        let engine = engine.clone();
+        tokio::spawn(async move { while engine.publish(who("feat-aa"), blocked(n)).await.is_ok() {} })
+    });
+    let publishers: Vec<_> = publishers.collect();
+    crowd(&engine).await;
+    engine.stop();
+    for publisher in publishers {
+        tokio::time::timeout(Duration::from_secs(20), publisher).await.expect("an answer").unwrap();
+    }
+    thread.join().unwrap();
+    engine.publish(who("feat-aa"), blocked(0)).await.unwrap_err();
 }
 
 /// The texts that an agent's inbox has.

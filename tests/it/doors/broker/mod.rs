@@ -5,6 +5,7 @@ mod door;
 mod git;
 mod intake;
 mod log;
+mod reading;
 mod repeats;
 mod vectors;
 mod watching;

@@ -1,0 +1,95 @@
+//! Messages between agents on their way to the engine's thread.
+//!
+//! The first message that waits here has the thread told, and the thread takes all of them at once. The order is that of
+//! [`MessageQueue::put`].
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::worker::receiving::Publisher;
+use provost_base::limits::ENGINE_QUEUE_MAX;
+use provost_domain::post::Post;
+use provost_domain::{Principal, Refusal};
+
+/// A message whose sender does not need its number.
+pub(super) struct Message {
+    pub(super) who: Principal,
+    pub(super) post: Post,
+    pub(super) reply: Publisher,
+}
+
+/// The place of a message in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// It is the first, so its sender has the thread told.
+    First,
+    /// The sender of an earlier one has the thread told.
+    Later,
+}
+
+/// Messages that wait for the engine's thread.
+#[derive(Default)]
+pub(super) struct MessageQueue {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: Vec<Message>,
+    /// Whether the thread has ended.
+    closed: bool,
+}
+
+impl MessageQueue {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // Each member is whole at every moment.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] where too many wait; [`Refusal::Unavailable`] where the thread has ended.
+    pub(super) fn put(&self, message: Message) -> Result<Place, Refusal> {
+        let mut inner = self.inner();
+        if inner.closed {
+            return Err(super::gone());
+        }
+        if inner.waiting.len() >= ENGINE_QUEUE_MAX {
+            return Err(Refusal::busy("too many requests at once"));
+        }
+        inner.waiting.push(message);
+        Ok(if inner.waiting.len() == 1 { Place::First } else { Place::Later })
+    }
+
+    /// Whether a message waits.
+    pub(super) fn any(&self) -> bool {
+        !self.inner().waiting.is_empty()
+    }
+
+    /// Takes all that wait, and leaves the given vector, which is empty, for further ones.
+    pub(super) fn take(&self, empty: Vec<Message>) -> Vec<Message> {
+        let mut inner = self.inner();
+        if inner.waiting.is_empty() {
+            return empty;
+        }
+        std::mem::replace(&mut inner.waiting, empty)
+    }
+
+    /// Takes no further message. The senders of those that wait learn that the engine has ended.
+    fn close(&self) {
+        let mut inner = self.inner();
+        inner.closed = true;
+        let left = std::mem::take(&mut inner.waiting);
+        drop(inner);
+        drop(left);
+    }
+}
+
+/// Closes a queue when it is dropped.
+pub(super) struct Closing(pub(super) Arc<MessageQueue>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
