@@ -16,6 +16,7 @@ mod jobs;
 mod kept;
 mod permissions;
 mod posts;
+mod scans;
 mod token;
 mod used;
 
@@ -34,6 +35,7 @@ pub use jobs::*;
 pub use kept::*;
 pub use permissions::*;
 pub use posts::*;
+pub use scans::*;
 pub use token::*;
 pub use used::*;
 
@@ -320,52 +322,6 @@ pub struct AwaitedNeed {
     pub holder: Option<String>,
     /// When the wait began.
     pub since: String,
-}
-
-/// What a run has left that runs later.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ScanReport {
-    /// The gravest first; bounded.
-    pub findings: Vec<Finding>,
-    /// Findings that are not listed.
-    pub more: u32,
-    /// Why the comparison is incomplete.
-    pub unknown: Option<String>,
-}
-
-/// A file that a run has left and that runs later.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Finding {
-    /// Relative to the workspace.
-    pub path: String,
-    /// `git`, `setting`, `protected`, `setuid`, `socket`, `link`, `instructions`, `ci`, `build`, `lock`, `executable`.
-    pub kind: String,
-    /// `new`, `changed`, `removed`.
-    pub change: String,
-}
-
-/// The changes of the files that the asker wanted watched.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FilesChanged {
-    /// The changed files, up to a bound.
-    pub files: Vec<ChangedFile>,
-    /// Changed files that are not listed.
-    pub more: u32,
-    /// Why some changes may be missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incomplete: Option<String>,
-}
-
-/// A watched file that changed while the task ran.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ChangedFile {
-    /// Relative to the task's working directory.
-    pub path: String,
-    /// `new`, `changed`, `renamed`, `removed`.
-    pub change: String,
-    /// The earlier path of a renamed file; absent for other changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
 }
 
 /// `GET /tasks`.

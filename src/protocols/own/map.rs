@@ -16,8 +16,8 @@ use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, Ta
 use provost_domain::view::KnownAgent;
 use provost_domain::{
     Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
-    Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
-    WatchedFile, WorkerKind, approvers_text,
+    Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict,
+    Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -401,11 +401,7 @@ pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
 }
 
 /// Tasks as a list; those in `there` have their changes on the disk.
-pub(super) fn tasks(
-    snapshot: &Snapshot,
-    there: &BTreeSet<TaskId>,
-    awaited: &[AwaitedNeed],
-) -> wire::Tasks {
+pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>, awaited: &[AwaitedNeed]) -> wire::Tasks {
     wire::Tasks {
         active: snapshot.active.iter().map(|it| with_needs(listed(it, false), awaited)).collect(),
         finished: snapshot.finished.tasks.iter().map(|it| listed(it, there.contains(it.id()))).collect(),

@@ -14,8 +14,8 @@ use provost::domain::command::{
 };
 use provost::domain::{
     Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Mail, MailKind,
-    Network, Outbox, Picture, Principal, Rate, Refusal, Reply, ScanReport, Scope, Settings, Share, State,
-    Task, TaskState, Tier, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
+    Outbox, Picture, Principal, Rate, Refusal, Reply, ScanReport, Scope, Settings, Share, State, Task,
+    TaskState, Verdict, Watched, WatchedFile, WorkerSetting,
 };
 
 use crate::support::script::{
@@ -65,18 +65,8 @@ impl Tally {
 
 fn broken_too(seed: u64) -> Settings {
     let mut settings = Settings { hooks: true, ..settings() };
-    let broken = Some("no binary".into());
-    let setting = WorkerSetting {
-        kind: WorkerKind::Cli,
-        network: Network::None,
-        secrets: Vec::new(),
-        tier: Tier::Ns,
-        git: Default::default(),
-        copy: false,
-        needs: Vec::new(),
-        needs_wait: Ttl::minutes(30),
-        broken,
-    };
+    let setting = settings.workers.get(&agent("cli")).cloned().expect("a worker");
+    let setting = WorkerSetting { broken: Some("no binary".into()), ..setting };
     settings.workers.insert(agent("broken"), setting);
     settings.tasks_per_agent = 12;
     settings.screenshots = !seed.is_multiple_of(5);
@@ -325,14 +315,15 @@ impl Sim {
         }
         let (effect, (what, started)) = self.pick(&owed);
         let said = match what {
-            Effect::RunHook { .. } | Effect::SignalAck { .. } => self.say(&host(), SettleEffect { effect }),
+            Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::DropChanges { .. } => {
+                self.say(&host(), SettleEffect { effect })
+            }
             Effect::StopWorker { task, .. } | Effect::WatchFiles { task } => {
                 self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })
             }
             Effect::RunJob { job } => self.run_job(job, started),
             Effect::WriteFiles { apply, by, .. } => self.end_apply(apply, by),
-            Effect::DropChanges { .. } => self.say(&host(), SettleEffect { effect }),
             Effect::Capture { task, asker } if !started => {
                 let said = self.say(&host(), BeginCapture { effect, task, asker });
                 if said.is_err() {
@@ -360,10 +351,8 @@ impl Sim {
                 let status = self.pick(&[Status::Completed, Status::Failed]);
                 let report = report(&task, status).report;
                 self.note_files(&task);
-                self.say(
-                    &host(),
-                    EndRun { effect, task, status, report, failure: None, model_used: None, changes: None },
-                )
+                let (failure, model_used, changes) = Default::default();
+                self.say(&host(), EndRun { effect, task, status, report, failure, model_used, changes })
             }
         };
         if said.is_ok() {
