@@ -6,6 +6,7 @@
 use clap::{Args, Subcommand};
 
 use super::cli_error::{DONE, FAILED};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{fenced, short_time};
 use super::{CliError, RepoContext, out};
@@ -81,8 +82,10 @@ fn deny(here: &RepoContext, asked: Deny) -> Result<u8, CliError> {
 }
 
 fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, CliError> {
+    // In a shell of an agent's, the agent answers; a terminal makes it no person.
+    let speaker = IdentityArgs::named(here, None)?;
     let answered = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(speaker).await?;
         let waiting = client.approvals().await?;
         let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
             CliError::of(format!("no approval {id} waits"))

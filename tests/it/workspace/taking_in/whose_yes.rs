@@ -35,9 +35,11 @@ fn what_an_agent_starts_at_a_terminal_is_no_person() {
     assert!(said.contains("ended: 4") && said.contains("then: 4"), "{said}");
     let named = at_a_hosts_terminal(
         &world,
-        &format!("export PROVOST_AGENT=m\nprovost apply {id}\necho \"ended: $?\""),
+        &format!(
+            "export PROVOST_AGENT=m\nprovost apply {id}\necho \"ended: $?\"\nprovost approve 1\necho \"answered: $?\""
+        ),
     );
-    assert!(named.contains("ended: 4"), "{named}");
+    assert!(named.contains("ended: 4") && named.contains("answered: 4"), "{named}");
     assert_eq!(text(&world, "a.txt"), "old\n");
     ran(&world, &["task", "diff", &id], 0);
     // Its person grants it elsewhere, and the same command is carried out.
