@@ -10,9 +10,9 @@ use std::process::{Command, Output};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
+use crate::support::World;
 use crate::support::rules::ALLOW;
 use crate::support::webserver::Server;
-use crate::support::{World, eventually};
 
 /// What must not be found anywhere.
 const KEY: &str = "sk-test-0123456789abcdef-NEVER-SEEN";
