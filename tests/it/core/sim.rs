@@ -15,7 +15,7 @@ use provost::domain::command::{
 use provost::domain::{
     Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Mail, MailKind,
     Outbox, Picture, Principal, Rate, Refusal, Reply, ScanReport, Scope, Settings, Share, State, Task,
-    TaskState, Verdict, Watched, WatchedFile, WorkerSetting,
+    TaskState, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
 use crate::support::script::{
