@@ -467,7 +467,7 @@ impl Daemon {
                 .chain(pictures::note(&loaded.config, &self.start.places))
                 .chain(lasting_notes)
                 .collect();
-            about.workers = about::workers_at(&settings);
+            about.workers = about::workers_at(&settings, &loaded.config);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);

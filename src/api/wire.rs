@@ -522,6 +522,9 @@ pub struct WorkerAt {
     pub kind: String,
     /// Why it cannot be used.
     pub broken: Option<String>,
+    /// The form of the messages that it writes to standard output, as `stream` of its entry names it; absent for text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// `off` or `paused`, and by whom, where a command holds it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<String>,

@@ -13,6 +13,7 @@ use super::cli_error::{DONE, FAILED, INTERRUPTED};
 use super::{CliError, changes, out, tasks, up};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
+use provost_jail::{Reader, Stream, Transcript};
 
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
 const WAIT_MS: u64 = 10_000;
@@ -33,6 +34,9 @@ pub(super) struct Follow {
     /// Nothing but the task, at the end.
     pub(super) json: bool,
 }
+
+/// What reads the messages of a worker that writes messages; none for one that writes text.
+type Messages = Option<Transcript>;
 
 /// How far we are.
 #[derive(Clone)]
@@ -77,12 +81,13 @@ impl Follow {
             out::note(waiting_for(approval));
         }
         let mut task = self.ask(&seen, 0).await?;
+        let mut messages = self.messages_of(&task.worker).await;
         loop {
             self.status(&mut seen, &task);
             match task.state.as_str() {
                 "completed" | "failed" | "cancelled" => break,
                 "running" => {
-                    let page = self.output(&mut seen, WAIT_MS).await?;
+                    let page = self.output(&mut seen, &mut messages, WAIT_MS).await?;
                     let wait_ms = if page.done { seen.pause_ms } else { 0 };
                     seen.pause_ms =
                         if page.done { wait_ms * 2 } else { 0 }.clamp(*PAUSE_MS.start(), *PAUSE_MS.end());
@@ -91,7 +96,11 @@ impl Follow {
                 _ => task = self.waited(&seen).await?,
             }
         }
-        while !self.output(&mut seen, 0).await?.chunks.is_empty() {}
+        while !self.output(&mut seen, &mut messages, 0).await?.chunks.is_empty() {}
+        if let Some(messages) = &mut messages {
+            messages.finish();
+            tell(messages)?;
+        }
         let until = tokio::time::Instant::now() + LATE_MAX;
         // Only when its run has ended it is known what it had changed.
         while seen.ran && task.may_still_run() && tokio::time::Instant::now() < until {
@@ -120,7 +129,23 @@ impl Follow {
         }
     }
 
-    async fn output(&self, seen: &mut Seen, wait_ms: u64) -> Result<wire::Output, CliError> {
+    /// A reader of the worker's messages, where they are shown in words.
+    async fn messages_of(&self, worker: &str) -> Messages {
+        if self.raw || self.json {
+            return None;
+        }
+        // Of a worker of which nothing is known, the output is shown as it is.
+        let workers = self.client.about().await.ok()?.workers;
+        let form = workers.into_iter().find(|it| it.id == worker)?.stream?;
+        Reader::named(&form).map(Transcript::new)
+    }
+
+    async fn output(
+        &self,
+        seen: &mut Seen,
+        messages: &mut Messages,
+        wait_ms: u64,
+    ) -> Result<wire::Output, CliError> {
         let query = wire::OutputQuery {
             id: seen.task.clone(),
             from: seen.output,
@@ -130,12 +155,16 @@ impl Follow {
         let page = self.client.output(&query).await?;
         seen.output = page.next;
         if !self.json {
-            page.chunks.iter().try_for_each(|chunk| self.show(chunk))?;
+            page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages))?;
         }
         Ok(page)
     }
 
-    fn show(&self, chunk: &wire::Chunk) -> Result<(), CliError> {
+    fn show(&self, chunk: &wire::Chunk, messages: &mut Messages) -> Result<(), CliError> {
+        if let Some(messages) = messages.as_mut().filter(|_| chunk.stream != "stderr") {
+            messages.push(Stream::Out, chunk.text.as_bytes());
+            return tell(messages);
+        }
         let text = if self.raw { chunk.text.clone() } else { out::plain(&chunk.text) };
         if chunk.stream == "stderr" {
             let _unheard = std::io::stderr().lock().write_all(text.as_bytes());
@@ -191,6 +220,11 @@ impl Follow {
         }
         Ok(exit_code(task))
     }
+}
+
+/// Writes what the messages say, as far as it was not written before.
+fn tell(messages: &mut Transcript) -> Result<(), CliError> {
+    messages.take_log().iter().try_for_each(out::line)
 }
 
 /// The worker's exit code where there is one; a task that did not succeed never ends with zero.

@@ -27,13 +27,17 @@ pub(super) fn about(
         state_dir: start.places.state.display().to_string(),
         policy: rules.version().to_string(),
         policy_source: policy.name(),
-        workers: workers_at(&settings),
+        workers: workers_at(&settings, config),
         notes: notes.chain(start.places.notes.clone()).chain(pictures::note(config, &start.places)).collect(),
         ..wire::About::default()
     }
 }
 
-pub(super) fn workers_at(settings: &provost_domain::Settings) -> Vec<wire::WorkerAt> {
+pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -> Vec<wire::WorkerAt> {
+    let stream = |id: &AgentId| {
+        let agent = config.agents.iter().find(|it| it.id == *id)?;
+        (agent.stream != provost_config::Reader::Lines).then(|| agent.stream.as_str().to_owned())
+    };
     let row = |(id, it): (&AgentId, &provost_domain::WorkerSetting)| wire::WorkerAt {
         id: id.to_string(),
         kind: serde_json::to_value(it.kind)
@@ -41,6 +45,7 @@ pub(super) fn workers_at(settings: &provost_domain::Settings) -> Vec<wire::Worke
             .and_then(|it| it.as_str().map(str::to_owned))
             .unwrap_or_default(),
         broken: it.broken.as_ref().map(ToString::to_string),
+        stream: stream(id),
         switched: None,
     };
     settings.workers.iter().map(row).collect()

@@ -38,6 +38,21 @@ pub enum Reader {
     Copilot,
 }
 
+impl Reader {
+    /// The reader of a form of output, as the settings name it (`stream`); `None` for an unknown one.
+    pub fn named(form: &str) -> Option<Self> {
+        Some(match form {
+            "lines" => Reader::Lines,
+            "claude-json" => Reader::Claude,
+            "codex-jsonl" => Reader::Codex,
+            "gemini-json" => Reader::Gemini,
+            "opencode-json" => Reader::OpenCode,
+            "copilot-json" => Reader::Copilot,
+            _ => return None,
+        })
+    }
+}
+
 /// What an agent says that it has used. Claims, shown and never counted on.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Used {

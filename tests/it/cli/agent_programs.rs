@@ -168,6 +168,12 @@ fn each_program_is_started_as_it_expects_and_its_stream_is_read() {
         let used = &answer["usage"];
         let found = json!([used["tokens_input"], used["tokens_cache_read"], used["tokens_output"]]);
         assert_eq!(found, *tokens, "{program}: {answer}");
+        // A person who waits reads words, and the messages themselves only with --raw.
+        let watched = ["delegate", "--worker", program, "--wait", "Do it."];
+        let shown = ok(&command(&world, &watched).output().unwrap());
+        assert!(shown.lines().any(|it| it == "Done.") && !shown.contains("{\""), "{program}: {shown}");
+        let raw = ok(&command(&world, &[&watched[..], &["--raw"]].concat()).output().unwrap());
+        assert!(raw.contains("{\""), "{program}: {raw}");
     }
     assert!(server.heard().iter().all(|head| head.contains(KEY)), "{:?}", server.heard());
 }

@@ -1,6 +1,7 @@
 //! What agents say while they work, read as it comes.
 
 use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};
+use provost::config;
 use provost::jail::{Capture, LiveOutput, Reader, Stream, Transcript};
 use serde_json::json;
 
@@ -139,4 +140,14 @@ fn what_was_dropped_is_a_gap_and_spoils_no_later_message() {
     read.read(&capture.read_from(0));
     assert_eq!(read.answer(), "Done.");
     assert!(read.take_log().iter().any(|line| line.contains("bytes dropped")));
+}
+
+#[test]
+fn each_form_of_the_settings_has_a_reader() {
+    use config::Reader::{Claude, Codex, Copilot, Gemini, Lines, OpenCode};
+    let forms = [Lines, Claude, Codex, Gemini, OpenCode, Copilot];
+    let readers: Vec<String> =
+        forms.iter().map(|it| format!("{:?}", Reader::named(it.as_str()).unwrap())).collect();
+    assert_eq!(readers, forms.map(|it| format!("{it:?}")));
+    assert_eq!(Reader::named("claude"), None);
 }
