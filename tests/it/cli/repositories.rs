@@ -150,7 +150,7 @@ fn what_needs_its_user_in_all_repositories_is_shown_anywhere() {
         let wrong = user.run(&nowhere, args);
         assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
     }
-    assert!(!String::from_utf8_lossy(&user.run(&one, &["--help"]).stdout).contains("--repo"));
+    assert!(String::from_utf8_lossy(&user.run(&one, &["--help"]).stdout).contains("-C, --repo <FOLDER>"));
 }
 
 #[test]

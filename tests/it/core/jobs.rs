@@ -325,7 +325,8 @@ fn jobs_of_a_store_that_owed_none_are_owed_from_then_on() {
     store.close().unwrap();
     drop(store);
     let db = rusqlite::Connection::open(dir.path().join("provost.db")).unwrap();
-    db.execute_batch("DELETE FROM effect; PRAGMA user_version = 12;").unwrap();
+    let of_later_versions = "DROP TABLE usage_day; DROP TABLE usage_task;";
+    db.execute_batch(&format!("DELETE FROM effect; {of_later_versions} PRAGMA user_version = 12;")).unwrap();
     drop(db);
     let mut store = open(dir.path(), Options::default()).unwrap();
     let run = |job: &str| Effect::RunJob { job: id(job) };
