@@ -14,12 +14,13 @@ use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX};
 use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
-/// What names one call of a tool before and after it.
+/// What names one call of a tool before and after it. Cursor numbers no commands: there the words of the command name it.
 fn call(told: &Told) -> Value {
     let tool = told.tool().unwrap_or_default();
-    match told.text("tool_use_id") {
-        Some(id) => json!([tool, id]),
-        None => json!([tool, told.arguments()]),
+    match (told.text("tool_use_id"), told.text("command")) {
+        (Some(id), _) => json!([tool, id]),
+        (None, Some(command)) => json!([tool, command]),
+        (None, None) => json!([tool, told.arguments()]),
     }
 }
 

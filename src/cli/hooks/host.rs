@@ -56,6 +56,8 @@ const END_TIMEOUT_S: u64 = 3;
 const CLAUDE_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor";
 /// The same of Codex, by its own name and by those that it takes for it.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
+/// Its tool for commands, after the end of which we look at what others hold.
+const CODEX_SHELL: &str = "Bash";
 /// The same of Cursor.
 const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|EditNotebook|Delete|ApplyPatch";
 /// Tools of MCP servers that write files, as far as their names say so.
@@ -136,6 +138,11 @@ impl Host {
                 vec![
                     ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, json!({}))),
                     ("PermissionRequest", group(None, Event::PermissionRequest, ask_for, json!({}))),
+                    (
+                        "PostToolUse",
+                        group(Some(CODEX_SHELL.into()), Event::PostToolUse, TIMEOUT_S, json!({})),
+                    ),
+                    ("UserPromptSubmit", group(None, Event::UserPromptSubmit, TIMEOUT_S, json!({}))),
                     ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
                     ("SessionEnd", group(None, Event::SessionEnd, END_TIMEOUT_S, json!({}))),
                 ]
@@ -144,6 +151,7 @@ impl Host {
             Host::Cursor => vec![
                 ("preToolUse", plain(Event::PreToolUse, json!({ "matcher": CURSOR_TOOLS }))),
                 ("beforeShellExecution", plain(Event::PreToolUse, json!({}))),
+                ("afterShellExecution", plain(Event::PostToolUse, json!({}))),
                 ("sessionStart", plain(Event::SessionStart, json!({}))),
                 ("sessionEnd", plain(Event::SessionEnd, json!({}))),
             ],

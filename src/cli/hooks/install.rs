@@ -275,9 +275,15 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
     let patience_s = ours.iter().any(|(event, _)| *event == "PermissionRequest").into();
     let wish = Wish { program: &program, shared: false, agent: None, patience_s };
     let wanted = host.entries(&wish);
+    let lacks =
+        wanted.iter().map(|(event, _)| *event).filter(|event| !ours.iter().any(|(it, _)| it == event));
+    let lacks: Vec<&str> = lacks.collect();
     let state = match () {
         () if ours.is_empty() => "missing",
-        () if wanted.iter().any(|(event, _)| !ours.iter().any(|(it, _)| it == event)) => "partly",
+        () if !lacks.is_empty() => {
+            let next = format!("without {}; provost hook install {}", lacks.join(", "), host.word());
+            return Ok(stands("partly", Some(next)));
+        }
         () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program)) => "installed",
         () => "outdated",
     };
@@ -308,7 +314,7 @@ pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError>
     }
     for it in &all {
         let more = match it.state {
-            "outdated" | "partly" => format!("; provost hook install {}", it.host),
+            "outdated" => format!("; provost hook install {}", it.host),
             _ => it.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
         };
         out::line(out::one_line(&format!("{}: {}: {}{more}", it.host, it.state, it.file), 4_400))?;

@@ -28,6 +28,9 @@ use provost_system as system;
 /// The list in a folder of what was put aside.
 const LIST: &str = "list";
 
+/// Calls of an agent for which files are put aside at one time; the oldest goes first.
+const CALLS_MAX: usize = 16;
+
 /// What a note says of a write whose outcome is not known.
 const ANYTHING: &str = "*";
 
@@ -76,9 +79,15 @@ fn aside(places: &Places) -> PathBuf {
     places.runtime.join("aside")
 }
 
-/// The folder of one call of a tool.
+/// The folder of one call of a tool in a work tree.
 fn of_call(places: &Places, agent: &AgentId, told: &Value) -> PathBuf {
-    aside(places).join(format!("call-{}-{}", short(agent.as_str()), short(&told.to_string())))
+    let call = short(&format!("{} {told}", places.worktree.display()));
+    aside(places).join(format!("{}{call}", calls_of(agent)))
+}
+
+/// How the names of an agent's folders begin.
+fn calls_of(agent: &AgentId) -> String {
+    format!("call-{}-", short(agent.as_str()))
 }
 
 /// The note of a file; in another work tree it is another file.
@@ -123,7 +132,11 @@ fn forget(folder: &Path, most: usize) {
 pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held: &BTreeSet<String>) {
     let folder = of_call(&here.places, agent, call);
     let _not_there = fs::remove_dir_all(&folder);
-    if held.is_empty() || system::make_private_folders(&folder).is_err() {
+    if held.is_empty() {
+        return;
+    }
+    forget_oldest(&here.places, agent, CALLS_MAX - 1);
+    if system::make_private_folders(&folder).is_err() {
         return;
     }
     let mut list = Vec::new();
@@ -190,11 +203,19 @@ pub(super) fn note(here: &RepoContext, agent: &AgentId, path: &str, content: Opt
 
 /// Forgets what was put aside for the calls of a session that is over.
 pub(super) fn forget_calls(places: &Places, agent: &AgentId) {
-    let ours = format!("call-{}-", short(agent.as_str()));
+    forget_oldest(places, agent, 0);
+}
+
+/// Forgets what was put aside for the oldest calls of an agent beyond a number. Of a command that its person did not allow, or
+/// that was left behind, hosts do not say that it has ended.
+fn forget_oldest(places: &Places, agent: &AgentId, most: usize) {
+    let ours = calls_of(agent);
     let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
-    for entry in entries.take(provost_base::limits::HOOK_SHOWN_FILES_MAX) {
-        if entry.file_name().as_encoded_bytes().starts_with(ours.as_bytes()) {
-            let _not_there = fs::remove_dir_all(entry.path());
-        }
+    let entries = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(ours.as_bytes()));
+    let put_at = |it: &fs::DirEntry| it.metadata().and_then(|it| it.modified()).ok();
+    let mut calls: Vec<_> = entries.map(|it| (put_at(&it), it.path())).collect();
+    calls.sort();
+    for (_, old) in calls.iter().take(calls.len().saturating_sub(most)) {
+        let _not_there = fs::remove_dir_all(old);
     }
 }

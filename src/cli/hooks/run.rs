@@ -205,13 +205,16 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
-    // The others do not say when a command has ended.
     let (checked, writes_index) = checked;
-    let says_so = asked.host == Host::Claude && std::env::var_os("CURSOR_VERSION").is_none();
-    if !says_so || !told.is_command() || matches!(checked, Checked::Held(_)) {
+    // Cursor calls Claude Code's hooks as well, and says by an entry of its own when a command has ended.
+    let is_another = asked.host == Host::Claude && std::env::var_os("CURSOR_VERSION").is_some();
+    if is_another || !told.is_command() || matches!(checked, Checked::Held(_)) {
         return Ok(checked);
     }
-    if writes_index && let Some(held) = index::take(asked, &here, &told, until)? {
+    if writes_index
+        && asked.host == Host::Claude
+        && let Some(held) = index::take(asked, &here, &told, until)?
+    {
         return Ok(Checked::Held(held));
     }
     afterwards::put_aside(asked, &here, &told, until);
@@ -445,19 +448,23 @@ fn is_unattended(host: Host, told: &Told) -> bool {
     }
 }
 
-/// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host.
+/// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host. Of the
+/// hosts only Claude Code asks in two places.
 fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let news = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
         match told.tool() {
+            _ if asked.host != Host::Claude => {}
             Ok(tool) => Shown::take_away(&here.places, &agent, tool, told.arguments()),
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
         let news = match asked.event {
             Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent))?,
             _ if told.is_command() => {
-                index::give_back(&here, &agent, until);
+                if asked.host == Host::Claude {
+                    index::give_back(&here, &agent, until);
+                }
                 within(until, afterwards::overwritten(&here, agent, &told))?
             }
             _ => None,
@@ -467,6 +474,9 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
     });
     match news {
         Ok(None) => {}
+        // It takes no words after a command. The holders have their messages.
+        Ok(Some(_)) if asked.host == Host::Cursor => {}
+        // Codex passes nothing on of an answer with a member that it does not know.
         Ok(Some((event, news))) => {
             let _unheard = out::json_line(&json!({ "hookSpecificOutput": {
                 "hookEventName": event, "additionalContext": news,

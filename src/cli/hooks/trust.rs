@@ -42,7 +42,7 @@ impl Trust {
                 "Codex reads no hooks of a repository that it does not trust; start codex here, and say that you trust it",
             ),
             Self::New => Some(
-                "Codex runs none of them before you trust them; start codex here, and say so when it asks, or at /hooks",
+                "Codex runs no hook before you trust it; start codex here, and say so when it asks, or at /hooks",
             ),
             Self::Changed => Some(
                 "they have changed since you trusted them, and Codex runs none that has; start codex here, and say so when \

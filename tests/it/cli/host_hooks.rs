@@ -1,6 +1,7 @@
 //! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with what their
 //! documentation says that they are told.
 
+mod afterwards;
 mod bounds;
 mod bytes;
 mod held;

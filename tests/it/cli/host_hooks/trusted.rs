@@ -42,6 +42,8 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
     let events = [
         ("PreToolUse", "pre_tool_use"),
         ("PermissionRequest", "permission_request"),
+        ("PostToolUse", "post_tool_use"),
+        ("UserPromptSubmit", "user_prompt_submit"),
         ("SessionStart", "session_start"),
         ("SessionEnd", "session_end"),
     ];
@@ -51,7 +53,7 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
     let project = |level: &str| format!("[projects.\"{}\"]\ntrust_level = \"{level}\"\n", top.display());
     std::fs::write(folder.join("config.toml"), project("trusted")).unwrap();
     let said = status(&world);
-    assert!(said.contains("codex: untrusted") && said.contains("before you trust them"), "{said}");
+    assert!(said.contains("codex: untrusted") && said.contains("before you trust it"), "{said}");
     let mut config = format!("model = \"any\"\n{}", project("trusted"));
     for (event, key) in events {
         let digest = digest_of(key, &hooks["hooks"][event][0]);
@@ -79,6 +81,34 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
     assert!(world.install_hooks("codex", &["--agent", "pair"]).status.success());
     let said = status(&world);
     assert!(said.contains("codex: untrusted") && said.contains("have changed since"), "{said}");
+    // One of an earlier version: what it lacks is named, before and beside what it trusts.
+    let mut earlier = hooks.clone();
+    for event in ["PostToolUse", "UserPromptSubmit"] {
+        earlier["hooks"].as_object_mut().unwrap().remove(event).unwrap();
+    }
+    std::fs::write(&file, earlier.to_string()).unwrap();
+    let said = status(&world);
+    let lacks = format!(
+        "codex: partly: {}: without PostToolUse, UserPromptSubmit; provost hook install codex",
+        file.display()
+    );
+    assert!(said.contains(&lacks), "{said}");
+    let json = world.command(&["hook", "status", "codex", "--json"]).output().unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let why = json.pointer("/hosts/0/why").unwrap();
+    assert_eq!(*why, "without PostToolUse, UserPromptSubmit; provost hook install codex");
+    assert!(world.install_hooks("codex", &[]).status.success());
+    let earlier: String = config
+        .split("[hooks.state")
+        .filter(|it| !it.contains("post_tool") && !it.contains("user_prompt"))
+        .collect::<Vec<_>>()
+        .join("[hooks.state");
+    std::fs::write(folder.join("config.toml"), &earlier).unwrap();
+    let said = status(&world);
+    assert!(said.contains("codex: untrusted") && said.contains("runs no hook before you trust it"), "{said}");
+    std::fs::write(folder.join("config.toml"), &config).unwrap();
+    assert!(status(&world).contains("codex: installed"), "{}", status(&world));
+    std::fs::remove_file(folder.join("config.toml")).unwrap();
     let alone = world.command(&["hook", "status", "codex"]).output().unwrap();
     let alone = String::from_utf8(alone.stdout).unwrap();
     assert!(
