@@ -1,8 +1,8 @@
 //! Git's index around a shell command of a host: the session's agent holds it from before the command until after it.
 //!
 //! What the session has taken so is bound to the host's process, and marked by its reason. This is done for Claude Code alone: Codex
-//! does not say that a command has ended which its person did not allow or which it left behind, and Cursor does not say which of
-//! several has. Commits of others are held by git's own hooks.
+//! says nothing after a command that it has refused or left behind, and Cursor does not say which of several has ended. Commits of
+//! others are held by git's own hooks.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -206,8 +206,8 @@ pub(super) fn forget_calls(places: &Places, agent: &AgentId) {
     forget_oldest(places, agent, 0);
 }
 
-/// Forgets what was put aside for the oldest calls of an agent beyond a number. Of a command that its person did not allow, or
-/// that was left behind, hosts do not say that it has ended.
+/// Forgets what was put aside for the oldest calls of an agent beyond a number. Of a command that was
+/// refused or left behind, hosts do not say that it has ended.
 fn forget_oldest(places: &Places, agent: &AgentId, most: usize) {
     let ours = calls_of(agent);
     let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
