@@ -77,3 +77,19 @@ fn what_an_agent_has_of_the_index_by_itself_is_not_given_back_by_a_command() {
     world.goes_on("claude", &before(&world, "2b64a1f3c002", "cd /tmp && git add -A"));
     assert_eq!(world.locked(), ["@git:index"]);
 }
+
+#[test]
+fn the_end_of_a_command_of_codex_gives_back_nothing_that_claude_has_under_the_same_name() {
+    let world = world("claude");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    for host in ["claude", "codex"] {
+        assert!(world.install_hooks(host, &["--agent", "pair"]).status.success());
+    }
+    let _daemon = world.start();
+    world.goes_on("claude", &before(&world, "2b64a1f3c001", "git add -A"));
+    world.goes_on("codex", &recorded(&world, "codex/make"));
+    let ended = world.call("codex", "PostToolUse", &recorded(&world, "codex/make_after"));
+    assert!(ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
+    assert_eq!(world.locked(), ["@git:index"]);
+}
