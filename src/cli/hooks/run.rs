@@ -171,10 +171,12 @@ async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>,
     }
 }
 
-/// The daemon, started if none runs.
+/// The daemon, started if none runs and there is a repository.
 async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
-    if matches!(client.about().await, Err(ClientError::NotRunning(_))) && here.environment.auto_start {
+    let is_repository = here.places.identity != here.places.root;
+    let may_start = is_repository && here.environment.auto_start;
+    if may_start && matches!(client.about().await, Err(ClientError::NotRunning(_))) {
         let mut up = tokio::process::Command::new(provost_system::this_program());
         up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
         up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -410,7 +412,8 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
         let until = until + wait.as_duration();
         within(until, async {
-            let client = daemon(&here, agent).await?;
+            // A question is no reason to start one: where none runs, the host asks its person.
+            let client = here.daemon(Some(agent)).await?;
             tokio::select! {
                 answered = ask(&client, question, wait) => answered,
                 // Its person has answered in the host's own dialog. What waits in the queue goes with our connection.
