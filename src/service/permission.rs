@@ -87,8 +87,8 @@ fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
 /// Whether one of the folders from this one up to the top, without the top, is itself a repository for git, or would become one
 /// by what lies below: its configuration runs programs. The file system decides which spellings of a name it finds.
 fn has_other_repository(folder: &Path, top: &Path) -> bool {
-    let up = folder.ancestors().take_while(|it| *it != top);
-    up.into_iter().any(|it| is_there(&it.join(".git")) || is_bare(it))
+    let mut up = folder.ancestors().take_while(|it| *it != top);
+    up.any(|it| is_there(&it.join(".git")) || is_bare(it))
 }
 
 /// Whether a folder has the parts of a repository without a work tree.

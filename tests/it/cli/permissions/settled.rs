@@ -388,7 +388,8 @@ fn a_question_starts_no_daemon_and_no_hook_starts_one_without_a_repository() {
         std::fs::write(world.path("begin.json"), told.to_string()).unwrap();
         let mut hook = world.command(&["hooks", "run", "claude", event]);
         hook.current_dir(&bare).stdin(std::fs::File::open(world.path("begin.json")).unwrap());
-        hook.output().unwrap();
+        let said = hook.output().unwrap();
+        assert!(said.status.success() && !String::from_utf8_lossy(&said.stdout).contains("deny"), "{said:?}");
         assert!(!runs(&bare), "{event}");
     }
 }
