@@ -377,7 +377,7 @@ fn a_question_starts_no_daemon_and_no_hook_starts_one_without_a_repository() {
         let told = recorded(&world, "claude", |it| it["cwd"] = folder.to_str().unwrap().into());
         Asking::say(&world, "claude", "1s", &told, &[]).answer()
     };
-    for folder in [world.repo(), bare.as_path()] {
+    for folder in [world.repo().as_path(), bare.as_path()] {
         assert_eq!(asks(folder), Value::Null);
         assert!(!runs(folder), "{}", folder.display());
     }
