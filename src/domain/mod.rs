@@ -109,7 +109,9 @@ pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
-pub use tool_call::{ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, takes_patch};
+pub use tool_call::{
+    ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, runs_later, takes_patch,
+};
 pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 

@@ -7,6 +7,8 @@
 //!
 //! Neither reading follows what a program does: aliases, scripts, makefiles and a program's own settings stay unseen.
 
+use std::borrow::Cow;
+
 use provost_base::limits::{CALL_WORDS_FOLLOWED_MAX, CALL_WORDS_MAX};
 
 /// The words of a line that is a single plain command; `None` for every other line.
@@ -76,6 +78,8 @@ pub struct LineWord {
     pub text: String,
     /// Whether it may be anything else, and any number of words, once the line runs.
     pub open: bool,
+    /// Whether it is no word of its own: the target of a redirection, or what follows a blank within quotation marks.
+    aside: bool,
 }
 
 impl LineWord {
@@ -87,6 +91,26 @@ impl LineWord {
 
     fn is_one_of(&self, names: &[&str]) -> bool {
         names.iter().any(|it| it.eq_ignore_ascii_case(self.program()))
+    }
+
+    /// Whether it is an interpreter, by whatever version its name ends with.
+    fn is_interpreter(&self) -> bool {
+        let name = self.program().to_ascii_lowercase();
+        INTERPRETERS.contains(&name.as_str())
+            || INTERPRETERS_BEGIN.iter().any(|it| name.starts_with(it))
+            || name.ends_with("awk")
+    }
+
+    /// The words that stand behind signs within this one by which a text tells another program what to run.
+    fn parts(&self) -> Vec<Self> {
+        let parts = self.text.split(['=', '!', '[', ']', ',']).skip(1).filter(|it| !it.is_empty());
+        parts.map(|it| Self { text: it.to_owned(), open: self.open, aside: false }).collect()
+    }
+
+    /// The word without escapes, if it has some: what a shell makes of it that is given it as a text.
+    pub fn unescaped(&self) -> Option<Self> {
+        let has_some = self.text.contains('\\');
+        has_some.then(|| Self { text: self.text.replace('\\', ""), ..self.clone() })
     }
 
     fn is_setting(&self) -> bool {
@@ -104,15 +128,20 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Where its program stands, behind settings of variables.
+    /// Where its program stands, behind settings of variables and redirections.
     fn program_at(&self) -> usize {
-        self.words.iter().take_while(|it| !it.open && it.is_setting()).count()
+        self.words.iter().take_while(|it| it.aside || (!it.open && it.is_setting())).count()
     }
 
-    /// Whether its program only reads its words, and runs none of them.
+    /// Whether its program, with nothing before it, only reads its words, and runs none of them.
     fn only_reads(&self) -> bool {
-        let words = self.words.get(self.program_at()..).unwrap_or_default();
-        let [first, rest @ ..] = words else { return false };
+        if self.words.iter().all(|it| it.aside) {
+            return true;
+        }
+        let [first, rest @ ..] = &self.words[..] else { return false };
+        if first.aside {
+            return false;
+        }
         let verb = rest.first().filter(|it| !it.open).map_or("", |it| it.text.as_str());
         !first.open && (first.is_one_of(READERS) || (first.program() == "git" && GIT_READERS.contains(&verb)))
     }
@@ -161,10 +190,10 @@ const WRAPPERS: &[&str] = &[
 ];
 
 /// Programs that run text which another command of the line may give them.
-const INTERPRETERS: &[&str] = &[
-    "python", "python2", "python3", "pypy", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk",
-    "source", ".", "tee",
-];
+const INTERPRETERS: &[&str] = &["deno", "bun", "source", ".", "tee"];
+
+/// The same, by how their names begin: a version may follow.
+const INTERPRETERS_BEGIN: &[&str] = &["python", "pypy", "perl", "ruby", "node", "php", "lua"];
 
 /// Programs that run none of their words.
 const READERS: &[&str] = &[
@@ -179,6 +208,9 @@ const GIT_READERS: &[&str] = &["commit", "log", "show", "add", "status"];
 #[derive(Clone, Debug)]
 pub struct WideLine {
     stretches: Vec<Stretch>,
+    /// The stretches of the line without its quotation marks and comments, if it may mean something else to its shell than it
+    /// does here.
+    bare: Vec<Stretch>,
     words: usize,
 }
 
@@ -187,9 +219,12 @@ impl WideLine {
     pub fn read(line: &str) -> Self {
         let mut reader = Reader::default();
         reader.line(line);
-        reader.end_stretch(false);
         let words = reader.done.iter().map(|it| it.words.len()).sum();
-        Self { stretches: reader.done, words }
+        let mut bare = Reader { bare: true, ..Reader::default() };
+        if reader.tangled && words <= CALL_WORDS_MAX {
+            bare.line(line);
+        }
+        Self { stretches: reader.done, bare: bare.done, words }
     }
 
     /// The words of a command that a host starts without a shell; texts among them may be lines for one.
@@ -205,23 +240,18 @@ impl WideLine {
 
     /// Every word.
     pub fn words(&self) -> impl Iterator<Item = &LineWord> {
-        self.stretches.iter().flat_map(|it| &it.words)
+        self.stretches.iter().chain(&self.bare).flat_map(|it| &it.words)
     }
 
     /// The words of each command that the line may run, its program first. Behind the end of a command may stand words of
     /// another one.
-    pub fn commands(&self) -> Vec<&[LineWord]> {
-        let runs_text = self.words().any(|it| it.is_one_of(WRAPPERS) || it.is_one_of(INTERPRETERS))
-            || self
-                .stretches
-                .iter()
-                .any(|it| !it.within && it.words.get(it.program_at()).is_some_and(|it| it.open));
+    pub fn commands(&self) -> Vec<Cow<'_, [LineWord]>> {
+        let runs_text = self.words().any(|it| it.is_one_of(WRAPPERS) || it.is_interpreter());
+        let mut unquoted = self.stretches.iter().filter(|it| !it.within);
+        // A single command that is no reader may run what any other one is told.
+        let reads = !runs_text && self.bare.is_empty() && unquoted.all(Stretch::only_reads);
         let mut all = Vec::new();
-        let mut reads = false;
-        for stretch in &self.stretches {
-            if !stretch.within {
-                reads = !runs_text && stretch.only_reads();
-            }
+        for stretch in self.stretches.iter().chain(&self.bare) {
             let (program, mut wrapped) = (stretch.program_at(), false);
             for (at, word) in stretch.words.iter().enumerate() {
                 let begins = match at == program {
@@ -229,9 +259,18 @@ impl WideLine {
                     false => !reads && (!word.open || wrapped),
                 };
                 wrapped |= !word.open && word.is_one_of(WRAPPERS);
+                let end = stretch.words.len().min(at + CALL_WORDS_FOLLOWED_MAX);
                 if begins {
-                    let end = stretch.words.len().min(at + CALL_WORDS_FOLLOWED_MAX);
-                    all.push(&stretch.words[at..end]);
+                    all.push(Cow::Borrowed(&stretch.words[at..end]));
+                }
+                if !reads && !word.open {
+                    let parts = word.parts();
+                    let rest = &stretch.words[at + 1..end];
+                    let begun = (0..parts.len().min(CALL_WORDS_FOLLOWED_MAX)).map(|it| &parts[it..]);
+                    all.extend(
+                        begun
+                            .map(|it| it.iter().chain(rest).take(CALL_WORDS_FOLLOWED_MAX).cloned().collect()),
+                    );
                 }
             }
         }
@@ -250,6 +289,15 @@ struct Reader {
     begun: bool,
     /// Whether the word has something in quotation marks, and so is no word of the shell's own.
     quoted: bool,
+    /// Whether the word is the target of a redirection.
+    target: bool,
+    /// Whether the word follows a blank within quotation marks.
+    follows: bool,
+    /// Whether the line may mean something else to its shell: it has more lines, comments, texts for input, or something that
+    /// is put together with quotation marks of its own, or a mark that does not end.
+    tangled: bool,
+    /// Whether quotation marks and comments have no meaning.
+    bare: bool,
 }
 
 impl Reader {
@@ -258,6 +306,7 @@ impl Reader {
         let mut mark = None;
         while let Some(c) = rest.next() {
             match (mark, c) {
+                (_, '\'' | '"') if self.bare => self.begun = true,
                 (None, '\'' | '"') => {
                     mark = Some(c);
                     (self.begun, self.quoted) = (true, true);
@@ -265,21 +314,47 @@ impl Reader {
                 (Some(end), c) if c == end => mark = None,
                 // Marks within marks are those of a text that is a line of its own.
                 (Some(_), '\'' | '"') => {}
-                (_, '\\') => {
+                (None, '#') if !self.begun && !self.bare => {
+                    self.tangled = true;
+                    while rest.next_if(|it| *it != '\n').is_some() {}
+                }
+                (None | Some('"'), '\\') => {
                     if let Some(c) = rest.next().filter(|it| !matches!(it, '\n' | '\'' | '"')) {
                         self.push(c);
                     }
                 }
                 (None | Some('"'), '`') => self.output(),
-                (None | Some('"'), '$') if rest.next_if_eq(&'(').is_some() => self.output(),
-                (None | Some('"'), '$') => self.push_open('$'),
+                (None | Some('"'), '$') => {
+                    self.tangled |= matches!(rest.peek(), Some('{' | '\'' | '"'));
+                    match rest.next_if_eq(&'(') {
+                        Some(_) => self.output(),
+                        None => self.push_open('$'),
+                    }
+                }
+                // What these stand for in a text is not known, and in most texts they stand for themselves.
+                (None, '*' | '?' | '[' | '{' | '}') if self.bare => self.push(c),
                 (None, '*' | '?' | '[' | '{' | '}') => self.push_open(c),
-                (_, '\n' | '\r' | ';' | '|' | '&' | '(' | ')') => self.end_stretch(mark.is_some()),
+                (_, '\n' | '\r' | ';' | '|' | '&' | '(' | ')') => {
+                    self.tangled |= mark.is_none() && matches!(c, '\n' | '\r') && rest.peek().is_some();
+                    self.end_stretch(mark.is_some());
+                }
+                (None, '<' | '>') => {
+                    let is_text = c == '<' && rest.peek() == Some(&'<');
+                    self.tangled |= is_text;
+                    self.redirected();
+                    while rest.next_if(|it| matches!(it, '<' | '>' | '&' | '|')).is_some() {}
+                    self.target = rest.peek() != Some(&'(');
+                }
                 (_, '<' | '>') => self.end_word(),
-                (_, c) if c.is_whitespace() => self.end_word(),
+                (mark, c) if c.is_whitespace() => {
+                    self.end_word();
+                    self.follows = mark.is_some() && !self.stretch.within && !self.stretch.words.is_empty();
+                }
                 (_, c) => self.push(c),
             }
         }
+        self.tangled |= mark.is_some();
+        self.end_stretch(false);
     }
 
     fn push(&mut self, c: char) {
@@ -294,27 +369,38 @@ impl Reader {
 
     /// What a command prints stands here, and the command comes next.
     fn output(&mut self) {
-        (self.open, self.begun) = (true, true);
+        (self.open, self.begun, self.tangled) = (true, true, true);
         self.end_stretch(false);
     }
 
+    /// Ends the word before a redirection; a number there is no word.
+    fn redirected(&mut self) {
+        if !self.quoted && !self.text.is_empty() && self.text.chars().all(|it| it.is_ascii_digit()) {
+            self.text.clear();
+            self.begun = false;
+        }
+        self.end_word();
+    }
+
     fn end_word(&mut self) {
-        let (text, begun) = (std::mem::take(&mut self.text), std::mem::take(&mut self.begun));
-        let (open, quoted) = (std::mem::take(&mut self.open), std::mem::take(&mut self.quoted));
-        if !begun {
+        if !self.begun {
             return;
         }
+        let (text, _) = (std::mem::take(&mut self.text), std::mem::take(&mut self.begun));
+        let (open, quoted) = (std::mem::take(&mut self.open), std::mem::take(&mut self.quoted));
+        let aside = std::mem::take(&mut self.target) | std::mem::take(&mut self.follows);
         if self.stretch.words.is_empty() && !quoted && KEYWORDS.contains(&text.as_str()) {
             return;
         }
         // Brackets by themselves are words of the shell's own.
         let open = open && !matches!(text.as_str(), "{" | "}" | "[" | "[[");
-        self.stretch.words.push(LineWord { text, open });
+        self.stretch.words.push(LineWord { text, open, aside });
     }
 
     /// Ends the stretch; the next one stands `within` quotation marks.
     fn end_stretch(&mut self, within: bool) {
         self.end_word();
+        (self.target, self.follows) = (false, false);
         let next = Stretch { words: Vec::new(), within };
         let done = std::mem::replace(&mut self.stretch, next);
         if !done.words.is_empty() {

@@ -3,10 +3,13 @@
 //! The tool's arguments come from the host. Of tools that are not known here nothing is certain; then every text among the
 //! arguments may be a path, which counts for rules that refuse or ask, and for no rule that allows.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shell_line::{WideLine, plain_list, plain_words};
+use super::shell_line::{LineWord, WideLine, plain_list, plain_words};
+use provost_base::later::row_over;
 use provost_base::limits::{PATH_LEN_MAX, TOOL_PATHS_MAX};
 
 /// What the service has found out about a call of a host's tool.
@@ -18,6 +21,12 @@ pub struct ToolFacts {
     pub paths: Vec<ToolPath>,
     /// Whether these are all files that the tool would touch.
     pub complete: bool,
+    /// Words that may be paths once the command runs, with `*` for what is not known before.
+    #[serde(default)]
+    pub open: Vec<Box<str>>,
+    /// Whether the call names more than is looked at, so that it may touch any file.
+    #[serde(default)]
+    pub more: bool,
 }
 
 /// A path that a call names.
@@ -41,6 +50,12 @@ pub struct ToolCall {
     pub paths: Vec<String>,
     /// Whether these are paths for certain, and all that the tool would touch.
     pub complete: bool,
+    /// Words of its command that may be paths once that runs, with `*` for what is not known before.
+    pub open: Vec<Box<str>>,
+    /// Whether it names more than is looked at.
+    pub more: bool,
+    /// Whether the tool may change the files.
+    pub writes: bool,
 }
 
 /// A command, in both readings.
@@ -121,6 +136,18 @@ pub fn is_machinery(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| MACHINERY.iter().any(|it| it.eq_ignore_ascii_case(part)))
 }
 
+/// Parts of a repository by which git takes a folder for one, and its configuration, in small letters.
+const PARTS_OF_REPOSITORIES: &[&str] = &["head", "config", "objects", "refs", "commondir"];
+
+/// Whether a path, from the top of the work tree if it lies below, is of a setting that runs later or that instructs agents,
+/// or by its name may be a part of a repository within the work tree.
+pub fn runs_later(path: &str, is_below: bool) -> bool {
+    let (folder, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));
+    let name = name.to_ascii_lowercase();
+    let is_part = PARTS_OF_REPOSITORIES.contains(&name.as_str()) || name.starts_with(".git");
+    (is_part && !(is_below && folder.is_empty())) || row_over(path.replace('\\', "/").as_bytes()).is_some()
+}
+
 /// Whether a tool changes what a patch says.
 pub fn takes_patch(tool: &str) -> bool {
     PATCH_TOOLS.contains(&tool)
@@ -139,11 +166,8 @@ impl ToolCall {
             let named = FILE_ARGUMENTS.iter().filter_map(|name| arguments.get(name));
             let named: Vec<Option<&str>> = named.map(Value::as_str).collect();
             let complete = !named.is_empty() && named.iter().all(|it| it.is_some_and(|it| !it.is_empty()));
-            return Self {
-                command: None,
-                paths: named.into_iter().flatten().map(str::to_owned).collect(),
-                complete,
-            };
+            let paths = named.into_iter().flatten().map(str::to_owned).collect();
+            return Self { paths, complete, writes: tool != "Read", ..Self::default() };
         }
         if takes_patch(tool) {
             return patched(arguments);
@@ -153,9 +177,24 @@ impl ToolCall {
             let is_known = is_known && !is_for_network(arguments);
             ToolCommand { plain: it.plain.filter(|_| is_known), ..it }
         });
-        let words = command.as_ref().map(paths_of).unwrap_or_default();
-        let paths = kept(words.iter().map(String::as_str).chain(texts(arguments)));
-        Self { command, paths, complete: false }
+        let mut found = Found::default();
+        if let Some(command) = &command {
+            command.wide.words().for_each(|it| found.word(it));
+            found.more |= command.wide.is_too_long();
+        }
+        // A line is read by its words.
+        let lines = ["command", "cmd"].map(|name| arguments.get(name).and_then(Value::as_str));
+        texts(arguments).into_iter().for_each(|it| {
+            match lines.contains(&Some(it)) && it.len() > PATH_LEN_MAX {
+                true => {}
+                false => found.text(it),
+            }
+        });
+        let Found { mut paths, mut open, mut more } = found;
+        more |= paths.len() > TOOL_PATHS_MAX || open.len() > TOOL_PATHS_MAX;
+        let paths = std::mem::take(&mut paths).into_iter().take(TOOL_PATHS_MAX).collect();
+        let open = std::mem::take(&mut open).into_iter().take(TOOL_PATHS_MAX).map(Into::into).collect();
+        Self { command, paths, complete: false, open, more, writes: true }
     }
 }
 
@@ -198,18 +237,79 @@ fn patched(arguments: &Value) -> ToolCall {
             None => complete &= MARKS.contains(&head),
         }
     }
-    complete &= !paths.is_empty() && paths.len() <= TOOL_PATHS_MAX;
+    let more = paths.len() > TOOL_PATHS_MAX || paths.iter().any(|it| it.len() > PATH_LEN_MAX);
+    complete &= !paths.is_empty() && !more;
     paths.truncate(TOOL_PATHS_MAX);
-    ToolCall { command: None, paths, complete }
+    ToolCall { paths, complete, more, writes: true, ..ToolCall::default() }
 }
 
-/// Words of a command that may be paths; of `--file=x` and `@x` also what stands behind the sign.
-fn paths_of(command: &ToolCommand) -> Vec<String> {
-    let mut all = Vec::new();
-    for word in command.wide.words() {
-        let text = word.text.as_str();
-        let behind = [text.split_once('=').map(|it| it.1), text.strip_prefix('@')];
-        all.extend([Some(text)].into_iter().chain(behind).flatten().map(str::to_owned));
+/// Texts of a call that may be paths.
+#[derive(Default)]
+struct Found {
+    paths: BTreeSet<String>,
+    open: BTreeSet<String>,
+    more: bool,
+}
+
+impl Found {
+    /// A word of a command, and what stands behind signs within it that often stand before a path.
+    fn word(&mut self, word: &LineWord) {
+        for word in [Some(word.clone()), word.unescaped()].into_iter().flatten() {
+            if word.open {
+                self.open.insert(with_stars(&word.text));
+            }
+            let text = word.text.as_str();
+            // `user@host` is none; `-d@file` is.
+            let at = text.split_once('@').filter(|(before, _)| before.is_empty() || before.starts_with('-'));
+            let parts = text.split([':', ',', '=']).flat_map(|it| [Some(it), it.strip_prefix('@')]);
+            let all = [Some(text), at.map(|it| it.1)].into_iter().chain(parts);
+            all.flatten().for_each(|it| self.text(it));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return;
+        }
+        match text.len() <= PATH_LEN_MAX {
+            true => {
+                self.paths.insert(text.to_owned());
+            }
+            false => self.more = true,
+        }
+    }
+}
+
+/// A word with a star for each part that is not known before the line runs.
+fn with_stars(text: &str) -> String {
+    let mut rest = text.chars().peekable();
+    let mut all = String::new();
+    while let Some(c) = rest.next() {
+        let end = match c {
+            '$' => match rest.next_if_eq(&'{') {
+                Some(_) => Some('}'),
+                None => {
+                    while rest.next_if(|it| it.is_ascii_alphanumeric() || *it == '_').is_some() {}
+                    None
+                }
+            },
+            '{' => Some('}'),
+            '[' => Some(']'),
+            '*' | '?' => None,
+            c => {
+                all.push(c);
+                continue;
+            }
+        };
+        if let Some(end) = end {
+            while rest.next_if(|it| *it != end).is_some() {}
+            rest.next();
+        }
+        all.push('*');
+    }
+    // What a command prints leaves no sign.
+    if !all.contains('*') {
+        all.push('*');
     }
     all
 }
@@ -226,14 +326,5 @@ fn texts(arguments: &Value) -> Vec<&str> {
     }
     let mut all = Vec::new();
     within(arguments, &mut all);
-    all
-}
-
-fn kept<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let may_be = |it: &&str| !it.is_empty() && it.len() <= PATH_LEN_MAX && !it.chars().any(char::is_control);
-    let mut all: Vec<String> = texts.filter(may_be).map(str::to_owned).collect();
-    all.sort_unstable();
-    all.dedup();
-    all.truncate(TOOL_PATHS_MAX);
     all
 }

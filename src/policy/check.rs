@@ -63,7 +63,9 @@ fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
                 other.rule.decision.name()
             )
         });
-        for what in shadow.into_iter().chain(impossible(&it.rule.when)).chain(unmeetable(it)) {
+        for what in
+            shadow.into_iter().chain(impossible(&it.rule.when)).chain(unmeetable(it)).chain(evaded(it))
+        {
             let what = format!("rule `{}` {what}", it.rule.id).into();
             found.push(Problem { file: name.into(), line: it.rule.line, what });
         }
@@ -107,6 +109,21 @@ fn unmeetable(it: &Matched<'_>) -> Option<String> {
     let weaker = it.rule.when.tier.as_ref().is_some_and(|tiers| tiers.0.iter().all(|tier| *tier < least));
     (polling || weaker)
         .then(|| "denies what it matches: `limit.tier_min` asks for more than such a worker has".to_owned())
+}
+
+/// Short options in one word, which a command may have apart or in another order.
+fn evaded(it: &Matched<'_>) -> Option<String> {
+    let commands = it.rule.when.command.as_ref().filter(|_| it.compiled.ruling != Ruling::Allow)?;
+    let is_bundle = |word: &str| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        (2..=4).contains(&letters.len()) && letters.chars().all(|it| it.is_ascii_alphabetic())
+    };
+    let (pattern, word) =
+        commands.0.iter().find_map(|it| Some((it, it.split(' ').skip(1).find(|word| is_bundle(word))?)))?;
+    let program = pattern.split(' ').next().unwrap_or_default();
+    Some(format!(
+        "does not see the options of `{word}` apart or in another order (`{pattern}`): write `{program} **` to stop all of them"
+    ))
 }
 
 /// A test table's line that was answered otherwise than expected.

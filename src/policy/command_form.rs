@@ -92,11 +92,49 @@ fn pattern(text: &str) -> Result<Box<str>, String> {
     Ok(words.join(" ").into())
 }
 
+/// A word of a pattern that has a star, as a rule that allows reads it.
+#[derive(Clone, Debug)]
+struct Star {
+    /// What stands before the first star.
+    before: Box<str>,
+}
+
+impl Star {
+    fn of(pattern: &str) -> Option<Self> {
+        pattern.split_once('*').map(|(before, _)| Self { before: before.into() })
+    }
+
+    /// Whether a word that matches is the pattern's own with names in it.
+    fn may_be(&self, word: &str) -> bool {
+        let rest = word.get(self.before.len()..).unwrap_or_default();
+        match &*self.before {
+            "" => is_name(word),
+            before => !climbs(word) && (before.contains('=') || !sets(word, rest)),
+        }
+    }
+}
+
+/// Whether a word is no option, no file with more words, no command of an editor, no setting, and leaves no folder.
+fn is_name(word: &str) -> bool {
+    !word.starts_with(['-', '+', '@']) && !climbs(word) && !sets(word, word)
+}
+
+/// Whether a path leaves the folder that it is in.
+fn climbs(word: &str) -> bool {
+    word.split(['/', '\\', '=', ':', ',']).any(|it| it == "..")
+}
+
+/// Whether a word sets something: a name, then `=` within what a star stands for.
+fn sets(word: &str, starred: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    starred.contains('=') && name.chars().all(|it| it.is_alphanumeric() || "_-.:+".contains(it))
+}
+
 /// A pattern, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     program: NameGlobs,
-    words: Vec<(NameGlobs, bool)>,
+    words: Vec<(NameGlobs, Option<Star>)>,
     /// Whether any number of words may follow.
     open: bool,
 }
@@ -115,23 +153,21 @@ impl Pattern {
             // The name by which a file system that does not tell letters apart finds it.
             Ruling::Approve | Ruling::Deny => glob(&program.to_ascii_lowercase())?,
         };
-        let words = words.into_iter().map(|it| Ok((glob(it)?, it.starts_with('*'))));
+        let words = words.into_iter().map(|it| Ok((glob(it)?, Star::of(it))));
         Ok(Self { program, words: words.collect::<Result<_, String>>()?, open: !open.is_empty() })
     }
 
-    /// Whether this is the command, from its first word to its last. A pattern that begins with a star stands for no option:
-    /// with options many programs run others.
+    /// Whether this is the command, from its first word to its last. A star stands for a name, and for nothing by which many
+    /// programs run others.
     fn is(&self, words: &[String]) -> bool {
         let Some((program, words)) = words.split_first() else { return false };
         let (listed, more) = words.split_at(words.len().min(self.words.len()));
-        let is_option = |it: &String| it.starts_with('-');
         self.program.matches(program)
             && listed.len() == self.words.len()
-            && listed
-                .iter()
-                .zip(&self.words)
-                .all(|(word, (glob, starred))| glob.matches(word) && !(*starred && is_option(word)))
-            && (more.is_empty() || (self.open && !more.iter().any(is_option)))
+            && listed.iter().zip(&self.words).all(|(word, (glob, star))| {
+                glob.matches(word) && star.as_ref().is_none_or(|it| it.may_be(word))
+            })
+            && (more.is_empty() || (self.open && more.iter().all(|it| is_name(it))))
     }
 
     /// Whether a command that begins with these words may be it: options, each with a word behind it, may stand between.
@@ -140,8 +176,11 @@ impl Pattern {
         if program.open {
             return true;
         }
-        let named = program.program().to_ascii_lowercase();
-        if !self.program.matches(&named) && !self.program.matches(&program.text.to_ascii_lowercase()) {
+        let is_it = |it: &LineWord| {
+            self.program.matches(&it.program().to_ascii_lowercase())
+                || self.program.matches(&it.text.to_ascii_lowercase())
+        };
+        if !is_it(program) && !program.unescaped().is_some_and(|it| is_it(&it)) {
             return false;
         }
         let mut reached = vec![false; words.len() + 3];
@@ -155,7 +194,8 @@ impl Pattern {
                 if word.open {
                     return true;
                 }
-                next[at + 1] |= glob.matches(&word.text);
+                let unescaped = || word.unescaped().is_some_and(|it| glob.matches(&it.text));
+                next[at + 1] |= glob.matches(&word.text) || unescaped();
                 if word.text.starts_with('-') {
                     (reached[at + 1], reached[at + 2]) = (true, true);
                 }

@@ -245,10 +245,15 @@ impl Form for Paths {
         match (found, ruling) {
             (NamedPaths::One(path), _) => globs.matches(path),
             (NamedPaths::OfCall(call), Ruling::Allow) => {
-                call.complete && !call.paths.is_empty() && call.paths.iter().all(|it| it.sure && leads(it))
+                call.complete
+                    && !call.more
+                    && !call.paths.is_empty()
+                    && call.paths.iter().all(|it| it.sure && leads(it))
             }
             (NamedPaths::OfCall(call), Ruling::Approve | Ruling::Deny) => {
-                call.paths.iter().any(|it| leads(it) || globs.matches(&it.spelled))
+                call.more
+                    || call.paths.iter().any(|it| leads(it) || globs.matches(&it.spelled))
+                    || call.open.iter().any(|it| globs.may_match(it))
             }
         }
     }

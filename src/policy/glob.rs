@@ -115,6 +115,8 @@ impl NameGlobs {
 pub(super) struct PathGlobs {
     relative: Side,
     absolute: Side,
+    /// The last component with a name of each pattern; `*` where a pattern has none.
+    names: Vec<Box<str>>,
 }
 
 /// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags;
@@ -182,6 +184,34 @@ impl Side {
     }
 }
 
+/// Whether some text matches both, each with `*` for any text.
+fn may_meet(one: &[u8], other: &[u8]) -> bool {
+    // For each beginning of the other, whether what was read of the first may be it.
+    let star_from = |reached: &mut Vec<bool>| {
+        for at in 0..other.len() {
+            reached[at + 1] |= reached[at] && other[at] == b'*';
+        }
+    };
+    let mut reached = vec![false; other.len() + 1];
+    reached[0] = true;
+    star_from(&mut reached);
+    for sign in one {
+        let mut next = vec![false; other.len() + 1];
+        for at in (0..=other.len()).filter(|at| reached[*at]) {
+            let there = other.get(at).copied();
+            match (sign, there) {
+                (b'*', _) => next[at..].fill(true),
+                (_, Some(b'*')) => next[at] = true,
+                (sign, Some(it)) => next[at + 1] |= *sign == it,
+                (_, None) => {}
+            }
+        }
+        star_from(&mut next);
+        reached = next;
+    }
+    reached[other.len()]
+}
+
 /// Whether a path begins with these whole components.
 fn begins(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -196,7 +226,15 @@ impl PathGlobs {
     pub(super) fn new(patterns: &[Box<str>]) -> Result<Self, String> {
         let relative = patterns.iter().map(|it| &**it).filter(|it| !it.starts_with('/'));
         let absolute = patterns.iter().filter_map(|it| it.strip_prefix('/'));
-        Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")? })
+        let name = |it: &Box<str>| it.rsplit('/').find(|part| *part != "**").unwrap_or("*").into();
+        let names = patterns.iter().map(name).collect();
+        Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")?, names })
+    }
+
+    /// Whether a word with stars for what is not known may be a path that a pattern covers: one of its components may be the
+    /// last one that the pattern names.
+    pub(super) fn may_match(&self, word: &str) -> bool {
+        word.split('/').any(|part| self.names.iter().any(|name| may_meet(part.as_bytes(), name.as_bytes())))
     }
 
     pub(super) fn matches(&self, path: &str) -> bool {

@@ -14,7 +14,7 @@ use super::units::size;
 use provost_base::{RuleId, Timestamp, normalised_path};
 use provost_domain::{
     Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, ToolCall, ToolFacts, ToolPath,
-    WorkerKind, is_machinery, takes_patch,
+    WorkerKind, is_machinery, runs_later, takes_patch,
 };
 
 /// Where a repository is imagined to be when a request does not say.
@@ -244,11 +244,14 @@ impl Request {
             let below = below
                 .filter(|it| it.is_empty() || it.starts_with('/'))
                 .map(|it| it.trim_start_matches('/').to_owned());
-            let sure = call.complete && !is_machinery(&absolute);
+            let runs_later =
+                call.writes && runs_later(below.as_deref().unwrap_or(&absolute), below.is_some());
+            let sure = call.complete && !is_machinery(&absolute) && !runs_later;
             ToolPath { at: below.into_iter().chain([absolute]).map(Into::into).collect(), spelled, sure }
         };
         let paths = call.paths.iter().map(found).collect();
-        let facts = ToolFacts { inside: self.place().is_ok(), paths, complete: call.complete };
+        let inside = self.place().is_ok();
+        let facts = ToolFacts { inside, paths, complete: call.complete, open: call.open, more: call.more };
         HostCall { tool: &self.tool, command: call.command, facts: Cow::Owned(facts) }
     }
 

@@ -12,7 +12,7 @@ use provost_base::limits::HOOK_LINKS_MAX;
 use provost_base::{is_absolute, normalised_path};
 use provost_domain::command::{AskPermission, Permitted, WithdrawPermission};
 use provost_domain::{
-    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folders_of, is_machinery,
+    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folders_of, is_machinery, runs_later,
 };
 use provost_system::shared_real_path;
 
@@ -75,15 +75,45 @@ fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
         (Some(start), false) => named.into_iter().map(|it| start.join(it)).collect(),
     };
     let is_inside = |it: &PathBuf| {
-        shared_real_path(it).is_ok_and(|it| it.starts_with(top) && !is_machinery(&below(&it, top)))
+        let real = shared_real_path(it).ok().filter(|it| it.starts_with(top));
+        real.is_some_and(|it| !is_machinery(&below(&it, top)) && !has_other_repository(&it, top))
     };
-    let inside = !folders.is_empty() && folders.iter().all(is_inside);
+    let inside = !folders.is_empty() && !is_bare(top) && folders.iter().all(is_inside);
     let folder = folders.first().map(PathBuf::as_path);
-    let paths = call.paths.iter().map(|path| named_path(path, folder, top, call.complete)).collect();
-    ToolFacts { inside, paths, complete: call.complete }
+    let paths = call.paths.iter().map(|path| named_path(path, folder, top, &call)).collect();
+    ToolFacts { inside, paths, complete: call.complete, open: call.open, more: call.more }
 }
 
-fn named_path(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> ToolPath {
+/// Whether one of the folders from this one up to the top, without the top, is itself a repository for git, or would become one
+/// by what lies below: its configuration runs programs. The file system decides which spellings of a name it finds.
+fn has_other_repository(folder: &Path, top: &Path) -> bool {
+    let mut up = folder.ancestors().take_while(|it| *it != top);
+    up.any(|it| is_there(&it.join(".git")) || is_bare(it))
+}
+
+/// Whether a folder has the parts of a repository without a work tree.
+fn is_bare(folder: &Path) -> bool {
+    let has = |name: &str| is_there(&folder.join(name));
+    has("commondir") || (has("HEAD") && (has("objects") || has("refs")))
+}
+
+/// Whether something may be there, as a link too.
+fn is_there(path: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    !path.symlink_metadata().is_err_and(|it| matches!(it.kind(), NotFound | NotADirectory))
+}
+
+/// Whether a write to a path within a work tree lies in a repository within it, or completes one.
+fn changes_repository(path: &Path, top: &Path) -> bool {
+    let is_part = |it: &Path| {
+        let named = |name: &str| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        (named("objects") || named("refs"))
+            && it.parent().is_some_and(|it| it != top && is_there(&it.join("HEAD")))
+    };
+    has_other_repository(path, top) || path.ancestors().take_while(|it| *it != top).any(is_part)
+}
+
+fn named_path(path: &str, folder: Option<&Path>, top: &Path, call: &ToolCall) -> ToolPath {
     let home = || provost_system::HOME.iter().find_map(std::env::var_os).map(PathBuf::from);
     let home = || path.strip_prefix("~/").and_then(|below| Some(home()?.join(below)));
     let whole = match is_absolute(path) {
@@ -97,8 +127,13 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, complete: bool) -> 
         && !path.starts_with('~')
         && !path.contains(['$', '%'])
         && !path.chars().any(char::is_control);
-    let sure = complete && is_plain && text.as_ref().is_some_and(|it| !is_machinery(it));
     let inside = real.as_deref().filter(|it| it.starts_with(top)).map(|it| below(it, top));
+    let runs = |text: &String| match (&inside, &real) {
+        (Some(below), Some(real)) => runs_later(below, true) || changes_repository(real, top),
+        _ => runs_later(text, false),
+    };
+    let may_be_touched = |it: &String| !is_machinery(it) && !(call.writes && runs(it));
+    let sure = call.complete && is_plain && text.as_ref().is_some_and(may_be_touched);
     ToolPath {
         at: inside.into_iter().chain(text).map(Into::into).collect(),
         spelled: normalised_path(path).into(),

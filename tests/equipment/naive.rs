@@ -5,7 +5,7 @@
 //! when they disagree, this one is usually right.
 
 use super::naive_calls;
-use provost_base::{RuleId, Ttl};
+use provost_base::{RuleId, Ttl, later};
 use provost_domain::{Action, Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 use provost_policy::{
     APPROVAL_WAIT, File, GIT_UNNAMED, Hours, JOB_UNNAMED, Missing, Net, Request, Rule, Ruling, Stated,
@@ -229,11 +229,46 @@ fn of_calls_paths(patterns: &[Box<str>], ruling: Ruling, request: &Request) -> b
         let of_hosts = [".git", ".claude", ".codex", ".cursor", ".provost", ".mcp.json"];
         whole.iter().any(|part| of_hosts.contains(&part.to_ascii_lowercase().as_str()))
     };
+    let runs_later = |path: &String| {
+        let from_top = !path.replace('\\', "/").starts_with('/');
+        let whole = walk(if from_top { start.clone() } else { Vec::new() }, path);
+        let is_below = whole.starts_with(&root);
+        let parts = if is_below { whole[root.len()..].to_vec() } else { whole };
+        let name = parts.last().map(|it| it.to_ascii_lowercase()).unwrap_or_default();
+        let of_git = ["head", "config", "objects", "refs", "commondir"].contains(&name.as_str());
+        ((of_git || name.starts_with(".git")) && !(is_below && parts.len() == 1))
+            || later::row_over(parts.join("/").as_bytes()).is_some()
+    };
     match ruling {
         Ruling::Allow => {
-            call.certain && !call.paths.is_empty() && call.paths.iter().all(|it| leads(it) && !machinery(it))
+            let writes = &*request.tool != "Read";
+            let may_be = |it: &String| leads(it) && !machinery(it) && !(writes && runs_later(it));
+            call.certain && !call.paths.is_empty() && call.paths.iter().all(may_be)
         }
-        _ => call.paths.iter().any(|it| leads(it) || covers(&tool_path(it))),
+        _ => {
+            call.paths.iter().any(|it| leads(it) || covers(&tool_path(it)))
+                || call.open.iter().any(|word| patterns.iter().any(|it| may_be_below(it, word)))
+        }
+    }
+}
+
+/// Whether a word with stars may be a path that a pattern covers.
+fn may_be_below(pattern: &str, word: &str) -> bool {
+    let name = pattern.split('/').rfind(|part| *part != "**").unwrap_or("*");
+    word.split('/').any(|part| may_meet(part.as_bytes(), name.as_bytes()))
+}
+
+fn may_meet(one: &[u8], other: &[u8]) -> bool {
+    match (one.split_first(), other.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => {
+            may_meet(rest, other) || other.split_first().is_some_and(|(_, behind)| may_meet(one, behind))
+        }
+        (_, Some((b'*', rest))) => {
+            may_meet(one, rest) || one.split_first().is_some_and(|(_, behind)| may_meet(behind, other))
+        }
+        (Some((sign, rest)), Some((it, behind))) => sign == it && may_meet(rest, behind),
+        _ => false,
     }
 }
 

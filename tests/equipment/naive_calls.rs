@@ -9,6 +9,8 @@ use super::naive::{letters_match, locate};
 /// The files that a call names, and whether these are certainly all.
 pub(super) struct Named {
     pub(super) paths: Vec<String>,
+    /// Words that may be paths, with stars for what is not known.
+    pub(super) open: Vec<String>,
     pub(super) certain: bool,
 }
 
@@ -17,30 +19,70 @@ pub(super) fn named(request: &Request) -> Named {
     match &*request.tool {
         "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
             let paths: Vec<String> = path.filter(|it| !it.is_empty()).into_iter().collect();
-            Named { certain: !paths.is_empty(), paths }
+            Named { certain: !paths.is_empty(), paths, open: Vec::new() }
         }
         // What stands as its command is its patch, and none of ours is one.
         "apply_patch" | "ApplyPatch" if request.command.is_some() => {
-            Named { paths: Vec::new(), certain: false }
+            Named { paths: Vec::new(), open: Vec::new(), certain: false }
         }
         "apply_patch" | "ApplyPatch" => {
             let paths: Vec<String> = path.into_iter().collect();
-            Named { certain: !paths.is_empty(), paths }
+            Named { certain: !paths.is_empty(), paths, open: Vec::new() }
         }
         _ => {
-            let mut paths: Vec<String> =
-                path.into_iter().chain(request.command.iter().map(ToString::to_string)).collect();
-            for stretch in stretches(request.command.as_deref().unwrap_or_default()) {
-                for (word, _) in stretch.words {
-                    paths.extend(word.split_once('=').map(|it| it.1.to_owned()));
-                    paths.extend(word.strip_prefix('@').map(str::to_owned));
-                    paths.push(word);
+            let line = request.command.as_deref().unwrap_or_default();
+            let texts = path.into_iter().chain(request.command.iter().map(ToString::to_string));
+            let mut named = Named { paths: texts.collect(), open: Vec::new(), certain: false };
+            let (read, bare) = stretches(line);
+            for (word, open) in read.into_iter().chain(bare).flat_map(|it| it.words) {
+                let escaped = word.contains('\\').then(|| word.replace('\\', ""));
+                for word in [Some(word), escaped].into_iter().flatten() {
+                    if open {
+                        named.open.push(starred(&word));
+                    }
+                    for part in word.split([':', ',', '=']) {
+                        named.paths.push(part.to_owned());
+                        named.paths.extend(part.strip_prefix('@').map(str::to_owned));
+                    }
+                    if word.starts_with(['-', '@']) {
+                        named.paths.extend(word.split_once('@').map(|it| it.1.to_owned()));
+                    }
+                    named.paths.push(word);
                 }
             }
-            paths.retain(|it| !it.is_empty() && !it.contains(char::is_control));
-            Named { paths, certain: false }
+            named.paths.retain(|it| !it.is_empty() && !it.contains(char::is_control));
+            named
         }
     }
+}
+
+/// A word with stars for what is not known; none of ours has braces that do not end.
+fn starred(word: &str) -> String {
+    let signs: Vec<char> = word.chars().collect();
+    let (mut all, mut at) = (String::new(), 0);
+    let to = |from: usize, end: char| {
+        (from..signs.len()).find(|it| signs[*it] == end).map_or(signs.len(), |it| it + 1)
+    };
+    while at < signs.len() {
+        let next = match signs[at] {
+            '$' if signs.get(at + 1) == Some(&'{') => to(at + 2, '}'),
+            '$' => {
+                let is_name = |it: &usize| signs[*it].is_ascii_alphanumeric() || signs[*it] == '_';
+                at + 1 + (at + 1..signs.len()).take_while(is_name).count()
+            }
+            '{' => to(at + 1, '}'),
+            '[' => to(at + 1, ']'),
+            '*' | '?' => at + 1,
+            sign => {
+                all.push(sign);
+                at += 1;
+                continue;
+            }
+        };
+        all.push('*');
+        at = next;
+    }
+    if all.contains('*') { all } else { all + "*" }
 }
 
 /// Whether the command of a call is one of these, in a rule of this kind.
@@ -112,15 +154,38 @@ fn is_exactly(pattern: &str, words: &[String]) -> bool {
         return false;
     }
     let fits = |(at, want): (usize, &&str)| {
-        let is_star_for_option = at > 0 && want.starts_with('*') && words[at].starts_with('-');
-        letters_match(want.as_bytes(), words[at].as_bytes()) && !is_star_for_option
+        let word = words[at].as_str();
+        let stands_for = match want.find('*') {
+            None => true,
+            Some(0) => is_name(word),
+            Some(from) => {
+                !climbs(word) && (want[..from].contains('=') || !sets(word) || !word[from..].contains('='))
+            }
+        };
+        letters_match(want.as_bytes(), word.as_bytes()) && (at == 0 || stands_for)
     };
-    wanted.iter().enumerate().all(fits) && words[wanted.len()..].iter().all(|it| !it.starts_with('-'))
+    wanted.iter().enumerate().all(fits) && words[wanted.len()..].iter().all(|it| is_name(it))
+}
+
+/// Whether a star may stand for a word.
+fn is_name(word: &str) -> bool {
+    !["-", "+", "@"].iter().any(|it| word.starts_with(it)) && !climbs(word) && !sets(word)
+}
+
+fn climbs(word: &str) -> bool {
+    word.replace(['\\', '=', ':', ','], "/").split('/').any(|it| it == "..")
+}
+
+fn sets(word: &str) -> bool {
+    let letters = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | '.' | ':' | '+');
+    word.split_once('=').is_some_and(|(name, _)| name.chars().all(letters))
 }
 
 /// Words between two ends of commands.
 struct Stretch {
     words: Vec<(String, bool)>,
+    /// Which of them are targets of redirections, or follow a blank within marks.
+    aside: Vec<bool>,
     within: bool,
 }
 
@@ -132,54 +197,116 @@ enum In {
     Double,
 }
 
-fn stretches(line: &str) -> Vec<Stretch> {
-    const END: char = '\u{1}';
-    const END_WITHIN: char = '\u{2}';
-    const OPEN: char = '\u{3}';
-    const KEEP: char = '\u{4}';
-    // First the line with marks of our own in the place of everything that means something.
+/// The stretches of a line, and those without its marks and comments if it may mean something else.
+fn stretches(line: &str) -> (Vec<Stretch>, Vec<Stretch>) {
+    let (marked, tangled) = marked(line, false);
+    let bare = if tangled { cut(&self::marked(line, true).0) } else { Vec::new() };
+    (cut(&marked), bare)
+}
+
+const END: char = '\u{1}';
+const END_WITHIN: char = '\u{2}';
+const OPEN: char = '\u{3}';
+const KEEP: char = '\u{4}';
+/// The word behind it is the target of a redirection.
+const TARGET: char = '\u{5}';
+/// A blank within marks.
+const BLANK_WITHIN: char = '\u{6}';
+
+/// The line with marks of our own in the place of everything that means something, and whether it may mean something else.
+fn marked(line: &str, bare: bool) -> (String, bool) {
+    let signs: Vec<char> = line.chars().collect();
     let mut marked = String::new();
-    let mut inside = In::Nothing;
-    let mut signs = line.chars().peekable();
-    while let Some(sign) = signs.next() {
+    let (mut inside, mut tangled, mut at) = (In::Nothing, false, 0);
+    while at < signs.len() {
+        let (sign, next) = (signs[at], signs.get(at + 1).copied());
+        at += 1;
+        let begins = marked.is_empty() || marked.ends_with([' ', '\t', TARGET, END]);
         match (sign, inside) {
+            ('\'' | '"', _) if bare => marked.push(KEEP),
             ('\'', In::Nothing) => (inside, _) = (In::Single, marked.push(KEEP)),
             ('"', In::Nothing) => (inside, _) = (In::Double, marked.push(KEEP)),
             ('\'', In::Single) | ('"', In::Double) => inside = In::Nothing,
             ('\'' | '"', _) => {}
-            ('\\', _) => marked.extend(signs.next().filter(|it| !['\n', '\'', '"'].contains(it))),
-            ('`', In::Nothing | In::Double) => marked.extend([OPEN, END]),
-            ('$', In::Nothing | In::Double) if signs.peek() == Some(&'(') => {
-                signs.next();
+            ('#', In::Nothing) if begins && !bare => {
+                tangled = true;
+                at = (at..signs.len()).find(|it| signs[*it] == '\n').unwrap_or(signs.len());
+            }
+            ('\\', In::Nothing | In::Double) => {
+                marked.extend(next.filter(|it| !['\n', '\'', '"'].contains(it)));
+                at += 1;
+            }
+            ('`', In::Nothing | In::Double) => (tangled, _) = (true, marked.extend([OPEN, END])),
+            ('$', In::Nothing | In::Double) if next == Some('(') => {
+                (tangled, at) = (true, at + 1);
                 marked.extend([OPEN, END]);
             }
-            ('$', In::Nothing | In::Double) | ('*' | '?' | '[' | '{' | '}', In::Nothing) => {
-                marked.extend([OPEN, sign])
+            ('$', In::Nothing | In::Double) => {
+                tangled |= next.is_some_and(|it| ['{', '\'', '"'].contains(&it));
+                marked.extend([OPEN, sign]);
             }
-            ('\n' | '\r' | ';' | '|' | '&' | '(' | ')', In::Nothing) => marked.push(END),
+            ('*' | '?' | '[' | '{' | '}', In::Nothing) if !bare => marked.extend([OPEN, sign]),
+            ('\n' | '\r' | ';' | '|' | '&' | '(' | ')', In::Nothing) => {
+                tangled |= sign.is_whitespace() && next.is_some();
+                marked.push(END);
+            }
             ('\n' | '\r' | ';' | '|' | '&' | '(' | ')', _) => marked.push(END_WITHIN),
+            ('<' | '>', In::Nothing) => {
+                tangled |= sign == '<' && next == Some('<');
+                // A number before it is no word.
+                let word = marked.rsplit([' ', '\t', TARGET, END]).next().unwrap_or_default().to_owned();
+                if word.chars().all(|it| it.is_ascii_digit()) {
+                    marked.truncate(marked.len() - word.len());
+                }
+                while at < signs.len() && ['<', '>', '&', '|'].contains(&signs[at]) {
+                    at += 1;
+                }
+                marked.extend([' ', if signs.get(at) == Some(&'(') { ' ' } else { TARGET }]);
+            }
             ('<' | '>', _) => marked.push(' '),
+            (sign, it) if sign.is_whitespace() && it != In::Nothing => marked.push(BLANK_WITHIN),
             (sign, _) => marked.push(sign),
         }
     }
-    // Then cut at the ends, and within these at blanks.
+    (marked, tangled || inside != In::Nothing)
+}
+
+/// Cuts a marked line at the ends, and within these at blanks.
+fn cut(marked: &str) -> Vec<Stretch> {
     let mut all = Vec::new();
     let mut within = false;
     for part in marked.split_inclusive([END, END_WITHIN]) {
         let next = part.ends_with(END_WITHIN);
-        let mut words: Vec<(String, bool)> = Vec::new();
-        for word in part.trim_end_matches([END, END_WITHIN]).split_whitespace() {
-            let text: String = word.chars().filter(|it| ![OPEN, KEEP].contains(it)).collect();
+        let mut stretch = Stretch { words: Vec::new(), aside: Vec::new(), within };
+        let (mut target, mut follows) = (false, false);
+        let part = part.trim_end_matches([END, END_WITHIN]);
+        for word in
+            part.split_inclusive(|it: char| it.is_whitespace() || [TARGET, BLANK_WITHIN].contains(&it))
+        {
+            let end = word.chars().next_back().unwrap_or_default();
+            let inner =
+                word.trim_end_matches(|it: char| it.is_whitespace() || [TARGET, BLANK_WITHIN].contains(&it));
+            let text: String = inner.chars().filter(|it| ![OPEN, KEEP].contains(it)).collect();
             let keyword =
                 ["if", "then", "elif", "else", "while", "until", "do", "{", "!"].contains(&text.as_str());
-            if words.is_empty() && keyword && !word.contains(KEEP) {
-                continue;
+            let is_keyword = stretch.words.is_empty() && keyword && !inner.contains(KEEP);
+            if !inner.is_empty() {
+                if !is_keyword {
+                    let open = inner.contains(OPEN) && !["{", "}", "[", "[["].contains(&text.as_str());
+                    stretch.words.push((text, open));
+                    stretch.aside.push(target || follows);
+                }
+                (target, follows) = (false, false);
             }
-            let open = word.contains(OPEN) && !["{", "}", "[", "[["].contains(&text.as_str());
-            words.push((text, open));
+            match end {
+                TARGET => target = true,
+                BLANK_WITHIN => follows = !within && !stretch.words.is_empty(),
+                it if it.is_whitespace() => follows = false,
+                _ => {}
+            }
         }
-        if !words.is_empty() {
-            all.push(Stretch { words, within });
+        if !stretch.words.is_empty() {
+            all.push(stretch);
         }
         within = next;
     }
@@ -197,10 +324,16 @@ fn one_of(word: &str, listed: &str) -> bool {
 
 const WRAPPERS: &str = "sudo doas su runuser env command builtin exec eval time timeout nice ionice nohup setsid stdbuf xargs \
      parallel watch flock strace busybox npx ssh sh bash zsh dash ksh ash fish nu pwsh powershell cmd";
-const INTERPRETERS: &str = "python python2 python3 pypy perl ruby node deno bun php lua awk source . tee";
+const INTERPRETERS: &str = "deno bun source . tee";
 const READERS: &str = "echo printf grep egrep fgrep cat ls head tail wc which type cd test [";
 
-fn program_at(words: &[(String, bool)]) -> usize {
+fn is_interpreter(word: &str) -> bool {
+    let name = program_of(word).to_ascii_lowercase();
+    let begins = ["python", "pypy", "perl", "ruby", "node", "php", "lua"];
+    one_of(word, INTERPRETERS) || begins.iter().any(|it| name.starts_with(it)) || name.ends_with("awk")
+}
+
+fn program_at(stretch: &Stretch) -> usize {
     let is_setting = |(word, open): &(String, bool)| {
         let name = word.split('=').next().unwrap_or_default();
         !open
@@ -208,33 +341,45 @@ fn program_at(words: &[(String, bool)]) -> usize {
             && !name.is_empty()
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    words.iter().position(|it| !is_setting(it)).unwrap_or(words.len())
+    let both = stretch.words.iter().zip(&stretch.aside);
+    let before = |(word, aside): &(&(String, bool), &bool)| **aside || is_setting(word);
+    both.take_while(before).count()
+}
+
+fn is_reader(stretch: &Stretch) -> bool {
+    let (word, open) = &stretch.words[0];
+    let second = stretch.words.get(1).filter(|it| !it.1).map_or("", |it| it.0.as_str());
+    let quiet_git = ["commit", "log", "show", "add", "status"].contains(&second);
+    let reads = one_of(word, READERS) || (program_of(word) == "git" && quiet_git);
+    !stretch.aside.contains(&false) || (!stretch.aside[0] && !open && reads)
 }
 
 /// The words behind each place at which a command may begin.
 fn commands(line: &str) -> Vec<Vec<(String, bool)>> {
-    let all = stretches(line);
-    let starts_open = |it: &Stretch| !it.within && it.words.get(program_at(&it.words)).is_some_and(|it| it.1);
-    let runs = |(word, _): &(String, bool)| one_of(word, WRAPPERS) || one_of(word, INTERPRETERS);
-    let runs_text = all.iter().any(|it| starts_open(it) || it.words.iter().any(runs));
+    let (all, bare) = stretches(line);
+    let runs = |(word, _): &(String, bool)| one_of(word, WRAPPERS) || is_interpreter(word);
+    let reads = bare.is_empty()
+        && !all.iter().any(|it| it.words.iter().any(runs))
+        && all.iter().all(|it| it.within || is_reader(it));
     let mut found = Vec::new();
-    let mut reads = false;
-    for stretch in &all {
-        let (words, first) = (&stretch.words, program_at(&stretch.words));
-        if !stretch.within {
-            let second = words.get(first + 1).filter(|it| !it.1).map_or("", |it| it.0.as_str());
-            let quiet_git = ["commit", "log", "show", "add", "status"].contains(&second);
-            reads = !runs_text
-                && words.get(first).is_some_and(|(word, open)| {
-                    !open && (one_of(word, READERS) || (program_of(word) == "git" && quiet_git))
-                });
-        }
+    for stretch in all.iter().chain(&bare) {
+        let (words, first) = (&stretch.words, program_at(stretch));
         for at in 0..words.len() {
             let wrapped = words[..at].iter().any(|(word, open)| !open && one_of(word, WRAPPERS));
             let is_place =
                 if at == first { !(stretch.within && reads) } else { !reads && (!words[at].1 || wrapped) };
             if is_place {
                 found.push(words[at..].to_vec());
+            }
+            if reads || words[at].1 {
+                continue;
+            }
+            let mut parts: Vec<&str> = words[at].0.split(['=', '!', '[', ']', ',']).collect();
+            parts.remove(0);
+            parts.retain(|it| !it.is_empty());
+            for from in 0..parts.len() {
+                let told = parts[from..].iter().map(|it| ((*it).to_owned(), false));
+                found.push(told.chain(words[at + 1..].iter().cloned()).collect());
             }
         }
     }
@@ -246,17 +391,21 @@ fn may_be(pattern: &str, words: &[(String, bool)]) -> bool {
     let mut wanted = pattern.split(' ').filter(|it| *it != "**");
     let program = wanted.next().unwrap_or_default().to_ascii_lowercase();
     let (first, open) = &words[0];
-    let named = program_of(first).to_ascii_lowercase();
-    let whole = first.to_ascii_lowercase();
-    let is_it = letters_match(program.as_bytes(), named.as_bytes())
-        || letters_match(program.as_bytes(), whole.as_bytes());
+    let is_it = |it: &str| {
+        let it = it.to_ascii_lowercase();
+        letters_match(program.as_bytes(), program_of(&it).as_bytes())
+            || letters_match(program.as_bytes(), it.as_bytes())
+    };
+    let is_it = is_it(first) || (first.contains('\\') && is_it(&first.replace('\\', "")));
     *open || (is_it && follows(&wanted.collect::<Vec<_>>(), &words[1..]))
 }
 
 fn follows(wanted: &[&str], words: &[(String, bool)]) -> bool {
     let Some((want, rest)) = wanted.split_first() else { return true };
     let Some(((word, open), behind)) = words.split_first() else { return false };
-    if *open || (letters_match(want.as_bytes(), word.as_bytes()) && follows(rest, behind)) {
+    let is_it =
+        [word.clone(), word.replace('\\', "")].iter().any(|it| letters_match(want.as_bytes(), it.as_bytes()));
+    if *open || (is_it && follows(rest, behind)) {
         return true;
     }
     word.starts_with('-')

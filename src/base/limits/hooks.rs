@@ -135,8 +135,9 @@ pub const CALL_WORDS_FOLLOWED_MAX: usize = 64;
 /// Words of a pattern for commands.
 pub const COMMAND_PATTERN_WORDS_MAX: usize = 16;
 
-/// Paths of one tool call that are followed to where they lead; each takes some system calls.
-pub const TOOL_PATHS_MAX: usize = 256;
+/// Paths of one tool call that are followed to where they lead; each takes some system calls. A call that names more may touch
+/// any file.
+pub const TOOL_PATHS_MAX: usize = 2_048;
 
 /// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write to everything.
 pub const HOOK_FILES_MAX: usize = 2_000;

@@ -159,10 +159,18 @@ pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<Agen
     named.ok_or_else(|| CliError::of("the host does not say which session this is"))
 }
 
-/// The daemon for a write; `None` where none runs and the settings let writes pass then.
+/// Whether the host works in a repository: a daemon for `/` or a folder of temporary files would coordinate nothing.
+fn is_repository(here: &RepoContext) -> bool {
+    here.places.identity != here.places.root
+}
+
+/// The daemon for a write; `None` where none runs and there is no repository, or the settings let writes pass then.
 async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>, CliError> {
     if !matches!(here.client().about().await, Err(ClientError::NotRunning(_))) {
         return here.daemon(Some(agent)).await.map(Some);
+    }
+    if !is_repository(here) {
+        return Ok(None);
     }
     match here.config(None)?.config.hooks.when_down {
         WhenDown::Start => daemon(here, agent).await.map(Some),
@@ -171,10 +179,11 @@ async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>,
     }
 }
 
-/// The daemon, started if none runs.
+/// The daemon, started if none runs and there is a repository.
 async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
-    if matches!(client.about().await, Err(ClientError::NotRunning(_))) && here.environment.auto_start {
+    let may_start = is_repository(here) && here.environment.auto_start;
+    if may_start && matches!(client.about().await, Err(ClientError::NotRunning(_))) {
         let mut up = tokio::process::Command::new(provost_system::this_program());
         up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
         up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -413,7 +422,8 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
         let until = until + wait.as_duration();
         within(until, async {
-            let client = daemon(&here, agent).await?;
+            // A question is no reason to start one: where none runs, the host asks its person.
+            let client = here.daemon(Some(agent)).await?;
             tokio::select! {
                 answered = ask(&client, question, wait) => answered,
                 // Its person has answered in the host's own dialog. What waits in the queue goes with our connection.

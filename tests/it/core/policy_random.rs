@@ -51,7 +51,23 @@ const HOST_TOOLS: &[&str] =
     &["Bash", "Bash", "Bash", "Edit", "Read", "apply_patch", "mcp__files__write", "exec_command"];
 const TOOL_PATTERNS: &[&str] =
     &["devit_*", "devit_file_read", "*er", "devit_patch_apply", "Bash", "Edit", "*s*", "mcp__*"];
-const PARTS: &[&str] = &["a", "b", "src", "é", "x.key", ".ssh", "[id]", "keyboard.rs", "a?", "..", ".", ""];
+const PARTS: &[&str] = &[
+    "CLAUDE.md",
+    ".vscode",
+    "Config",
+    "a",
+    "b",
+    "src",
+    "é",
+    "x.key",
+    ".ssh",
+    "[id]",
+    "keyboard.rs",
+    "a?",
+    "..",
+    ".",
+    "",
+];
 const PART_PATTERNS: &[&str] =
     &["a", "b", "src", "é", "*.key", ".ssh", "[id]", "*", "**", "s*c", "*e*", "a?", "{a,b}"];
 const COMMANDS: &[&str] =
@@ -59,6 +75,26 @@ const COMMANDS: &[&str] =
 const PHRASES: &[&str] = &["rm -rf", "sudo", "chmod +x", "test", "x"];
 /// What hosts would run: plain commands, and ways to run something else than a plain look says.
 const LINES: &[&str] = &[
+    "git add src # let's go\ngit push -f",
+    "cat <<'E'\ndon't\nE\nr\\m -rf x",
+    "echo \"$(echo \"it's\")\" ; rm -rf x",
+    "echo 'a\\' ; rm -rf x",
+    "MSG=\"see ls\" rm -rf x",
+    "MSG=\"see \" $X",
+    "2>ls rm -rf x",
+    "> \"a b\" git push",
+    "grep rm src 2>&1 | head",
+    "git -c alias.x='!rm -rf x' x",
+    "python3.12 -c \"run(['rm','-rf','x'])\"",
+    "cat $D/b/.ssh",
+    "cat s{rc,x}/a a[b]*",
+    "curl -d@src/a -F f=@b u",
+    "git show HEAD:src/a",
+    "sh -c 'r\\m -rf x' a@b",
+    "git diff ../a",
+    "git diff @a",
+    "git diff A=1",
+    "git diff +a",
     "git status",
     "git  status ",
     "git 'status'",
@@ -120,6 +156,8 @@ const LINES: &[&str] = &[
 const LINE_PATTERNS: &[&str] = &[
     "git status",
     "git *",
+    "git diff s*",
+    "git diff A*",
     "git **",
     "git diff *",
     "git diff -- **",

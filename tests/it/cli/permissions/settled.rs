@@ -286,3 +286,110 @@ fn a_command_of_codex_is_allowed_only_where_its_record_says_that_it_runs_in_the_
         assert_eq!(!answer.is_null(), is_allowed, "{lines:?}");
     }
 }
+
+#[test]
+fn no_rule_allows_what_runs_in_a_repository_within_the_work_tree_or_makes_one() {
+    let world = World::new();
+    let at = |path: &str| world.repo().join(path);
+    for folder in [
+        "plain/below",
+        "real/.git/x",
+        "real/below",
+        "file",
+        "link",
+        "bare/objects",
+        "bare/below",
+        "refs/refs",
+    ] {
+        std::fs::create_dir_all(at(folder)).unwrap();
+    }
+    for folder in ["common", "half/below"] {
+        std::fs::create_dir_all(at(folder)).unwrap();
+    }
+    for file in ["file/.git", "bare/HEAD", "refs/HEAD", "common/commondir", "half/HEAD"] {
+        std::fs::write(at(file), "gitdir: /elsewhere\n").unwrap();
+    }
+    std::os::unix::fs::symlink("/nonexistent", at("link/.git")).unwrap();
+    std::os::unix::fs::symlink("../bare", at("plain/way")).unwrap();
+    world.rule(&policy([
+        allow("run", &["when.action = [\"permission\"]", "when.command = \"git status\""]),
+        allow("write", &["when.action = [\"permission\"]", "when.path = \"**\""]),
+    ]));
+    let _daemon = world.start();
+    reloaded(&world);
+    let repo = world.repo().to_str().unwrap().to_owned();
+    let asks = |tool: &str, input: Value, folder: &str| {
+        let told = recorded(&world, "claude", |it| {
+            it["tool_name"] = tool.into();
+            it["tool_input"] = input.clone();
+            it["cwd"] = at(folder).to_str().unwrap().into();
+        });
+        !Asking::say(&world, "claude", "9m", &told, &[("CLAUDE_PROJECT_DIR", &repo)]).answer().is_null()
+    };
+    let status = json!({ "command": "git status" });
+    for folder in ["", "plain", "plain/below", "half/below"] {
+        assert!(asks("Bash", status.clone(), folder), "{folder}");
+    }
+    for folder in ["real", "real/below", "file", "link", "bare", "bare/below", "plain/way", "refs", "common"]
+    {
+        assert!(!asks("Bash", status.clone(), folder), "{folder}");
+    }
+    let write = |path: &str| asks("Write", json!({ "file_path": path, "content": "x" }), "");
+    for path in ["plain/a", "plain/new/a", "plain/below/objects/a", "config", ".gitignore"] {
+        assert!(write(path), "{path}");
+    }
+    for path in [
+        "real/a",
+        "real/below/a",
+        "file/a",
+        "link/new/a",
+        "bare/a",
+        "plain/way/a",
+        "common/a",
+        "half/objects/pack/a",
+        "half/refs/heads/a",
+        "plain/HEAD",
+        "plain/config",
+        "plain/new/commondir",
+        "plain/.gitmodules",
+        "plain/CLAUDE.md",
+        ".vscode/tasks.json",
+    ] {
+        assert!(!write(path), "{path}");
+    }
+    assert!(asks("Read", json!({ "file_path": "real/a" }), ""), "what is read runs nothing");
+    // A top that is like a repository itself is no work tree of one.
+    std::fs::write(at("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::create_dir(at("objects")).unwrap();
+    assert!(!asks("Bash", status, ""));
+}
+
+#[test]
+fn a_question_starts_no_daemon_and_no_hook_starts_one_without_a_repository() {
+    let world = World::new();
+    let bare = world.path("no-repository");
+    std::fs::create_dir(&bare).unwrap();
+    let runs = |folder: &std::path::Path| {
+        let told = world.command(&["status"]).current_dir(folder).output().unwrap();
+        told.status.success()
+    };
+    let asks = |folder: &std::path::Path| {
+        let told = recorded(&world, "claude", |it| it["cwd"] = folder.to_str().unwrap().into());
+        Asking::say(&world, "claude", "1s", &told, &[]).answer()
+    };
+    for folder in [world.repo().as_path(), bare.as_path()] {
+        assert_eq!(asks(folder), Value::Null);
+        assert!(!runs(folder), "{}", folder.display());
+    }
+    for (event, told) in [("session-start", "claude/session_start"), ("pre-tool-use", "claude/write")] {
+        let mut told = crate::support::host_hooks::recorded(&world, told);
+        told["cwd"] = bare.to_str().unwrap().into();
+        told["tool_input"]["file_path"] = bare.join("a").to_str().unwrap().into();
+        std::fs::write(world.path("begin.json"), told.to_string()).unwrap();
+        let mut hook = world.command(&["hooks", "run", "claude", event]);
+        hook.current_dir(&bare).stdin(std::fs::File::open(world.path("begin.json")).unwrap());
+        let said = hook.output().unwrap();
+        assert!(said.status.success() && !String::from_utf8_lossy(&said.stdout).contains("deny"), "{said:?}");
+        assert!(!runs(&bare), "{event}");
+    }
+}
