@@ -13,6 +13,7 @@ use super::cli_error::{DONE, NOT_RUNNING, USAGE};
 use super::status::{Needs, in_words, needs_of};
 use super::{CliError, RepoContext, out, status};
 use provost_base::limits::{DAEMON_ASKED_MS, DAEMONS_ASKED_MAX};
+use provost_base::shell_word;
 use provost_client::{Client, ClientError};
 use provost_config::Places;
 use provost_config::daemons::{self, Listed};
@@ -206,7 +207,7 @@ async fn ask_one(
             let text = path.display().to_string();
             Some(Repository {
                 why: Some(format!("this entry is not believed: it {why}")),
-                next: Some(format!("rm {}", quoted(&text))),
+                next: Some(format!("rm {}", shell_word(&text))),
                 ..row(&text, "?", false, "unfit")
             })
         }
@@ -254,7 +255,7 @@ fn slow_entry(path: &Path) -> Repository {
         Some(entry) => (entry.root.display().to_string(), entry.name),
         None => (path.display().to_string(), "?".into()),
     };
-    let next = Some(format!("provost -C {} status", quoted(&root)));
+    let next = Some(format!("provost -C {} status", shell_word(&root)));
     Repository {
         why: Some("its daemon does not answer within a second".into()),
         next,
@@ -296,17 +297,7 @@ async fn ask(places: &Places, client: Client, here: bool) -> Repository {
 fn program(places: &Places, here: bool) -> String {
     match here {
         true => "provost".into(),
-        false => format!("provost -C {}", quoted(&places.root.display().to_string())),
-    }
-}
-
-/// A path as it stands in a line for a shell; what moves a cursor is shown, and not obeyed.
-fn quoted(path: &str) -> String {
-    let path = out::one_line(path, 4096);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    match path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+        false => format!("provost -C {}", shell_word(&places.root.display().to_string())),
     }
 }
 
@@ -317,7 +308,7 @@ fn told(all: &Everywhere<'_>) -> String {
         let title = format!("{}  {}", out::one_line(&it.name, 60), out::one_line(&it.root, 400));
         let run = match it.here {
             true => "provost".to_owned(),
-            false => format!("provost -C {}", quoted(&it.root)),
+            false => format!("provost -C {}", shell_word(&it.root)),
         };
         if let Some(needs) = &it.needs {
             let words = in_words(needs, &run);

@@ -318,7 +318,9 @@ impl Provost {
                 Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
             };
             let by = who.agent().clone();
-            Ok(Answer::Done(apply::out(provost, by, begun, (orders, settings), (undoes, takes), applied).await))
+            Ok(Answer::Done(
+                apply::out(provost, by, begun, (orders, settings), (undoes, takes), applied).await,
+            ))
         });
         carried_out.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?
     }
@@ -541,11 +543,13 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite
     })
 }
 
+/// Longest path that is shown whole, in characters.
+const SHOWN_CHARS: usize = 200;
+
 /// A path as it was asked for, for people.
 fn shown(path: &str) -> String {
-    const CHARS_MAX: usize = 200;
     let plain: String =
-        path.chars().take(CHARS_MAX).map(|it| if it.is_control() { '?' } else { it }).collect();
+        path.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { '?' } else { it }).collect();
     if plain.is_empty() { "(no path)".into() } else { plain }
 }
 
