@@ -42,10 +42,15 @@ pub(super) enum Apply {
 #[derive(Args, Debug)]
 pub(super) struct Undo {
     /// The number of the apply, as `provost apply list` shows it
+    #[arg(value_parser = number)]
     apply: ApplyId,
     /// Also restore files that have changed since; their present content is kept, so this can be undone as well
     #[arg(long)]
     force: bool,
+}
+
+fn number(typed: &str) -> Result<ApplyId, String> {
+    typed.parse().map_err(|_| "an undo takes the number of an apply, which `provost apply list` shows".into())
 }
 
 pub(super) fn of_files(here: &RepoContext, asked: &Apply) -> Result<u8, CliError> {

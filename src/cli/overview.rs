@@ -61,13 +61,14 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
     let mut went = false;
     let mut at = 1;
     while at < args.len() {
-        let joined = args[at].to_str().and_then(|it| it.strip_prefix("--repo=")).map(PathBuf::from);
+        let joined = joined(&args[at]);
         if FLAGS.iter().any(|flag| args[at] == *flag) {
             at += 1;
         } else if args[at] == "-C" || args[at] == "--repo" || joined.is_some() {
-            let option = args.remove(at);
+            let typed = args.remove(at);
+            let option = if typed.to_str().is_some_and(|it| it.starts_with("-C")) { "-C" } else { "--repo" };
             let missing = || {
-                CliError::of(format!("{} has no folder behind it", option.display()))
+                CliError::of(format!("{option} has no folder behind it"))
                     .next("provost -C FOLDER, and the command")
                     .with_code(USAGE)
             };
@@ -76,6 +77,11 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
                 None if at < args.len() => args.remove(at).into(),
                 None => return Err(missing()),
             };
+            if folder.as_os_str().is_empty() {
+                return Err(CliError::of(format!("{option} has an empty name behind it, and no folder"))
+                    .next("provost -C FOLDER, and the command")
+                    .with_code(USAGE));
+            }
             std::env::set_current_dir(&folder).map_err(|err| {
                 CliError::of(format!(
                     "{} cannot be entered",
@@ -91,6 +97,24 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
         }
     }
     Ok(went)
+}
+
+/// The folder of `--repo=DIR` or `-CDIR`.
+fn joined(arg: &std::ffi::OsStr) -> Option<PathBuf> {
+    let text = arg.to_str()?;
+    let short = || text.strip_prefix("-C").filter(|it| !it.is_empty());
+    text.strip_prefix("--repo=").or_else(short).map(PathBuf::from)
+}
+
+/// What to say where `-C` stands behind a command, which has no such option.
+pub(super) fn misplaced(err: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue};
+    match err.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(it)) if it == "-C" || it == "--repo" => Some(
+            "\nnote: the folder of a repository stands before the command: provost -C FOLDER, and the command",
+        ),
+        _ => None,
+    }
 }
 
 /// `provost` alone.
