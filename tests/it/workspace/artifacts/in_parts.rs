@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::desk::{Desk, FREELY, errors, file};
 use crate::support::eventually;
+use crate::support::terminal::at_the_terminal;
 
 /// What git takes a folder for a repository by, and runs from it.
 const PARTS: [&str; 4] = ["HEAD", "config", "objects/x", "refs/x"];
@@ -58,8 +59,8 @@ fn allowed_parts_of_a_repository_make_none_when_they_are_carried_out_at_the_same
         for call in &calls {
             let waits = desk.apply(call);
             assert_eq!(waits["state"], "awaiting", "{waits}");
-            let id = waits["approval"].as_u64().unwrap().to_string();
-            let granted = desk.world.command(&["approve", &id]).output().unwrap();
+            let approve = format!("approve {}", waits["approval"].as_u64().unwrap());
+            let granted = at_the_terminal(&desk.world, &approve);
             assert!(granted.status.success(), "{granted:?}");
         }
         let answers = all_at_once(&desk, &calls);
