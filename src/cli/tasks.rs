@@ -255,7 +255,14 @@ pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Cl
     let asked = wire::TasksQuery { filter: None, limit: Some(STATUS_FINISHED_MAX), ..Default::default() };
     let tasks = client.tasks(&asked).await?;
     let all = tasks.active.into_iter().chain(tasks.finished);
-    let begun: Vec<wire::Task> = all.filter(|it| it.id.starts_with(typed) && it.id != typed).collect();
+    // The later runs of a job belong to its first one: `JOB.2` to `JOB`, by the same asker.
+    let is_run = |it: &wire::Task| {
+        let number = it.id.strip_prefix(typed).and_then(|it| it.strip_prefix('.'));
+        let is_number = number.is_some_and(|it| it.parse::<u32>().is_ok());
+        is_number && task.as_ref().is_ok_and(|first| first.asked_by == it.asked_by)
+    };
+    let is_other = |it: &wire::Task| it.id.starts_with(typed) && it.id != typed && !is_run(it);
+    let begun: Vec<wire::Task> = all.filter(is_other).collect();
     match (task, begun.as_slice()) {
         (Ok(task), []) => Ok(task),
         (Err(unknown), []) => Err(unknown.into()),

@@ -53,7 +53,7 @@ fn an_id_is_one_word_in_each_command_that_is_printed() {
         assert!(said.contains(&format!("of task {id}, which eve has asked for")), "{said}");
         assert_eq!(text(&world, &format!("f{at}")), format!("{at}\n"), "{id}");
         // Nor where nobody can be asked.
-        let refused = ran(&world, &["discard", "--", &exact], 2);
+        let refused = ran(&world, &["discard", "--", &exact], 4);
         assert!(refused.contains(" --yes"), "{refused}");
         let next = refused.lines().find_map(|it| it.split_once("provost discard")).expect(&refused).1;
         assert!(self::words(next).iter().any(|it| it == id || *it == exact), "{next}");
@@ -83,8 +83,9 @@ fn an_id_that_is_the_beginning_of_another_one_names_neither() {
     // One that is longer than a generated id takes nothing from it.
     chosen(&world, &format!("{mine}0"), "echo more > b.txt");
     ran(&world, &["task", "show", &mine], 0);
-    let said = ran(&world, &["discard", "--yes", &format!("id:{short}")], 0);
-    assert!(said.contains(&format!("of task {short}, which eve")), "{said}");
+    let person = at_the_terminal(&world, &format!("discard --yes id:{short}"));
+    let said = String::from_utf8_lossy(&person.stdout).into_owned();
+    assert!(said.contains(&format!("of task {short}, which eve")), "{person:?}");
     let said = ran(&world, &["apply", &mine[..3]], 1);
     assert!(said.contains("at least 4 characters"), "{said}");
 }
@@ -109,7 +110,7 @@ fn names_of_files_hide_nothing_where_they_are_listed() {
         assert!(said.contains("not kept: li\\u{202e}nk"), "{args:?}: {said:?}");
     }
     // What is offered instead of a wrong name can be typed.
-    let said = ran(&world, &["task", "diff", &id, "txt.exe"], 1);
+    let said = ran(&world, &["task", "diff", &id, "txt.exe"], 4);
     let among = said.lines().find_map(|it| it.split_once("among them: ")).expect(&said).1;
     let typed = words(&among.replace(", ", " "));
     assert!(
