@@ -22,6 +22,7 @@ mod secret;
 mod suggest;
 mod symbols;
 mod time;
+mod typed;
 mod visible;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
@@ -42,4 +43,5 @@ pub use secret::Secret;
 pub use suggest::nearest;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};
-pub use visible::visible;
+pub use typed::{EXACTLY, shell_word, task_command};
+pub use visible::{visible, visible_name};

@@ -20,3 +20,23 @@ pub fn visible(text: &str) -> String {
     }
     shown
 }
+
+/// The name of a file in one line, in which nothing hides: all of its spaces are kept, and other blanks and line ends are
+/// written as code points as well. Of a longer one, `most` characters.
+pub fn visible_name(name: &str, most: usize) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c.is_whitespace() && c != ' ' {
+            true => {
+                // A String takes everything.
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            false => shown.push(c),
+        }
+    }
+    let shown = visible(&shown);
+    match shown.char_indices().nth(most) {
+        Some(_) => shown.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        None => shown,
+    }
+}

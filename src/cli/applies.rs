@@ -10,7 +10,7 @@ use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
 use super::{CliError, RepoContext, changes, out};
 use provost_api::wire;
-use provost_base::{ApplyId, TaskId, visible};
+use provost_base::{ApplyId, TaskId, task_command, visible, visible_name};
 
 /// `provost task apply`.
 #[derive(Args, Debug)]
@@ -42,10 +42,15 @@ pub(super) enum Apply {
 #[derive(Args, Debug)]
 pub(super) struct Undo {
     /// The number of the apply, as `provost apply list` shows it
+    #[arg(value_parser = number)]
     apply: ApplyId,
     /// Also restore files that have changed since; their present content is kept, so this can be undone as well
     #[arg(long)]
     force: bool,
+}
+
+fn number(typed: &str) -> Result<ApplyId, String> {
+    typed.parse().map_err(|_| "an undo takes the number of an apply, which `provost apply list` shows".into())
 }
 
 pub(super) fn of_files(here: &RepoContext, asked: &Apply) -> Result<u8, CliError> {
@@ -89,7 +94,7 @@ fn files(all: &[wire::AppliedFile]) -> String {
         "deleted" => '-',
         _ => '~',
     };
-    let named = all.iter().take(NAMED).map(|it| format!("{}{}", sign(it), out::one_line(&it.path, 60)));
+    let named = all.iter().take(NAMED).map(|it| format!("{}{}", sign(it), visible_name(&it.path, 60)));
     let more = all.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("and {more} more"));
     let text = named.chain(more).collect::<Vec<_>>().join(" ");
@@ -106,7 +111,7 @@ fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
     let counts = counted(&done, "as before already")?;
     out::line(format!("brought back: {counts}"))?;
     for error in &done.errors {
-        out::note(out::one_line(&format!("left alone: {error}"), 800));
+        out::note(visible_name(&format!("left alone: {error}"), 800));
     }
     if done.errors.is_empty() {
         return Ok(DONE);
@@ -131,31 +136,32 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     }
     // In the shell of an agent the agent asks, and no person at its terminal.
     let asker = IdentityArgs::named(here, None)?;
-    let done = wait_for(async {
+    let (task, done) = wait_for(async {
         let client = here.daemon(asker).await?;
-        request.task = meant(&client, &asked.id).await?.id;
-        Ok(client.apply_task(&request).await?)
+        let task = meant(&client, &asked.id).await?;
+        request.task.clone_from(&task.id);
+        Ok((task, client.apply_task(&request).await?))
     })?;
     if here.json {
         return in_json(&done);
     }
     let counts = counted(&done, "as they are to be already")?;
-    out::line(format!("written: {counts}"))?;
+    out::line(format!("written: {counts},{}", changes::of_whom(&task)))?;
     for error in &done.errors {
-        out::note(out::one_line(&format!("left alone: {error}"), 800));
+        out::note(visible_name(&format!("left alone: {error}"), 800));
     }
     if done.errors.is_empty() {
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(CliError::of(short).next(format!("provost task diff {}", request.task)))
+    Err(CliError::of(short).next(task_command("task diff", &request.task, "")))
 }
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {
     for file in files {
         let later = file.runs_later.then(|| " (runs later)".to_owned());
         let why = file.reason.as_ref().map(|why| format!(": {why}")).or(later).unwrap_or_default();
-        out::note(out::one_line(&visible(&format!("{} {}{why}", file.action, file.path)), 800));
+        out::note(visible_name(&format!("{} {}{why}", file.action, file.path), 800));
         if let Some(diff) = &file.diff {
             out::text_as_is(&visible(diff))?;
         }

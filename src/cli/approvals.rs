@@ -109,9 +109,9 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     }
     if !here.json {
         let word = if grant { "approved" } else { "denied" };
-        let task = answered.task.map(|task| out::one_line(&task, 400));
+        let task = answered.task.map(|task| provost_base::task_command("task show", &task, "--wait"));
         out::line(match task {
-            Some(task) if grant => format!("{word}; watch it: provost task show {task} --wait"),
+            Some(task) if grant => format!("{word}; watch it: {task}"),
             _ => word.to_owned(),
         })?;
     }

@@ -11,7 +11,7 @@ use super::repo_context::wait_for;
 use super::tasks::meant;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::{TaskId, visible};
+use provost_base::{TaskId, task_command, visible, visible_name};
 
 /// `provost task diff`.
 #[derive(Args, Debug)]
@@ -71,18 +71,18 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
         written.iter().try_for_each(|it| patch(it))?;
         let counted = written.iter().filter(|it| it.extent.as_deref() == Some("counted")).count();
         if counted > 0 {
-            let id = out::one_line(&task.id, PATH_CHARS);
+            let typed = task_command("task diff", &task.id, "--stat");
             out::note(format!(
-                "{counted} differences are too long to be shown; `provost task diff {id} --stat` counts the lines of all files"
+                "{counted} differences are too long to be shown; `{typed}` counts the lines of all files"
             ));
         }
     }
     for it in files.iter().filter(|it| it.action == "skip") {
         let why = it.reason.as_deref().unwrap_or("the file says that already");
-        out::note(out::one_line(&visible(&format!("skip {}: {why}", it.path)), 800));
+        out::note(visible_name(&format!("skip {}: {why}", it.path), 800));
     }
     for it in &task.changes_kept().left_out {
-        out::note(out::one_line(&format!("not kept: {it}"), 800));
+        out::note(visible_name(&format!("not kept: {it}"), 800));
     }
     if written.is_empty() {
         out::note("an apply would write nothing");
@@ -92,7 +92,7 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
 
 /// One file's difference. What `git apply` could not take is told beside the patch.
 fn patch(it: &wire::Previewed) -> Result<(), CliError> {
-    let tell = |text: &str| out::note(out::one_line(&visible(text), 800));
+    let tell = |text: &str| out::note(visible_name(text, 800));
     if it.runs_later {
         tell(&format!("{} runs later, or tells agents what to do", it.path));
     }
@@ -172,7 +172,7 @@ impl Sum {
 
 /// Files with their changed lines, as `git diff --stat` has them.
 fn summed_up(rows: &[Row], all: &Sum) -> String {
-    let paths: Vec<String> = rows.iter().map(|it| out::one_line(&it.path, PATH_CHARS)).collect();
+    let paths: Vec<String> = rows.iter().map(|it| visible_name(&it.path, PATH_CHARS)).collect();
     let width = paths.iter().map(|it| it.chars().count()).max().unwrap_or(0);
     let most = rows.iter().map(|it| it.added + it.removed).max().unwrap_or(0);
     let digits = most.to_string().len().max(3);
@@ -208,7 +208,8 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     let (kept, mut text) = (task.changes_kept(), String::new());
     if kept.can_apply {
         let rows: Vec<Row> = kept.files.iter().map(Row::from).collect();
-        text.push_str(&format!("changed in its private copy: {}\n", out::one_line(&kept.names(), 800)));
+        let names = kept.names(|it| visible_name(it, PATH_CHARS));
+        text.push_str(&format!("changed in its private copy: {names}\n"));
         let named = Sum::of(&rows);
         let all = task.changes.as_ref().map_or(named, |it| Sum {
             files: it.files.into(),
@@ -218,7 +219,7 @@ pub(super) fn of_task(task: &wire::Task) -> String {
         text.push_str(&summed_up(&rows, &all));
     }
     for it in &kept.left_out {
-        text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));
+        text.push_str(&format!("not kept: {}\n", visible_name(it, 800)));
     }
     let Some(changes) = &task.changes else { return text + &if_older(task, kept.can_apply) };
     if changes.state != "kept" {
@@ -226,15 +227,23 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     }
     let says = ["show them:    ", "write them:   ", "discard them: "];
     for (says, command) in says.iter().zip(&changes.next) {
-        text.push_str(&format!("{says}{}\n", out::one_line(command, PATH_CHARS)));
+        text.push_str(&format!("{says}{}\n", visible_name(command, PATH_CHARS)));
     }
     text
 }
 
+/// Which task it was, at the end of a line about what was done with its changes.
+pub(super) fn of_whom(task: &wire::Task) -> String {
+    let [id, by] = [&task.id, &task.asked_by].map(|it| visible_name(it, PATH_CHARS));
+    format!(" of task {id}, which {by} has asked for")
+}
+
 /// The same of a task that an earlier version has put on record.
 fn if_older(task: &wire::Task, can_apply: bool) -> String {
-    let id = out::one_line(&task.id, PATH_CHARS);
-    if can_apply { format!("write them:   provost apply {id}\n") } else { String::new() }
+    match can_apply {
+        true => format!("write them:   {}\n", task_command("apply", &task.id, "")),
+        false => String::new(),
+    }
 }
 
 pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliError> {
@@ -242,6 +251,7 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     if !asked.yes {
         confirm(&task)?;
     }
+    let whose = of_whom(&task);
     let (request, asker) = (wire::Discard { task: task.id }, IdentityArgs::named(here, None)?);
     let done = wait_for(async { Ok(here.daemon(asker).await?.discard_task(&request).await?) })?;
     if here.json {
@@ -250,19 +260,19 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     let files =
         if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };
     out::line(match done.already {
-        true => format!("discarded before: {files}"),
-        false => format!("discarded: {files}"),
+        true => format!("discarded before: {files}{whose}"),
+        false => format!("discarded: {files}{whose}"),
     })?;
     Ok(DONE)
 }
 
 /// Waits for a yes of the person at the terminal.
 fn confirm(task: &wire::Task) -> Result<(), CliError> {
-    let id = out::one_line(&task.id, PATH_CHARS);
+    let id = visible_name(&task.id, PATH_CHARS);
     if !std::io::stdin().is_terminal() {
         return Err(CliError::refusal("there is no person to ask, and what is discarded is gone for good")
             .because("standard input is no terminal")
-            .next(format!("provost discard {id} --yes")));
+            .next(task_command("discard", &task.id, "--yes")));
     }
     out::note(of_task(task).trim_end());
     out::note(format!("Discard what task {id} has changed? It is gone for good. [y/N]"));

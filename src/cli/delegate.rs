@@ -10,7 +10,7 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, up};
 use provost_api::wire;
 use provost_base::nearest;
-use provost_base::{AgentId, TaskId, Ttl};
+use provost_base::{AgentId, TaskId, Ttl, task_command};
 use provost_client::Client;
 use provost_system::real_path;
 
@@ -91,7 +91,8 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             match done.approval {
                 Some(approval) => out::note(follow::waiting_for(approval)),
                 None => {
-                    out::note(format!("{}; watch it: provost task show {} --wait", done.state, done.task))
+                    let typed = task_command("task show", &done.task, "--wait");
+                    out::note(format!("{}; watch it: {typed}", done.state))
                 }
             }
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::cli_error::{DONE, FAILED, INTERRUPTED};
 use super::{CliError, changes, out, tasks, up};
 use provost_api::wire;
+use provost_base::{task_command, visible_name};
 use provost_client::{Client, ClientError};
 use provost_jail::{Reader, Stream, Transcript};
 
@@ -59,9 +60,9 @@ impl Follow {
         tokio::select! {
             done = self.watch(task, approval) => done,
             _interrupted = tokio::signal::ctrl_c() => {
-                out::note(format!(
-                    "\ntask {task} goes on\n  watch it: provost task show {task} --wait\n  stop it:  provost task cancel {task}"
-                ));
+                let [watch, stop] = [("task show", "--wait"), ("task cancel", "")].map(|(it, flags)| task_command(it, task, flags));
+                let task = visible_name(task, 400);
+                out::note(format!("\ntask {task} goes on\n  watch it: {watch}\n  stop it:  {stop}"));
                 Ok(INTERRUPTED)
             }
         }
@@ -197,8 +198,8 @@ impl Follow {
     fn end(&self, task: &wire::Task) -> Result<u8, CliError> {
         if task.tainted == Some(true) {
             out::note(format!(
-                "tainted: it has left files that run later; look before you run anything: provost task show {}",
-                out::one_line(&task.id, 400)
+                "tainted: it has left files that run later; look before you run anything: {}",
+                task_command("task show", &task.id, "")
             ));
         }
         if self.json {

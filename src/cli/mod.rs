@@ -187,6 +187,7 @@ fn spoken(err: &clap::Error, form: Option<&Form>) -> Result<u8, CliError> {
     let text = err.render();
     if err.use_stderr() {
         out::note(text.to_string().trim_end());
+        overview::misplaced(err).iter().for_each(out::note);
         if let Some(Form { typed, meant, kind: Kind::Short }) = form {
             let [typed, meant] = [typed, meant].map(|words| format!("provost {words}"));
             out::note(format!("\nnote: `{typed}` is short for `{meant}`"));

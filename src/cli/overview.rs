@@ -13,6 +13,7 @@ use super::cli_error::{DONE, NOT_RUNNING, USAGE};
 use super::status::{Needs, in_words, needs_of};
 use super::{CliError, RepoContext, out, status};
 use provost_base::limits::{DAEMON_ASKED_MS, DAEMONS_ASKED_MAX};
+use provost_base::shell_word;
 use provost_client::{Client, ClientError};
 use provost_config::Places;
 use provost_config::daemons::{self, Listed};
@@ -60,13 +61,14 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
     let mut went = false;
     let mut at = 1;
     while at < args.len() {
-        let joined = args[at].to_str().and_then(|it| it.strip_prefix("--repo=")).map(PathBuf::from);
+        let joined = joined(&args[at]);
         if FLAGS.iter().any(|flag| args[at] == *flag) {
             at += 1;
         } else if args[at] == "-C" || args[at] == "--repo" || joined.is_some() {
-            let option = args.remove(at);
+            let typed = args.remove(at);
+            let option = if typed.to_str().is_some_and(|it| it.starts_with("-C")) { "-C" } else { "--repo" };
             let missing = || {
-                CliError::of(format!("{} has no folder behind it", option.display()))
+                CliError::of(format!("{option} has no folder behind it"))
                     .next("provost -C FOLDER, and the command")
                     .with_code(USAGE)
             };
@@ -75,6 +77,11 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
                 None if at < args.len() => args.remove(at).into(),
                 None => return Err(missing()),
             };
+            if folder.as_os_str().is_empty() {
+                return Err(CliError::of(format!("{option} has an empty name behind it, and no folder"))
+                    .next("provost -C FOLDER, and the command")
+                    .with_code(USAGE));
+            }
             std::env::set_current_dir(&folder).map_err(|err| {
                 CliError::of(format!(
                     "{} cannot be entered",
@@ -90,6 +97,24 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
         }
     }
     Ok(went)
+}
+
+/// The folder of `--repo=DIR` or `-CDIR`.
+fn joined(arg: &std::ffi::OsStr) -> Option<PathBuf> {
+    let text = arg.to_str()?;
+    let short = || text.strip_prefix("-C").filter(|it| !it.is_empty());
+    text.strip_prefix("--repo=").or_else(short).map(PathBuf::from)
+}
+
+/// What to say where `-C` stands behind a command, which has no such option.
+pub(super) fn misplaced(err: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue};
+    match err.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(it)) if it == "-C" || it == "--repo" => Some(
+            "\nnote: the folder of a repository stands before the command: provost -C FOLDER, and the command",
+        ),
+        _ => None,
+    }
 }
 
 /// `provost` alone.
@@ -206,7 +231,7 @@ async fn ask_one(
             let text = path.display().to_string();
             Some(Repository {
                 why: Some(format!("this entry is not believed: it {why}")),
-                next: Some(format!("rm {}", quoted(&text))),
+                next: Some(format!("rm {}", shell_word(&text))),
                 ..row(&text, "?", false, "unfit")
             })
         }
@@ -254,7 +279,7 @@ fn slow_entry(path: &Path) -> Repository {
         Some(entry) => (entry.root.display().to_string(), entry.name),
         None => (path.display().to_string(), "?".into()),
     };
-    let next = Some(format!("provost -C {} status", quoted(&root)));
+    let next = Some(format!("provost -C {} status", shell_word(&root)));
     Repository {
         why: Some("its daemon does not answer within a second".into()),
         next,
@@ -296,17 +321,7 @@ async fn ask(places: &Places, client: Client, here: bool) -> Repository {
 fn program(places: &Places, here: bool) -> String {
     match here {
         true => "provost".into(),
-        false => format!("provost -C {}", quoted(&places.root.display().to_string())),
-    }
-}
-
-/// A path as it stands in a line for a shell; what moves a cursor is shown, and not obeyed.
-fn quoted(path: &str) -> String {
-    let path = out::one_line(path, 4096);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    match path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+        false => format!("provost -C {}", shell_word(&places.root.display().to_string())),
     }
 }
 
@@ -317,7 +332,7 @@ fn told(all: &Everywhere<'_>) -> String {
         let title = format!("{}  {}", out::one_line(&it.name, 60), out::one_line(&it.root, 400));
         let run = match it.here {
             true => "provost".to_owned(),
-            false => format!("provost -C {}", quoted(&it.root)),
+            false => format!("provost -C {}", shell_word(&it.root)),
         };
         if let Some(needs) = &it.needs {
             let words = in_words(needs, &run);

@@ -9,11 +9,14 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, changes, delegate, out};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
-use provost_base::{AgentId, TaskId};
+use provost_base::{AgentId, EXACTLY, TaskId, shell_word, visible_name};
 use provost_client::{Client, ClientError};
 
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
 const PREFIX_LEN_MIN: usize = 4;
+
+/// Length of an id that the daemon has chosen, which is no abbreviation.
+const GENERATED_LEN: usize = 36;
 
 /// `provost task`.
 #[derive(Subcommand, Debug)]
@@ -231,34 +234,80 @@ pub(super) fn short_time(rfc3339: &str) -> String {
     local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// The named task: by its id, or by a unique beginning of it.
+/// The named task: by its id, or by a unique beginning of it. An id that is the beginning of another one as well names
+/// neither, since another caller may have chosen it so; a whole generated id, or one behind `id:`, is exact.
 pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
-    let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
-    let unknown = match client.task(&query(id.as_str())).await {
-        Ok(task) => return Ok(task),
-        Err(err) if !matches!(err, ClientError::Refused { status: 404, .. }) => return Err(err.into()),
-        Err(err) => err,
+    let typed = id.as_str();
+    if let Some(id) = typed.strip_prefix(EXACTLY) {
+        return Ok(client.task(&query(id)).await?);
+    }
+    let exact = if_known(client, typed).await?;
+    let is_whole = typed.len() == GENERATED_LEN;
+    let task = match exact {
+        Ok(task) if is_whole => return Ok(task),
+        Err(_) if typed.len() < PREFIX_LEN_MIN => {
+            return Err(CliError::of(format!("no task has the id {}", visible_name(typed, 400)))
+                .because(format!("the beginning of an id has at least {PREFIX_LEN_MIN} characters"))
+                .next("provost task list"));
+        }
+        exact => exact,
     };
-    let tasks = client
-        .tasks(&wire::TasksQuery {
-            filter: None,
-            limit: Some(STATUS_FINISHED_MAX),
-            ..wire::TasksQuery::default()
-        })
-        .await?;
+    let asked = wire::TasksQuery { filter: None, limit: Some(STATUS_FINISHED_MAX), ..Default::default() };
+    let tasks = client.tasks(&asked).await?;
     let all = tasks.active.into_iter().chain(tasks.finished);
-    let mut begun: Vec<wire::Task> = all.filter(|task| task.id.starts_with(id.as_str())).collect();
-    if id.as_str().len() < PREFIX_LEN_MIN || begun.is_empty() {
-        return Err(unknown.into());
+    // The later runs of a job belong to its first one: `JOB.2` to `JOB`, by the same asker.
+    let is_run = |it: &wire::Task| {
+        let number = it.id.strip_prefix(typed).and_then(|it| it.strip_prefix('.'));
+        let is_number = number.is_some_and(|it| it.parse::<u32>().is_ok());
+        is_number && task.as_ref().is_ok_and(|first| first.asked_by == it.asked_by)
+    };
+    let is_other = |it: &wire::Task| it.id.starts_with(typed) && it.id != typed && !is_run(it);
+    let begun: Vec<wire::Task> = all.filter(is_other).collect();
+    match (task, begun.as_slice()) {
+        (Ok(task), []) => Ok(task),
+        (Err(unknown), []) => Err(unknown.into()),
+        (Err(_), [one]) => Ok(client.task(&query(&one.id)).await?),
+        (task, several) => Err(unclear(typed, task.ok().as_ref(), several)),
     }
-    if begun.len() > 1 {
-        let ids: Vec<&str> = begun.iter().map(|task| task.id.as_str()).take(5).collect();
-        return Err(CliError::of(format!("{} tasks begin with {id}", begun.len()))
-            .because(ids.join(", "))
-            .next("write more of the id")
-            .with_code(USAGE));
+}
+
+/// The task with exactly this id, for who speaks of its own work.
+async fn exactly_meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
+    match if_known(client, id.as_str()).await? {
+        Ok(task) => Ok(task),
+        Err(_) => meant(client, id).await,
     }
-    Ok(client.task(&query(&begun.remove(0).id)).await?)
+}
+
+/// The task of an id; the inner error where there is none.
+async fn if_known(client: &Client, id: &str) -> Result<Result<wire::Task, ClientError>, CliError> {
+    match client.task(&query(id)).await {
+        Ok(task) => Ok(Ok(task)),
+        Err(err @ ClientError::Refused { status: 404, .. }) => Ok(Err(err)),
+        Err(err) => Err(err.into()),
+    }
+}
+
+fn query(id: &str) -> wire::TaskQuery {
+    wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() }
+}
+
+/// Several tasks that a typed text may mean, the one with exactly that id first.
+fn unclear(typed: &str, exact: Option<&wire::Task>, others: &[wire::Task]) -> CliError {
+    let named = |it: &wire::Task| format!("{} (asked by {})", it.id, it.asked_by);
+    let all: Vec<String> = exact.into_iter().chain(others).take(5).map(named).collect();
+    let shown = visible_name(typed, 400);
+    let next = match exact {
+        Some(it) => {
+            format!("write the whole id; the first is {}", shell_word(&format!("{EXACTLY}{}", it.id)))
+        }
+        None => "write more of the id".into(),
+    };
+    let count = others.len() + usize::from(exact.is_some());
+    CliError::of(format!("{count} tasks begin with {shown}"))
+        .because(visible_name(&all.join(", "), 2_000))
+        .next(next)
+        .with_code(USAGE)
 }
 
 fn show(here: &RepoContext, asked: &Show) -> Result<u8, CliError> {
@@ -407,7 +456,7 @@ fn report(here: &RepoContext, asked: Report) -> Result<u8, CliError> {
     };
     let done = wait_for(async {
         let client = here.daemon(asked.speak_as).await?;
-        body.task = meant(&client, &asked.id).await?.id;
+        body.task = exactly_meant(&client, &asked.id).await?.id;
         Ok(client.report(&body).await?)
     })?;
     said(here, &done)

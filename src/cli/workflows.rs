@@ -91,8 +91,9 @@ fn show(here: &RepoContext, config: &Config, asked: &Show) -> Result<u8, CliErro
                 .next("provost workflow list"));
         }
         let near = nearest(id, all.iter().map(|it| it.head.id.as_str()));
-        let next =
-            near.map_or("provost workflow list".into(), |near| format!("provost workflow show {near}"));
+        let next = near.map_or("provost workflow list".into(), |near| {
+            format!("provost workflow show {}", provost_base::shell_word(near))
+        });
         return Err(CliError::of(format!("there is no workflow {}", out::one_line(id, 80))).next(next));
     };
     if here.json {

@@ -15,7 +15,7 @@ use provost_base::limits::{
     CHANGED_FILES_NAMED_MAX, JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX,
     SUMMARY_LEN_MAX,
 };
-use provost_base::{Json, TaskId, Timestamp, Ttl};
+use provost_base::{Json, TaskId, Timestamp, Ttl, task_command};
 use provost_domain::{Changeset, CollectedArtifact, Failure, Report, Status, Task, TaskChanges, Tier};
 use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
@@ -200,7 +200,7 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &T
         members.insert("more_artifacts".into(), more.into());
     }
     if !harvest.gathered.is_empty() {
-        members.insert("apply".into(), json!(format!("provost apply {task}")));
+        members.insert("apply".into(), json!(task_command("apply", task.as_str(), "")));
     }
     if !harvest.left_out.is_empty() {
         members.insert("left_out".into(), json!(harvest.left_out));

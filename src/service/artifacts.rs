@@ -10,6 +10,7 @@ mod apply_error;
 mod artifact_store;
 mod changes;
 mod held;
+mod one_step;
 mod places;
 mod preview;
 mod recovery;
@@ -18,10 +19,11 @@ mod undo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard, RwLock as Together, Semaphore};
 
 use super::Provost;
 pub use apply_error::ApplyError;
@@ -135,6 +137,10 @@ pub struct Applying {
     turns: Arc<Semaphore>,
     /// Files that are being written, each with those that wait for it.
     files: Mutex<BTreeMap<RepoPath, Arc<Turn<()>>>>,
+    /// Written to by what counts together with other files, so that its judgement holds until it is written.
+    together: Arc<Together<()>>,
+    /// How many settings applies have written, and other files that run later.
+    settings_written: AtomicU64,
 }
 
 impl Applying {
@@ -148,6 +154,8 @@ impl Applying {
             bounds: RwLock::new(Bounds::of(rules)),
             turns: Arc::new(Semaphore::new(APPLIERS_MAX)),
             files: Mutex::default(),
+            together: Arc::default(),
+            settings_written: AtomicU64::new(0),
         })
     }
 
@@ -287,7 +295,7 @@ impl Provost {
         sorted: Sorted,
         undoes: Option<ApplyId>,
     ) -> Result<Answer<Applied>, ApplyError> {
-        let Sorted { orders, applied, shown, takes } = sorted;
+        let Sorted { orders, applied, shown, takes, settings } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
         }
@@ -310,7 +318,9 @@ impl Provost {
                 Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
             };
             let by = who.agent().clone();
-            Ok(Answer::Done(apply::out(provost, by, begun, orders, (undoes, takes), applied).await))
+            Ok(Answer::Done(
+                apply::out(provost, by, begun, (orders, settings), (undoes, takes), applied).await,
+            ))
         });
         carried_out.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?
     }
@@ -416,8 +426,9 @@ impl Provost {
 
     /// Leaves what an apply would really do, and counts the rest.
     fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Reservation>>) -> Sorted {
+        let settings = self.0.applying.settings_written();
         self.withhold(&mut asked);
-        let (mut sorted, mut store) = (Sorted::default(), self.artifact_store());
+        let (mut sorted, mut store) = (Sorted { settings, ..Sorted::default() }, self.artifact_store());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
         for (asked, keeper) in asked.into_iter().zip(keepers) {
@@ -474,6 +485,8 @@ struct Sorted {
     shown: ApprovalDiff,
     /// What comes of it for the changes of a task, where all of it is of one.
     takes: Option<Taking>,
+    /// How many settings applies had written when these were judged.
+    settings: u64,
 }
 
 impl Sorted {
@@ -530,11 +543,13 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite
     })
 }
 
+/// Longest path that is shown whole, in characters.
+const SHOWN_CHARS: usize = 200;
+
 /// A path as it was asked for, for people.
 fn shown(path: &str) -> String {
-    const CHARS_MAX: usize = 200;
     let plain: String =
-        path.chars().take(CHARS_MAX).map(|it| if it.is_control() { '?' } else { it }).collect();
+        path.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { '?' } else { it }).collect();
     if plain.is_empty() { "(no path)".into() } else { plain }
 }
 

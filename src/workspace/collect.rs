@@ -15,7 +15,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
 use super::diff::lines_changed;
-use super::path_text::shown;
+use super::path_text::named as shown;
 use super::snapshot::{Base, Stamp, Was, add_rules, open_file};
 use provost_base::limits::{
     ARTIFACT_BYTES_MAX, CHANGED_BYTES_USUAL, CHANGED_FILES_USUAL, COPY_DEPTH_MAX, DIFF_MS_MAX,

@@ -16,3 +16,11 @@ pub fn shown(path: &[u8]) -> String {
     let end = text.floor_char_boundary(FINDING_PATH_BYTES_MAX.min(text.len()));
     provost_jail::plain_text(&text[..end])
 }
+
+/// The same with what hides shown as its code point, so that two names that look the same are told apart.
+pub fn named(path: &[u8]) -> String {
+    let text = String::from_utf8_lossy(path);
+    let shown = provost_base::visible_name(&text, FINDING_PATH_BYTES_MAX);
+    let end = shown.floor_char_boundary(FINDING_PATH_BYTES_MAX.min(shown.len()));
+    shown[..end].to_owned()
+}

@@ -36,6 +36,9 @@ impl Changes {
             "kept" => format!("{} to take in", files(self.files)),
             "partly_taken_in" => format!("{} of {} taken in", self.taken, files(self.files)),
             "taken_in" => format!("{} taken in", files(self.files)),
+            "discarded" if self.taken > 0 => {
+                format!("changes discarded; {} taken in before", files(self.taken))
+            }
             "discarded" => "changes discarded".into(),
             _ => "changes removed".into(),
         }
@@ -69,10 +72,10 @@ pub struct ChangesKept {
 }
 
 impl ChangesKept {
-    /// The files in a few words.
-    pub fn names(&self) -> String {
+    /// The files in a few words, each name as it is shown.
+    pub fn names(&self, shown: impl Fn(&str) -> String) -> String {
         const NAMED_MAX: usize = 8;
-        let named: Vec<&str> = self.files.iter().take(NAMED_MAX).map(|it| it.path.as_str()).collect();
+        let named: Vec<String> = self.files.iter().take(NAMED_MAX).map(|it| shown(&it.path)).collect();
         let more = (self.files.len() - named.len()) as u64 + self.more;
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}", named.join(", "))
@@ -83,9 +86,11 @@ impl Task {
     /// The changes that the daemon has kept. The newest note that speaks of them says which; in a task that
     /// was taken back, other notes follow it.
     pub fn changes_kept(&self) -> ChangesKept {
-        let apply = format!("provost apply {}", self.id);
+        // With the id quoted where a shell needs that; an earlier version has not quoted it.
+        let is_apply =
+            |it: &Value| it.as_str().is_some_and(|it| it.starts_with("provost ") && it.contains("apply "));
         let said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());
-        let about = |it: &&Value| it["apply"] == *apply || it["left_out"].is_array();
+        let about = |it: &&Value| is_apply(&it["apply"]) || it["left_out"].is_array();
         let Some(details) = said.into_iter().find(about) else { return ChangesKept::default() };
         let texts = |it: &Value| it.as_array().into_iter().flatten().cloned().collect::<Vec<_>>();
         let text = |it: &Value| it.as_str().map(str::to_owned);
@@ -98,7 +103,7 @@ impl Task {
         ChangesKept {
             files: texts(&details["artifacts"]).iter().filter_map(file).collect(),
             more: details["more_artifacts"].as_u64().unwrap_or_default(),
-            can_apply: details["apply"] == *apply && self.changes.as_ref().is_none_or(Changes::are_there),
+            can_apply: is_apply(&details["apply"]) && self.changes.as_ref().is_none_or(Changes::are_there),
             left_out: texts(&details["left_out"]).iter().filter_map(text).collect(),
         }
     }

@@ -15,7 +15,7 @@ use crate::follow::waiting_for;
 use crate::repo_context::wait_for;
 use crate::{CliError, RepoContext, out, tasks, up};
 use provost_api::wire;
-use provost_base::{AgentId, Ttl, nearest};
+use provost_base::{AgentId, Ttl, nearest, task_command};
 use provost_client::Client;
 use provost_config::{AgentConfig, Config, Worker};
 use provost_vault::{Delivery, LoginError, VaultError};
@@ -88,8 +88,8 @@ pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
             }
         })?;
         if interrupted {
-            let task = tried.task.as_deref().unwrap_or("ID");
-            out::note(format!("\nstop it: provost task cancel {task}"));
+            let stop = task_command("task cancel", tried.task.as_deref().unwrap_or("ID"), "");
+            out::note(format!("\nstop it: {stop}"));
             return Ok(INTERRUPTED);
         }
     }
@@ -212,7 +212,7 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
         match summary.trim() {
             "" => tried.missing.push(Missing {
                 what: "the program has ended well and answered nothing".into(),
-                next: format!("provost task show {}", task.id),
+                next: task_command("task show", &task.id, ""),
             }),
             text => {
                 tried.ok = true;
@@ -227,7 +227,7 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
     let next = next_of(name, &task.id, &what, &said);
     tried.missing.push(Missing { what: out::one_line(&what, SHOWN_CHARS), next });
     if let Some(last) = said.lines().rev().find(|it| !it.trim().is_empty()) {
-        let next = format!("provost task show {}", task.id);
+        let next = task_command("task show", &task.id, "");
         tried
             .missing
             .push(Missing { what: format!("its last words: {}", out::one_line(last, SHOWN_CHARS)), next });
@@ -290,7 +290,7 @@ fn next_of(name: &AgentId, task: &str, what: &str, said: &str) -> String {
     let known = KNOWN.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
     match known {
         Some((_, next)) => next.replace("{name}", name.as_str()),
-        None => format!("provost task show {task}"),
+        None => task_command("task show", task, ""),
     }
 }
 

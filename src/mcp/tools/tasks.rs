@@ -14,6 +14,7 @@ use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{self, fenced, listed};
 use provost_api::wire;
 use provost_base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_TEXT_BYTES_MAX, MCP_WAIT_S_MAX};
+use provost_base::{task_command, visible_name};
 use provost_jail::plain_text;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -213,12 +214,13 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     }
     let kept = it.changes_kept();
     for it in &kept.left_out {
-        text.push_str(&format!("\nNot kept of what it has changed: {}.", words::one_line(it, USED_CHARS)));
+        text.push_str(&format!("\nNot kept of what it has changed: {}.", visible_name(it, USED_CHARS)));
     }
     if kept.can_apply {
-        let (id, names) = (&row.task_id, words::one_line(&kept.names(), USED_CHARS));
+        let names = words::short(&kept.names(|it| visible_name(it, USED_CHARS)), USED_CHARS);
+        let typed = task_command("apply", &row.task_id, "");
         text.push_str(&format!(
-            "\nWhat it has changed is in its private copy: {names}. task_diff shows it, and task_apply writes it into the work tree; a person does so with: provost apply {id}"
+            "\nWhat it has changed is in its private copy: {names}. task_diff shows it, and task_apply writes it into the work tree; a person does so with: {typed}"
         ));
     }
     text.push_str(&match row.is_over {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use provost_api::wire;
 use provost_base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns};
+use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns, task_command};
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
@@ -355,7 +355,7 @@ fn scan_report(it: &ScanReport) -> wire::ScanReport {
 }
 
 fn changes(task: &TaskId, it: &TaskChanges, there: bool) -> wire::Changes {
-    let next = ["provost task diff", "provost apply", "provost discard"].map(|it| format!("{it} {task}"));
+    let next = ["task diff", "apply", "discard"].map(|it| task_command(it, task.as_str(), ""));
     let there = there && it.state() != ChangesState::Discarded;
     let is_gone = !there && it.state() != ChangesState::Discarded;
     wire::Changes {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
+use super::one_step::Judged;
 use super::{Applied, kept_by, places, undo};
 use crate::Provost;
 use provost_base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
@@ -32,6 +33,7 @@ struct Carrying {
     exactly: bool,
     /// What it does with the changes of a task.
     takes: Option<Taking>,
+    judged: Judged,
     /// Files that were written and are not on record as written.
     untold: Vec<Written>,
 }
@@ -44,7 +46,7 @@ pub(super) async fn out(
     provost: Provost,
     by: AgentId,
     begun: ApplyBegun,
-    orders: Vec<FileWrite>,
+    (orders, settings): (Vec<FileWrite>, u64),
     (undoes, takes): (Option<ApplyId>, Option<Taking>),
     mut applied: Applied,
 ) -> Applied {
@@ -58,16 +60,15 @@ pub(super) async fn out(
         Ok(Err(err)) => Err(format!("what is there cannot be kept for an undo: {err}")),
         Err(refusal) => Err(refusal.to_string()),
     };
-    let mut carrying = match pen {
-        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, takes, untold: Vec::new() },
-        Err(why) => {
-            applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path)));
-            let carrying = Carrying { provost, by, apply, pen: None, exactly, takes, untold: Vec::new() };
-            carrying.end(&applied).await;
-            return applied;
+    let judged = Judged::at(settings);
+    let mut carrying = Carrying { provost, by, apply, pen: None, exactly, takes, judged, untold: Vec::new() };
+    match pen {
+        Ok(pen) => {
+            carrying.pen = Some(pen);
+            carrying.all(orders, &mut applied).await;
         }
-    };
-    carrying.all(orders, &mut applied).await;
+        Err(why) => applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path))),
+    }
     carrying.end(&applied).await;
     applied
 }
@@ -191,13 +192,16 @@ impl Carrying {
         let stopping = || "the daemon is stopping".to_owned();
         let mut pen = self.pen.take().ok_or_else(stopping)?;
         let (hands, apply) = (provost.clone(), self.apply);
+        let mut judged = std::mem::replace(&mut self.judged, Judged::at(0));
+        let beside = provost.0.applying.beside_others(&order).await;
         let work = move || {
-            let written = hands.write_file(&mut pen, apply, &order, exactly);
-            (pen, written)
+            let allowed = hands.judge_again(&order, &mut judged);
+            let written = allowed.and_then(|()| hands.write_file(&mut pen, apply, &order, exactly));
+            (pen, judged, written)
         };
-        let (pen, written) = provost.in_applying_turn(work).await.map_err(|it| it.to_string())?;
-        self.pen = Some(pen);
-        drop(turn);
+        let (pen, judged, written) = provost.in_applying_turn(work).await.map_err(|it| it.to_string())?;
+        (self.pen, self.judged) = (Some(pen), judged);
+        drop((beside, turn));
         written
     }
 

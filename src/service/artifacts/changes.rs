@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath, shown};
-use provost_base::{JobId, TaskId, is_absolute, nearest};
+use super::{
+    Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath, SHOWN_CHARS,
+};
+use provost_base::{JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
 use provost_domain::StoredChangeset;
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
@@ -191,7 +193,7 @@ impl Provost {
         let StoredChangeset { artifacts, left_out, .. } = kept;
         let (checkouts, mut wanted) = (self.checkouts(None), Vec::new());
         let not_among = |text: &str, more: String| {
-            Err(ApplyError::NotAmong { path: shown(text), task: task.clone(), more })
+            Err(ApplyError::NotAmong { path: visible_name(text, SHOWN_CHARS), task: task.clone(), more })
         };
         for text in paths {
             let inside = checkouts.inside(text).into_owned();
@@ -220,7 +222,7 @@ fn is_at(path: &RepoPath, file: &str) -> bool {
 fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> String {
     let begins = |it: &&str| it.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "));
     if let Some(why) = left_out.iter().map(|it| &**it).find(begins) {
-        return format!(", since it was not kept: {}", shown(why));
+        return format!(", since it was not kept: {}", visible_name(why, SHOWN_CHARS));
     }
     let all = || artifacts.iter().map(|it| &*it.path);
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -234,6 +236,7 @@ fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> St
         near = all().take(NEAR_MAX).collect();
     }
     near.truncate(NEAR_MAX);
-    let near: Vec<String> = near.into_iter().map(shown).collect();
+    // As they are typed: names may have spaces and characters that hide.
+    let near: Vec<String> = near.into_iter().map(shell_word).collect();
     format!("; among them: {}", near.join(", "))
 }

@@ -19,7 +19,7 @@ pub type Held = Box<dyn Fn(&[(RepoPath, String)]) -> Result<RunsOutside, String>
 
 /// The judgement on a file of an apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum FileDecision {
+pub(super) enum FileDecision {
     /// It is an ordinary file.
     Free,
     /// It runs later, and the approver sees it apart.
@@ -56,7 +56,7 @@ impl Provost {
         }
         let bounds = self.0.applying.bounds();
         let outside = (bounds.held)(&new_settings(asked));
-        let repositories = repositories(&root, &paths);
+        let repositories = repositories(&root, &paths, &paths);
         for asked in asked {
             let Ok(order) = &mut asked.way else { continue };
             let word = match &outside {
@@ -65,12 +65,7 @@ impl Provost {
             };
             order.runs_later = word != FileDecision::Free || artifact_path::setting(&order.path).is_some();
             let why = if let FileDecision::No(why) = word { Some(why) } else { None };
-            let within = || {
-                let folder = repositories
-                    .iter()
-                    .find(|folder| order.path.as_str().starts_with(&format!("{folder}/")))?;
-                Some(format!("{folder} is a repository, or becomes one, and git runs what its files name"))
-            };
+            let within = || repositories.iter().find(|it| is_in(&order.path, it)).map(becomes_one);
             if let Some(why) = why.or_else(within) {
                 asked.way = Err(Instead::Refused(why));
             }
@@ -90,7 +85,7 @@ fn new_settings(asked: &[ApplyItem]) -> Vec<(RepoPath, String)> {
 }
 
 /// Sizes of letters make no difference on some systems, nor does what cannot be seen, or dots and spaces at the end.
-fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> FileDecision {
+pub(super) fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> FileDecision {
     let folded = |path: &Path| path.iter().map(|it| plain(&it.to_string_lossy())).collect::<PathBuf>();
     let (at, below) = (folded(&root.join(path.as_str())), folded(Path::new(path.as_str())));
     let is_it = |held: &&PathBuf| match held.is_absolute() {
@@ -135,18 +130,56 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_encoded_bytes().to_vec()
 }
 
-/// Folders that git takes for repositories once all of these files are there.
-fn repositories(root: &Path, paths: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
-    let mut folders: BTreeMap<&str, RepositoryParts> = BTreeMap::new();
-    for path in paths {
+/// What is said of a file in a folder that is a repository.
+pub(super) fn becomes_one(folder: &RepoPath) -> String {
+    let folder = if folder.is_root() { "the workspace" } else { folder.as_str() };
+    format!("{folder} is a repository, or becomes one, and git runs what its files name")
+}
+
+fn is_in(path: &RepoPath, folder: &RepoPath) -> bool {
+    below(path.as_str(), folder.as_str()).is_some()
+}
+
+/// The rest of a path in a folder.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
+}
+
+/// What makes a folder a repository.
+const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+/// The part of a repository that a name means on some system.
+pub(super) fn part(name: &str) -> Option<&'static str> {
+    let name = plain(name);
+    PARTS.into_iter().find(|it| name == plain(it))
+}
+
+/// Folders around these files that git takes for repositories once those files are there that come.
+pub(super) fn repositories(
+    root: &Path,
+    coming: &BTreeSet<RepoPath>,
+    around: &BTreeSet<RepoPath>,
+) -> Vec<RepoPath> {
+    // Git looks at the workspace itself only where it has no folder of git's.
+    let has_git = || std::fs::symlink_metadata(root.join(".git")).is_ok();
+    let top = (!around.is_empty() && !has_git()).then_some("");
+    let above = |path: &str| path.match_indices('/').map(|(end, _)| end).collect::<Vec<_>>();
+    let folders = around.iter().map(RepoPath::as_str);
+    let folders = folders.flat_map(|path| above(path).into_iter().map(|end| &path[..end]));
+    let mut folders: BTreeMap<&str, RepositoryParts> =
+        top.into_iter().chain(folders).map(|it| (it, RepositoryParts::default())).collect();
+    for path in coming {
         let path = path.as_str();
-        for (end, _) in path.match_indices('/') {
-            let name = path[end + 1..].split('/').next().unwrap_or_default();
-            folders.entry(&path[..end]).or_default().add(name.as_bytes());
+        let ends = path.match_indices('/').map(|(end, _)| end);
+        for folder in std::iter::once("").chain(ends.map(|end| &path[..end])) {
+            let name = below(path, folder).and_then(|rest| rest.split('/').next()).and_then(part);
+            if let (Some(parts), Some(name)) = (folders.get_mut(folder), name) {
+                parts.add(name.as_bytes());
+            }
         }
     }
     let is_one = |(folder, mut parts): (&str, RepositoryParts)| {
-        for name in ["HEAD", "objects", "refs", "commondir"] {
+        for name in PARTS {
             if std::fs::symlink_metadata(root.join(folder).join(name)).is_ok() {
                 parts.add(name.as_bytes());
             }

@@ -91,7 +91,7 @@ impl Provost {
 
     /// What is to be done, and what has become of the others.
     fn sort_back(&self, record: &Record, force: bool) -> Sorted {
-        let mut sorted = Sorted::default();
+        let mut sorted = Sorted { settings: self.0.applying.settings_written(), ..Sorted::default() };
         let changed = record.changed();
         let new = changed.iter().filter(|(step, _)| step.before.is_none());
         let (leaving, mut failed) = (new.map(|(step, _)| step.path.clone()).collect(), Vec::new());

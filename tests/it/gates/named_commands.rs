@@ -261,3 +261,29 @@ fn a_command_that_is_none_is_found() {
         assert_eq!(objection(command, form), None, "{command}");
     }
 }
+
+/// The commands of tasks, in which an id stands that an agent may have chosen.
+const OF_TASKS: [&str; 8] = [
+    "task show",
+    "task diff",
+    "task apply",
+    "task discard",
+    "task cancel",
+    "task report",
+    "apply",
+    "discard",
+];
+
+#[test]
+fn an_id_of_a_task_stands_in_a_command_as_one_word_of_a_shell() {
+    let is_raw = |text: &str| OF_TASKS.iter().any(|it| text.contains(&format!("provost {it} {{")));
+    assert!(is_raw("write them: provost apply {id}") && is_raw("provost task show {} --wait"));
+    let mut raw = Vec::new();
+    for path in files("src", "rs") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // The digest of an approval begins with words that nobody types.
+        let words = literals(&text).into_iter().filter(|it| is_raw(it) && it != "provost apply {}");
+        raw.extend(words.map(|it| format!("{}: {it}", path.display())));
+    }
+    assert!(raw.is_empty(), "task_command writes such a command:\n{}", raw.join("\n"));
+}

@@ -3,6 +3,7 @@
 mod apply;
 mod at_rest;
 mod crash;
+mod in_parts;
 mod merge;
 mod policy;
 mod preview;

@@ -4,6 +4,7 @@ mod after_kills;
 mod bounds;
 mod discards;
 mod jobs;
+mod names;
 mod parts;
 mod whose_yes;
 

@@ -1,0 +1,49 @@
+//! Words of command lines that a person copies into a shell: what others have chosen, as an id or a name of a file, is one
+//! word there, and no command.
+
+use std::fmt::Write as _;
+
+use crate::lookalikes::is_hidden;
+
+/// A text as one word of a shell's line. What hides is written as in `$'\u202e'`, which shells read as that character.
+pub fn shell_word(text: &str) -> String {
+    let hides = |c: char| c.is_control() || is_hidden(c) || (c.is_whitespace() && c != ' ');
+    let is_plain = |c: char| (c.is_alphanumeric() && !hides(c)) || "/._-+:@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    if !text.chars().any(hides) {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let mut word = String::from("$'");
+    for c in text.chars() {
+        // A String takes everything.
+        let _ = match c {
+            '\'' | '\\' => write!(word, "\\{c}"),
+            c if hides(c) && u32::from(c) > 0xffff => write!(word, "\\U{:08x}", u32::from(c)),
+            c if hides(c) => write!(word, "\\u{:04x}", u32::from(c)),
+            c => write!(word, "{c}"),
+        };
+    }
+    word.push('\'');
+    word
+}
+
+/// What the noun `apply` takes for one of its commands, so that no task is meant by it.
+const OF_APPLY: [&str; 3] = ["list", "undo", "help"];
+
+/// The command about a task, as it is typed: `task_command("task show", id, "--wait")`.
+pub fn task_command(command: &str, task: &str, flags: &str) -> String {
+    let command = if command == "apply" && OF_APPLY.contains(&task) { "task apply" } else { command };
+    // An id that looks like one that is marked as exact is marked itself.
+    let exact = if task.starts_with(EXACTLY) { EXACTLY } else { "" };
+    let word = shell_word(&format!("{exact}{task}"));
+    let parts = match task.starts_with('-') {
+        true => ["provost", command, flags, "--", &word],
+        false => ["provost", command, &word, flags, ""],
+    };
+    parts.iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>().join(" ")
+}
+
+/// Before an id that is meant exactly so, where other ids begin with it.
+pub const EXACTLY: &str = "id:";
