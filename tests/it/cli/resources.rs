@@ -332,7 +332,11 @@ fn a_command_within_another_one_takes_nothing_again_that_is_held_above_it() {
         let args = [&["with"], resources, &["--", "sh", "-c", line]].concat();
         let mut command = world.command(&args);
         let done = command.env("PROVOST_AGENT", agent).current_dir(at).output().unwrap();
-        assert_eq!((done.status.code(), &*done.stdout), (Some(0), b"within\n".as_slice()), "{line}: {done:?}");
+        assert_eq!(
+            (done.status.code(), &*done.stdout),
+            (Some(0), b"within\n".as_slice()),
+            "{line}: {done:?}"
+        );
         assert!(world.locked().is_empty());
     };
     let repo = world.repo();

@@ -51,8 +51,8 @@ fn rival(said: Said) -> AgentId {
 fn take(s: &mut Script, task: &TaskId) -> Result<Option<String>, Refusal> {
     match s.say(&host(), TakeNeeds { task: task.clone(), lasts: Ttl::minutes(10) })? {
         Answer::Done(Reply::NeedsTaken(NeedsTaken::Held)) => Ok(None),
-        Answer::Done(Reply::NeedsTaken(NeedsTaken::Waits(rival))) => {
-            Ok(Some(format!("{} {}", rival.asked, rival.by)))
+        Answer::Done(Reply::NeedsTaken(NeedsTaken::Waits { wanted, by })) => {
+            Ok(Some(format!("{wanted} {}", by.by)))
         }
         other => panic!("{other:?}"),
     }
@@ -310,7 +310,9 @@ fn a_lease_on_git_s_index_that_ends_with_no_process_is_short() {
         assert!(lock.expires_at <= most.after(Ttl::seconds_clamped(1)), "{name}: {}", lock.expires_at);
     }
     // With a process it lasts as long as was asked for, and so does everything else.
-    for order in [AcquireLock { process: of_process(7, "@db:x").process, ..week("@git:index") }, week("@db:x")] {
+    for order in
+        [AcquireLock { process: of_process(7, "@db:x").process, ..week("@git:index") }, week("@db:x")]
+    {
         let (lock, _) = held(s.say(&ada, order));
         assert!(lock.expires_at > most.after(Ttl::minutes(60)), "{}", lock.expires_at);
     }
