@@ -132,6 +132,12 @@ impl Resource {
         Self { value: Some(value.replace(":-", ":").into()), ..self }
     }
 
+    /// Whether it is git's index of a work tree.
+    pub fn is_git_index(&self) -> bool {
+        let rest = self.value.as_deref().and_then(|it| it.strip_prefix("index"));
+        &*self.kind == GIT && rest.is_some_and(|it| it.is_empty() || it.starts_with(':'))
+    }
+
     /// The word before the colon, without its `@`.
     pub fn kind(&self) -> &str {
         &self.kind

@@ -7,13 +7,28 @@
 use super::tasks::short_time;
 use super::{RepoContext, out};
 use provost_api::wire;
+use provost_base::Resource;
 use provost_client::{Client, ClientError};
 
 /// What it is called.
 pub(super) const INDEX: &str = "@git:index";
 
 /// How long one moment lasts at most, in milliseconds: a command of a host that does not say when it has ended.
-const MOMENT_MS: u64 = 120_000;
+pub(super) const MOMENT_MS: u64 = 120_000;
+
+/// What it is called in the caller's work tree: that of a linked one has the tree's name behind it.
+pub(super) fn name(here: &RepoContext) -> String {
+    in_tree(here, INDEX).map_or_else(|| INDEX.to_owned(), |it| it.to_string())
+}
+
+/// A resource as it is in the caller's work tree; `None` for what is none.
+pub(super) fn in_tree(here: &RepoContext, name: &str) -> Option<Resource> {
+    let resource = Resource::parse(name).ok()?;
+    Some(match here.linked_worktree() {
+        Some(tree) => resource.in_tree(&tree),
+        None => resource,
+    })
+}
 
 /// How it stands with the index.
 pub(super) enum Index {

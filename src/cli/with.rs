@@ -12,17 +12,18 @@ use clap::{Args, ValueHint};
 
 use super::args::duration;
 use super::cli_error::USAGE;
+use super::git_index::in_tree;
 use super::identity::{IdentityArgs, resource};
 use super::locks::{taken, told};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::Ttl;
 use provost_base::limits::NEEDS_MAX;
+use provost_base::{Resource, Ttl};
 use provost_client::Client;
 
-/// How long a wait lasts that nobody limits: as long as one can.
-const WAIT_MAX: Ttl = Ttl::minutes(7 * 24 * 60);
+/// How long a wait lasts that nobody limits. Two trees of processes of one agent that wait for each other are not seen: it ends that.
+const WAIT: Ttl = Ttl::minutes(10);
 
 /// Exit codes of shells for a command that is not there, and for one that cannot be run.
 const NOT_THERE: u8 = 127;
@@ -40,7 +41,7 @@ pub(super) struct Run {
     /// The resources, as @KIND or @KIND:VALUE; @KIND:N of a kind that the settings count
     #[arg(required = true, value_name = "@RESOURCE")]
     resources: Vec<String>,
-    /// If another agent, or another command of yours, holds one, wait for it this long; by default a week
+    /// If another agent, or another command of yours, holds one, wait for it this long; by default ten minutes
     #[arg(long, value_parser = duration, value_name = "10m", conflicts_with = "now")]
     wait: Option<Ttl>,
     /// Do not wait
@@ -63,10 +64,10 @@ pub(super) struct Run {
 const REASON_CHARS: usize = 200;
 
 pub(super) fn run(here: &RepoContext, asked: &Run) -> Result<u8, CliError> {
-    let mut wanted = wanted(asked, here.linked_worktree())?;
+    let wanted = wanted(asked, here.linked_worktree())?;
     IdentityArgs::start(here)?;
     let above = held_above(here, asked)?;
-    wanted.retain(|it| !above.contains(&it.symbol));
+    let wanted: Vec<_> = wanted.into_iter().filter_map(|it| lacking(here, it, &above)).collect();
     let mut held = Held { here, asked, locks: Vec::new() };
     for request in &wanted {
         held.take(request)?;
@@ -90,7 +91,7 @@ fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, 
     }
     let words: Vec<_> = asked.command.iter().map(|it| it.to_string_lossy()).collect();
     let reason = asked.reason.clone().unwrap_or_else(|| out::one_line(&words.join(" "), REASON_CHARS));
-    let wait = if asked.now { None } else { Some(asked.wait.unwrap_or(WAIT_MAX)) };
+    let wait = if asked.now { None } else { Some(asked.wait.unwrap_or(WAIT)) };
     let request = |symbol: String| wire::TakeLock {
         symbol,
         ttl_ms: Some(u64::from(asked.ttl.as_millis())),
@@ -104,16 +105,32 @@ fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, 
     Ok(resources.iter().map(|it| request(it.to_string())).collect())
 }
 
-/// What the same agent has for a process above this one: a command within another one does not wait for that.
-fn held_above(here: &RepoContext, asked: &Run) -> Result<Vec<String>, CliError> {
+/// What is held for a process above this one, by any agent: a command within another one does not wait for that.
+fn held_above(here: &RepoContext, asked: &Run) -> Result<Vec<wire::Lock>, CliError> {
     let above = provost_system::processes_above();
-    let mine = wire::Whose { mine: true, ..wire::Whose::default() };
-    let mine = wait_for(async { Ok(asked.identity.daemon(here).await?.locks(&mine).await?) })?.locks;
-    Ok(mine
-        .into_iter()
-        .filter(|it| it.pid.is_some_and(|pid| above.contains(&pid)))
-        .map(|it| it.symbol)
-        .collect())
+    let all = wire::Whose::default();
+    let locks = wait_for(async { Ok(asked.identity.daemon(here).await?.locks(&all).await?) })?.locks;
+    Ok(locks.into_iter().filter(|it| it.pid.is_some_and(|pid| above.contains(&pid))).collect())
+}
+
+/// What is left to take of what a request names; `None` where all of it is held above.
+fn lacking(here: &RepoContext, mut request: wire::TakeLock, above: &[wire::Lock]) -> Option<wire::TakeLock> {
+    let Some(wanted) = in_tree(here, &request.symbol) else { return Some(request) };
+    let name = wanted.to_string();
+    if above.iter().any(|it| it.units.is_none() && it.symbol == name) {
+        return None;
+    }
+    let is_of_kind =
+        |it: &&wire::Lock| Resource::parse(&it.symbol).is_ok_and(|it| it.kind() == wanted.kind());
+    let held: u64 = above.iter().filter(is_of_kind).filter_map(|it| it.units).map(u64::from).sum();
+    match wanted.units() {
+        // None is more than nothing, and is refused by the daemon.
+        Some(units) if held > 0 && units > 0 => {
+            request.symbol = format!("@{}:{}", wanted.kind(), units.checked_sub(held).filter(|it| *it > 0)?);
+            Some(request)
+        }
+        _ => Some(request),
+    }
 }
 
 /// What this process holds.
@@ -130,6 +147,14 @@ impl Held<'_> {
             taken(&client, request, "waiting for the resource").await
         });
         match locked {
+            // Renewed by turns, it would be now the one and now the other.
+            Ok(locked) if self.locks.iter().any(|it| it.fence == locked.lock.fence) => {
+                self.give_back();
+                let error = format!("{} and another one that is named are one resource", request.symbol);
+                let next =
+                    "name it once; of a kind that is counted, the number that is needed, such as @gpu:2";
+                Err(CliError::of(error).next(next).with_code(USAGE))
+            }
             Ok(locked) => {
                 told("warning", &locked.warnings, locked.more);
                 self.locks.push(locked.lock);

@@ -178,6 +178,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
         loading.layer(&path.display().to_string(), &text, parent(path), *dialect, false)?;
     }
     loading.environment(environment)?;
+    loading.refuse_impossible_needs();
     loading.join_reviewers();
     loading.join_roles();
     loading.note_capped_agents();

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
+use super::load::{Loading, RefusedWorker, Severity, join};
+use super::table::Config;
 use super::value::{Context, Value, quoted};
-use provost_base::Resource;
 use provost_base::limits::{COUNTED_MAX, NEEDS_MAX};
+use provost_base::{AgentId, Resource};
 
 /// Kinds whose values mean something else than a number of units.
 const NOT_COUNTED: [&str; 2] = ["port", "git"];
@@ -77,5 +79,46 @@ impl Value for Needs {
     }
     fn print(&self) -> Option<String> {
         Some(format!("[{}]", self.0.iter().map(|it| quoted(&it.to_string())).collect::<Vec<_>>().join(", ")))
+    }
+}
+
+impl Needs {
+    /// Why no run can have them, of so many as there are.
+    fn impossible(&self, counted: &Counted) -> Option<String> {
+        let mut seen: BTreeMap<&str, &Resource> = BTreeMap::new();
+        for need in &self.0 {
+            let kind = need.kind();
+            let Some(of) = counted.0.get(kind) else { continue };
+            if !need.units().is_some_and(|it| (1..=u64::from(*of)).contains(&it)) {
+                return Some(format!("`needs`: there are {of} of @{kind}, so that {need} is never had"));
+            }
+            if let Some(other) = seen.insert(kind, need) {
+                return Some(format!(
+                    "`needs`: {other} and {need} are of one kind, which is counted; name it once, with the number that is needed"
+                ));
+            }
+        }
+        None
+    }
+}
+
+impl Loading {
+    /// Once everything is read: of a counted kind a worker needs no more than there is, named once.
+    pub(super) fn refuse_impossible_needs(&mut self) {
+        let Config { workers, coordination, .. } = &self.done.config;
+        let why = |needs: &Needs| needs.impossible(&coordination.resources);
+        let refused: Vec<(AgentId, String)> =
+            workers.iter().filter_map(|(id, it)| Some((id.clone(), why(&it.needs)?))).collect();
+        for (id, reason) in refused {
+            let is_agent = self.done.config.agents.iter().any(|it| it.id == id);
+            let (section, what) = if is_agent { ("agent", "agent") } else { ("workers", "worker") };
+            let full = join(section, id.as_str());
+            let file = self.done.origins.get(&full).cloned().unwrap_or_default();
+            self.note_of(&file, &full, format!("{reason}; this {what} is refused"), Severity::Error);
+            self.done.config.workers.remove(&id);
+            self.done.config.agents.retain(|it| it.id != id);
+            let refused = RefusedWorker { file, reason, is_agent };
+            self.done.config.refused_workers.insert(id.as_str().into(), refused);
+        }
     }
 }

@@ -253,6 +253,7 @@ impl State {
                 (fence, fence)
             }
         };
+        let process = verb.process.or_else(|| own.filter(|_| !verb.in_session)?.process);
         let at = match (units, own) {
             (None, _) => verb.at.clone(),
             (Some(_), Some(lock)) => lock.at.clone(),
@@ -265,14 +266,11 @@ impl State {
             holder: who.agent().clone(),
             run: run_of(who).or_else(|| own?.run.clone()),
             acquired_at: now,
-            expires_at: match own {
-                Some(lock) if verb.keeps_longer => lock.expires_at.max(now.after(verb.ttl)),
-                _ => now.after(verb.ttl),
-            },
+            expires_at: resource::lease_end(now, verb, own, process),
             fence,
             place,
             lapsed: false,
-            process: verb.process.or_else(|| own.filter(|_| !verb.in_session)?.process),
+            process,
             reason: verb.reason.clone().or_else(|| own?.reason.clone()),
             share: Some(who.share()),
             // A lease that its holder asks for is a lock like any other from now on.

@@ -28,11 +28,11 @@ impl Once {
     pub(super) async fn have_needs(&self, task: &Task) -> Needed {
         let handle = &self.workers.handle;
         let Some((verb, wait)) = self.needs_of(task).await else { return Needed::Held };
-        let lacks: Mutex<Option<Rival>> = Mutex::new(None);
+        let lacks: Mutex<Option<(Box<str>, Rival)>> = Mutex::new(None);
         let take = async || match handle.tell(verb.clone()).await? {
             NeedsTaken::Held => Ok(Some(())),
-            NeedsTaken::Waits(rival) => {
-                *lacks.lock().unwrap_or_else(PoisonError::into_inner) = Some(*rival);
+            NeedsTaken::Waits { wanted, by } => {
+                *lacks.lock().unwrap_or_else(PoisonError::into_inner) = Some((wanted, *by));
                 Ok(None)
             }
         };
@@ -80,11 +80,14 @@ fn frees(event: &Event) -> bool {
     }
 }
 
-fn waited_in_vain(wait: Ttl, lacks: Option<Rival>) -> Failure {
-    let waited = format!("it has waited {} seconds for what it needs", wait.as_seconds());
+fn waited_in_vain(wait: Ttl, lacks: Option<(Box<str>, Rival)>) -> Failure {
+    let waited = format!("it has waited {} seconds for", wait.as_seconds());
     let why = match lacks {
-        Some(it) => format!("{waited}: {} has {} until {}", it.by, it.asked, it.until),
-        None => waited,
+        Some((wanted, it)) => {
+            let has = if it.fence.is_some() { "has" } else { "waits before it for" };
+            format!("{waited} {wanted}: {} {has} {} until {}", it.by, it.asked, it.until)
+        }
+        None => format!("{waited} what it needs"),
     };
     Failure::WorkerFailed { why: why.into() }
 }

@@ -65,6 +65,9 @@ pub struct Lock {
     /// The absolute path of the work tree in which the holder writes; absent for a lock that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_in: Option<String>,
+    /// How many it is of a counted kind of resource; absent for what there is one of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<u32>,
 }
 
 /// Something in the way, or something to know. Never a refusal.

@@ -210,10 +210,22 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
     if matches!(on_its_branch().await, Checked::Refused) {
         return Ok(Checked::Refused);
     }
-    if let Some(held) = index_for_the_commit(settings).await? {
-        out::note(out::one_line(&format!("provost: the commit is refused: {held}"), 800));
-        out::note("  try: again in a moment; provost lock list shows the holder; or git commit --no-verify");
-        return Ok(Checked::Refused);
+    match index_for_the_commit(settings).await {
+        Ok(None) => {}
+        Ok(Some(held)) => {
+            let name = git_index::name(&settings.here);
+            out::note(out::one_line(&format!("provost: the commit is refused: {held}"), 800));
+            out::note(format!(
+                "  try: again in a moment; or, if it is not given back, provost lock release {name} --force; or git commit \
+                 --no-verify"
+            ));
+            return Ok(Checked::Refused);
+        }
+        // Contracts and locks are checked all the same.
+        Err(error) => out::note(out::one_line(
+            &format!("provost: warning: git's index is not held for this commit: {}", error.in_short()),
+            800,
+        )),
     }
     let checker = Checker::new(&settings.here, settings.client().await?);
     let locks = settings.enforce != Enforce::Off;
@@ -254,10 +266,13 @@ async fn index_for_the_commit(settings: &Settings) -> Result<Option<String>, Cli
     let wait = (settings.git.deadline.as_duration() / 2).min(INDEX_WAIT);
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(1);
     let above = provost_system::processes_above();
-    Ok(match git_index::take(&settings.here, &client, git_process(), (COMMITS, &above), wait_ms).await? {
-        Index::Taken | Index::Ours => None,
-        Index::Held(who) => Some(who),
-    })
+    match git_index::take(&settings.here, &client, git_process(), (COMMITS, &above), wait_ms).await {
+        Ok(Index::Taken | Index::Ours) => Ok(None),
+        Ok(Index::Held(who)) => Ok(Some(who)),
+        // No agent has it then; that nothing can be checked is said by the checks.
+        Err(ClientError::NotRunning(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The git that runs this hook: what is held for its commit ends with it.
@@ -271,9 +286,9 @@ async fn index_after_the_commit(settings: &Settings, client: &Client) -> Result<
     let git = git_process();
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
     let locks = client.locks(&mine).await?.locks;
-    let is_its = |it: &&wire::Lock| {
-        it.symbol.starts_with(git_index::INDEX) && it.reason.as_deref() == Some(COMMITS) && it.pid == git
-    };
+    let name = git_index::name(&settings.here);
+    let is_its =
+        |it: &&wire::Lock| it.symbol == name && it.reason.as_deref() == Some(COMMITS) && it.pid == git;
     for lock in locks.iter().filter(is_its) {
         git_index::give_back(&settings.here, client, Some(lock.fence)).await;
     }

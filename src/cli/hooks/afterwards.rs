@@ -15,7 +15,7 @@ use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
 /// What names one call of a tool before and after it. Cursor numbers no commands: there the words of the command name it.
-fn call(told: &Told) -> Value {
+pub(super) fn call(told: &Told) -> Value {
     let tool = told.tool().unwrap_or_default();
     match (told.text("tool_use_id"), told.text("command")) {
         (Some(id), _) => json!([tool, id]),

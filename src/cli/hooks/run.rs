@@ -473,7 +473,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent))?,
             _ if told.is_command() => {
                 if asked.host == Host::Claude {
-                    index::give_back(&here, &agent, until);
+                    index::give_back(&here, &agent, &told, until);
                 }
                 within(until, afterwards::overwritten(&here, agent, &told))?
             }

@@ -236,8 +236,13 @@ pub struct TakeNeeds {
 pub enum NeedsTaken {
     /// It has all of it.
     Held,
-    /// It waits, and asks again when something is free: the first of what it lacks, with who has it.
-    Waits(Box<Rival>),
+    /// It waits, and asks again when something is free.
+    Waits {
+        /// The first of what it lacks.
+        wanted: Box<str>,
+        /// Who has it, or waits for it from before; with what that agent has.
+        by: Box<Rival>,
+    },
 }
 
 /// Give up a lock. wit `lock.release`.

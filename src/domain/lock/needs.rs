@@ -10,7 +10,7 @@ use super::{Lock, Waiter};
 use crate::command::{NeedsTaken, Rival, TakeNeeds};
 use crate::view::View;
 use crate::{Change, EventKind, Outbox, Principal, Refusal, State, Task, TaskState};
-use provost_base::{AgentId, SymbolPath, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, Resource, SymbolPath, TaskId, Timestamp, Ttl};
 
 /// A need for which a queued task waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,13 +94,11 @@ impl State {
             needs.iter().filter(|it| it.rival.is_some() && it.waits.is_none()).collect();
         self.room_for_waiters(&task.share(), missing.len())?;
         missing.into_iter().for_each(|need| self.queue_up(now, task, need, out));
-        match needs
-            .into_iter()
-            .find_map(|it| it.rival.map(|rival| Rival { asked: it.at.to_string().into(), ..rival }))
-        {
-            Some(rival) => Ok(NeedsTaken::Waits(Box::new(rival))),
-            None => Ok(NeedsTaken::Held),
-        }
+        let lacks = needs.into_iter().find_map(|it| Some((it.at, it.rival?)));
+        Ok(match lacks {
+            Some((at, by)) => NeedsTaken::Waits { wanted: at.to_string().into(), by: Box::new(by) },
+            None => NeedsTaken::Held,
+        })
     }
 
     /// A run has begun: what it needs is its own until it has to have ended.
@@ -112,10 +110,20 @@ impl State {
         }
     }
 
-    /// What a worker of the configuration needs, as it can be locked.
-    fn needs_of(&self, worker: &AgentId) -> impl Iterator<Item = SymbolPath> + '_ {
-        let setting = self.settings.workers.get(worker);
-        setting.into_iter().flat_map(|it| &it.needs).map(SymbolPath::of_resource)
+    /// What a worker of the configuration needs, as it can be locked: of a counted kind all of it at once.
+    fn needs_of(&self, worker: &AgentId) -> Vec<SymbolPath> {
+        let mut all: Vec<Resource> = Vec::new();
+        for need in self.settings.workers.get(worker).into_iter().flat_map(|it| &it.needs) {
+            let is_counted = self.settings.counted.contains_key(need.kind());
+            let same = all.iter_mut().find(|it| is_counted && it.kind() == need.kind());
+            let sum = same.as_ref().and_then(|it| it.units()?.checked_add(need.units()?));
+            let sum = sum.and_then(|it| Resource::parse(&format!("@{}:{it}", need.kind())).ok());
+            match (same, sum) {
+                (Some(same), Some(sum)) => *same = sum,
+                _ => all.push(need.clone()),
+            }
+        }
+        all.iter().map(SymbolPath::of_resource).collect()
     }
 
     fn need(&self, task: &Task, at: SymbolPath) -> Result<Need, Refusal> {
@@ -182,6 +190,10 @@ impl State {
     fn queue_up(&self, now: Timestamp, task: &Task, need: &Need, out: &mut Outbox) {
         let Some(rival) = &need.rival else { return };
         let TaskState::Queued { until } = task.state else { return };
+        let its = self.locks.waiters().filter(|it| it.run.as_ref() == Some(task.id()));
+        let since = its.map(|it| it.since).min().unwrap_or(now);
+        let setting = self.settings.workers.get(&task.order.worker);
+        let until = setting.map_or(until, |it| until.min(since.after(it.needs_wait)));
         let waiter = Waiter {
             ticket: out.next_ticket(),
             at: need.at.clone(),

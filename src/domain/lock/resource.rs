@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Lock, Units, run_of};
+use super::{Lock, ProcessMark, Units, run_of};
 use crate::command::{AcquireLock, Apart, ReleaseLock};
 use crate::{Principal, Refusal, State};
-use provost_base::{SymbolPath, TaskId};
+use provost_base::{SymbolPath, TaskId, Timestamp, Ttl};
 
 impl Lock {
     /// What is locked, as its holder can name it.
@@ -20,6 +20,22 @@ impl Lock {
     pub(super) fn is_of_other_run(&self, run: Option<&TaskId>) -> bool {
         self.at.is_resource() && self.run.is_some() && self.run.as_ref() != run
     }
+}
+
+/// The longest lease on git's index that ends with no process: meanwhile a person cannot commit.
+const INDEX_LEASE_MAX: Ttl = Ttl::minutes(10);
+
+/// When a lease ends that is granted or renewed now.
+pub(super) fn lease_end(
+    now: Timestamp,
+    verb: &AcquireLock,
+    own: Option<&Arc<Lock>>,
+    process: Option<ProcessMark>,
+) -> Timestamp {
+    let end = now.after(verb.ttl);
+    let end = own.filter(|_| verb.keeps_longer).map_or(end, |lock| lock.expires_at.max(end));
+    let is_index = || verb.at.resource().is_some_and(|it| it.is_git_index());
+    if process.is_none() && is_index() { end.min(now.after(INDEX_LEASE_MAX)) } else { end }
 }
 
 impl State {
@@ -87,6 +103,8 @@ impl State {
                 its.max_by_key(|it| (it.process.is_none(), it.fence))
             }
         };
+        // What was locked before its kind was counted has its own name.
+        let found = found.or_else(|| self.locks.get(&verb.at));
         // What another run of the same worker has is not this one's to give back.
         if let Some(lock) = found.filter(|lock| lock.is_of_other_run(run.as_ref()) && !verb.force) {
             return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence });

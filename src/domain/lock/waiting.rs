@@ -159,7 +159,9 @@ impl Locks {
         let waits = self.waiting_in(want.at.file());
         let waits = waits.take_while(move |it| want.ticket.is_none_or(|ticket| it.ticket < ticket));
         waits.filter(move |it| {
-            let is_other = it.agent != *want.who || want.apart;
+            // The places of one run are for one step, in which it takes all.
+            let is_of_this_run = want.run.is_some() && it.run.as_ref() == want.run;
+            let is_other = it.agent != *want.who || (want.apart && !is_of_this_run);
             let has = |name: &str| want.names.iter().any(|it| *it == name || encloses(name, it));
             is_other && if want.at.is_resource() { want.shares_with(it) } else { it.all_names().any(has) }
         })

@@ -313,3 +313,102 @@ fn git_s_index_is_held_for_a_commit_and_each_work_tree_has_its_own() {
     assert!(!given_up.output().unwrap().status.success());
     eventually("it is free", || world.locked().is_empty());
 }
+
+/// A line that runs `provost with` below another one, and waits a second at most.
+fn within(before: &str, names: &str) -> String {
+    format!("{before} {} with {names} --wait 1s -- echo within", crate::support::provost().display())
+}
+
+#[test]
+fn a_command_within_another_one_takes_nothing_again_that_is_held_above_it() {
+    let world = world();
+    world.write("a.txt", "a\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    let tree = world.path("tree");
+    world.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let _daemon = world.start();
+    let ran = |agent: &str, resources: &[&str], line: &str, at: &std::path::Path| {
+        let args = [&["with"], resources, &["--", "sh", "-c", line]].concat();
+        let mut command = world.command(&args);
+        let done = command.env("PROVOST_AGENT", agent).current_dir(at).output().unwrap();
+        assert_eq!(
+            (done.status.code(), &*done.stdout),
+            (Some(0), b"within\n".as_slice()),
+            "{line}: {done:?}"
+        );
+        assert!(world.locked().is_empty());
+    };
+    let repo = world.repo();
+    ran("a", &["@git:index"], &within("", "@git:index"), &repo);
+    // In a linked work tree its name has the tree's behind it.
+    ran("a", &["@git:index"], &within("", "@git:index"), &tree);
+    // Fewer of a counted kind than are held above, and as many under another number.
+    ran("a", &["@gpu:2"], &within("", "@gpu"), &repo);
+    ran("a", &["@gpu:2"], &within("", "@gpu:02"), &repo);
+    // More: what is lacking is taken beside it.
+    ran("a", &["@gpu"], &within("", "@gpu:2"), &repo);
+    // Another name below.
+    ran("bob", &["@y"], &within("PROVOST_AGENT=eve", "@y"), &repo);
+}
+
+#[test]
+fn a_wait_that_nobody_limits_is_ten_minutes_and_the_help_says_so() {
+    let world = world();
+    let _daemon = world.start();
+    let help = world.command(&["with", "--help"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&help.stdout).contains("by default ten minutes"), "{help:?}");
+    world.done("a", &["lock", "@db:test"]);
+    let mut waits = with(&world, "b", &["@db:test"], "true");
+    eventually("b waits", || world.waiting() == ["b"]);
+    let wait = world.done("x", &["lock", "list"])["waiting"][0].clone();
+    let minute = |name: &str| -> i64 {
+        let text = wait[name].as_str().unwrap();
+        let part = |from: usize| text[from..from + 2].parse::<i64>().unwrap();
+        part(11) * 60 + part(14)
+    };
+    let waited = (minute("until") - minute("since")).rem_euclid(24 * 60);
+    // A week later it would be the same time of day.
+    assert!((9..=11).contains(&waited), "{wait}");
+    world.done("a", &["unlock", "@db:test"]);
+    assert!(waits.wait().unwrap().success());
+}
+
+#[test]
+fn what_was_locked_before_its_kind_was_counted_is_released_by_its_name() {
+    let world = World::new();
+    let mut daemon = world.start();
+    world.done("a", &["lock", "@gpu:0"]);
+    daemon.kill();
+    world.configure("[coordination]\nresources = { gpu = 2 }\n");
+    let _daemon = world.start();
+    world.done("b", &["lock", "@gpu"]);
+    assert_eq!(world.done("a", &["unlock", "@gpu:0"])["symbol"], "@gpu:0");
+    assert_eq!(world.locked(), ["@gpu"]);
+}
+
+#[test]
+fn a_refused_commit_names_the_way_out_that_frees_the_index() {
+    let world = World::new();
+    world.write("a.txt", "a\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    let tree = world.path("tree");
+    world.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let _daemon = world.start();
+    world.done("a", &["git", "install"]);
+    for at in [world.repo(), tree] {
+        let mut lock = world.by("a", &["lock", "@git:index"]);
+        let lock = said(&lock.current_dir(&at).output().unwrap()).1;
+        let name = lock["lock"]["symbol"].as_str().unwrap().to_owned();
+        let refused = commit(&world, "b", &at).output().unwrap();
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let way_out = format!("provost lock release {name} --force");
+        assert!(!refused.status.success() && why.contains(&way_out), "{why}");
+        assert!(why.find(&way_out) < why.find("--no-verify"), "{why}");
+        // It is a person's to do.
+        let freed = world.command(&["lock", "release", &name, "--force"]).output().unwrap();
+        assert!(freed.status.success(), "{freed:?}");
+        assert!(commit(&world, "b", &at).output().unwrap().status.success());
+    }
+}

@@ -51,8 +51,8 @@ fn rival(said: Said) -> AgentId {
 fn take(s: &mut Script, task: &TaskId) -> Result<Option<String>, Refusal> {
     match s.say(&host(), TakeNeeds { task: task.clone(), lasts: Ttl::minutes(10) })? {
         Answer::Done(Reply::NeedsTaken(NeedsTaken::Held)) => Ok(None),
-        Answer::Done(Reply::NeedsTaken(NeedsTaken::Waits(rival))) => {
-            Ok(Some(format!("{} {}", rival.asked, rival.by)))
+        Answer::Done(Reply::NeedsTaken(NeedsTaken::Waits { wanted, by })) => {
+            Ok(Some(format!("{wanted} {}", by.by)))
         }
         other => panic!("{other:?}"),
     }
@@ -295,6 +295,51 @@ fn a_lease_on_a_resource_ends_with_its_time_and_a_wait_with_its_own() {
     assert_eq!(live(&s), [""; 0]);
     held(s.say(&bob, acquire("@gpu:2")));
     held(s.say(&bob, acquire("@db:x")));
+}
+
+#[test]
+fn a_lease_on_git_s_index_that_ends_with_no_process_is_short() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    let week = |name: &str| AcquireLock { ttl: Ttl::minutes(7 * 24 * 60), ..acquire(name) };
+    let most = s.now.after(Ttl::minutes(10));
+    for name in ["@git:index", "@git:index:tree-1a2b3c4d"] {
+        let (lock, _) = held(s.say(&ada, week(name)));
+        assert!(lock.expires_at <= most.after(Ttl::seconds_clamped(1)), "{name}: {}", lock.expires_at);
+        let (lock, _) = held(s.say(&ada, AcquireLock { keeps_longer: true, ..week(name) }));
+        assert!(lock.expires_at <= most.after(Ttl::seconds_clamped(1)), "{name}: {}", lock.expires_at);
+    }
+    // With a process it lasts as long as was asked for, and so does everything else.
+    for order in
+        [AcquireLock { process: of_process(7, "@db:x").process, ..week("@git:index") }, week("@db:x")]
+    {
+        let (lock, _) = held(s.say(&ada, order));
+        assert!(lock.expires_at > most.after(Ttl::minutes(60)), "{}", lock.expires_at);
+    }
+    // Once its process is another session's matter, its time is short, too.
+    let in_session = AcquireLock { in_session: true, keeps_longer: true, ..week("@git:index") };
+    let (lock, _) = held(s.say(&ada, in_session));
+    assert!(lock.expires_at <= most.after(Ttl::seconds_clamped(1)), "{}", lock.expires_at);
+}
+
+#[test]
+fn two_needs_of_one_counted_kind_are_one_and_wait_no_longer_than_their_worker_does() {
+    let mut settings = with_needs(&["@gpu", "@gpu:1"]);
+    settings.workers.get_mut(&agent("cli")).unwrap().needs_wait = Ttl::minutes(2);
+    let mut s = Script::with(settings);
+    let bob = client("bob");
+    held(s.say(&bob, acquire("@gpu")));
+    let task = s.delegate(&client("ada"), "do it", "cli");
+    assert!(take(&mut s, &task).unwrap().is_some());
+    let until: Vec<_> = s.core.state().locks.waiters().map(|it| (it.since, it.until)).collect();
+    assert!(until.iter().all(|(since, until)| *until == since.after(Ttl::minutes(2))), "{until:?}");
+    s.say(&bob, Leave { intents: false }).unwrap();
+    assert_eq!(take(&mut s, &task).unwrap(), None, "no place of its own is in its way");
+    assert_eq!(live(&s), ["@gpu:2 cli"]);
+    let mut s = Script::with(with_needs(&["@gpu", "@gpu:2"]));
+    let order = s.order("do it", "cli");
+    let said = s.say(&client("ada"), order);
+    assert!(matches!(said, Err(Refusal::NotSoMany { of: 2, .. })), "{said:?}");
 }
 
 fn worker(task: &TaskId) -> Principal {

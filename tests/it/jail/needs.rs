@@ -89,7 +89,7 @@ fn a_wait_for_what_is_needed_ends_with_its_own_time_and_says_who_has_it() {
     let end = client.result_of(&task);
     assert_eq!(end["status"], "failed", "{end}");
     let text = end.to_string();
-    assert!(text.contains("ada has @gpu:2") && text.contains("1 seconds"), "{text}");
+    assert!(text.contains("for @gpu:2: ada has @gpu until") && text.contains("1 seconds"), "{text}");
     assert_eq!((world.locked(), world.waiting()), (vec!["@gpu".to_owned()], Vec::new()));
 }
 
@@ -132,9 +132,20 @@ fn entries_with_impossible_needs_are_refused_and_said() {
         ("[\"@db:x\", \"@DB:x\"]", "there twice"),
         ("[\"@git:index\"]", "git"),
         ("\"@db:x\"", "expected a list"),
+        ("[\"@gpu\", \"@gpu:2\"]", "one kind"),
+        ("[\"@gpu:01\", \"@gpu:1\"]", "one kind"),
+        ("[\"@gpu:3\"]", "there are 2"),
+        ("[\"@gpu:0\"]", "there are 2"),
+        ("[\"@gpu:fast\"]", "there are 2"),
     ] {
         let world = World::new();
-        world.configure(&format!("[workers.t]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nneeds = {needs}\n"));
+        // What is counted may stand behind the worker that needs it.
+        world.configure(&format!(
+            "[workers.t]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nneeds = {needs}\n[coordination]\nresources = {{ gpu = 2 }}\n"
+        ));
+        let told = world.command(&["doctor"]).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.contains(why), "{needs}: {told}");
         let _daemon = world.start();
         let (code, no) = world.ask("ada", &["delegate", "echo x", "--worker", "t"]);
         assert!(code == 4 && no.to_string().contains(why), "{needs}: {no}");

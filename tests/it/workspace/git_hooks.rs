@@ -415,3 +415,20 @@ fn a_check_that_cannot_be_made_says_so_and_blocks_only_if_configured() {
     fs::write(&hook, script.replace(place.to_str().unwrap(), "/nowhere/provost")).unwrap();
     assert!(goes(&world.commit("c")).contains("the program is gone"));
 }
+
+#[test]
+fn a_commit_is_checked_where_git_s_index_cannot_be_held() {
+    let world = world();
+    let _daemon = world.start();
+    world.agree("src/auth.ts:login");
+    world.install();
+    // As many resources as one share has: there is no room for the index.
+    let mut taken = 0;
+    while world.ask(&format!("n{}", taken % 5), &["lock", &format!("@full:{taken}")]).0 == 0 {
+        taken += 1;
+    }
+    world.write("src/auth.ts", CHANGED);
+    let no = is_refused(&world.commit("n0"));
+    assert!(no.contains("Contract violation: src/auth.ts:login"), "{no}");
+    assert_eq!(no.matches("warning: git's index is not held for this commit").count(), 1, "{no}");
+}

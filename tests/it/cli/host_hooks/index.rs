@@ -93,3 +93,54 @@ fn the_end_of_a_command_of_codex_gives_back_nothing_that_claude_has_under_the_sa
     assert!(ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
     assert_eq!(world.locked(), ["@git:index"]);
 }
+
+#[test]
+fn a_session_with_two_work_trees_gives_back_the_one_whose_command_has_ended() {
+    let world = world("claude");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    let tree = world.path("tree");
+    world.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let _daemon = world.start();
+    let ours = "2b64a1f3c001";
+    let there = |event: &str| {
+        let mut told = bash(&world, ours, event, "git add -A");
+        told["cwd"] = json!(tree);
+        told
+    };
+    world.goes_on("claude", &before(&world, ours, "git add -A"));
+    world.goes_on("claude", &there("PreToolUse"));
+    assert_eq!(world.locked().len(), 2);
+    assert!(world.call("claude", "PostToolUse", &there("PostToolUse")).status.success());
+    assert_eq!(world.locked(), ["@git:index"]);
+    let ended = bash(&world, ours, "PostToolUse", "git add -A");
+    assert!(world.call("claude", "PostToolUse", &ended).status.success());
+    assert!(world.locked().is_empty());
+}
+
+#[test]
+fn of_two_commands_of_one_session_the_last_one_gives_the_index_back() {
+    let world = world("claude");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    let _daemon = world.start();
+    let ours = "2b64a1f3c001";
+    let call = |event: &str, id: &str, line: &str| {
+        let mut told = bash(&world, ours, event, line);
+        told["tool_use_id"] = json!(id);
+        told
+    };
+    let ended = |id: &str, line: &str| {
+        let told = call("PostToolUse", id, line);
+        assert!(world.call("claude", "PostToolUse", &told).status.success());
+    };
+    world.goes_on("claude", &call("PreToolUse", "toolu_1", "git add -A"));
+    world.goes_on("claude", &call("PreToolUse", "toolu_2", "git commit -m x"));
+    // A command that writes no index ends meanwhile, and then the first one.
+    ended("toolu_3", "ls");
+    assert_eq!(world.locked(), ["@git:index"]);
+    ended("toolu_1", "git add -A");
+    assert_eq!(world.locked(), ["@git:index"]);
+    ended("toolu_2", "git commit -m x");
+    assert!(world.locked().is_empty());
+}
