@@ -87,13 +87,10 @@ fn an_answer_without_the_word_that_was_asked_for_is_none() {
     world.rule(ALLOW);
     let message =
         json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "name": "Bash" }] } });
+    let refusal =
+        json!({ "type": "result", "result": "Invalid API key. Please run /login", "is_error": false });
     let cases = [
-        (
-            "says-no",
-            "echo 'Invalid API key. Please run /login'".to_owned(),
-            "answered something else",
-            "another key",
-        ),
+        ("says-no", format!("echo '{refusal}'"), "answered something else", "another key"),
         ("zeros", "head -c 100000000 /dev/zero".to_owned(), "", "provost task show"),
         ("tool", format!("echo '{message}'"), "answered something else", ""),
         ("echo", "cat".to_owned(), "", ""),
