@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::cli_error::{DONE, REFUSED, USAGE};
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, out, status};
+use super::{CliError, Rehearsal, RepoContext, jail, out, status};
 use provost_base::{AgentId, nearest};
 use provost_client::keys::{self, ReloadOutcome};
 use provost_config::{Places, Reader};
@@ -30,6 +30,9 @@ use access::Chosen;
 use file::SettingsFile;
 use find::Found;
 use presets::{PRESETS, Preset};
+
+/// Longest name of a model that is passed to a program, in bytes.
+const MODEL_NAME_BYTES_MAX: usize = 256;
 
 /// `provost agent`.
 #[derive(Subcommand, Debug)]
@@ -63,7 +66,7 @@ pub(super) struct Add {
     #[arg(long)]
     name: Option<AgentId>,
     /// The model that the agent uses; by default the program's own choice, if it has one
-    #[arg(long)]
+    #[arg(long, value_parser = model)]
     model: Option<String>,
     /// Take the credential from this variable, or from standard input (-)
     #[arg(long, value_name = "VARIABLE")]
@@ -105,10 +108,22 @@ fn upstream(text: &str) -> Result<Upstream, String> {
     Upstream::parse(text).map_err(|why| why.to_string())
 }
 
-pub(super) fn agent(here: &RepoContext, asked: Agent) -> Result<u8, CliError> {
+/// A model's name, as it is passed to a program in an argument and a variable.
+pub(super) fn model(text: &str) -> Result<String, String> {
+    let fits =
+        text.len() <= MODEL_NAME_BYTES_MAX && !text.trim().is_empty() && !text.chars().any(char::is_control);
+    match fits {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(format!("a model's name has 1 to {MODEL_NAME_BYTES_MAX} bytes and no control characters"))
+        }
+    }
+}
+
+pub(super) fn agent(here: &RepoContext, asked: Agent, rehearse: &Rehearsal) -> Result<u8, CliError> {
     match asked {
         Agent::List => status::agents(here),
-        Agent::Add(it) => add(here, &it),
+        Agent::Add(it) => add(here, &it, rehearse),
         Agent::Remove(it) => remove(here, &it.name),
         Agent::Try(it) => trial::run(here, &it),
     }
@@ -121,7 +136,7 @@ fn settings(places: &Places, into: SettingsOf) -> PathBuf {
     }
 }
 
-fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
+fn add(here: &RepoContext, asked: &Add, rehearse: &Rehearsal) -> Result<u8, CliError> {
     if cfg!(windows) {
         return Err(CliError::refusal("agents with a key cannot be added on Windows")
             .because("a jail there has no network of its own, so that no proxy could keep the key outside")
@@ -151,7 +166,8 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     let text = file.with(&entry)?;
     let is_new = chosen.new.is_some();
     if !asked.dry_run {
-        write(here, &mut file, &text, &id, &chosen, asked.into)?;
+        let counts = || counts(here, &id, rehearse);
+        write(here, &mut file, &text, &chosen, asked.into, &counts)?;
     }
     report(
         here,
@@ -199,8 +215,10 @@ fn is_free(here: &RepoContext, id: &AgentId, preset: &Preset) -> Result<(), CliE
         () if config.refused_workers.contains_key(id.as_str()) => "the name of an entry that cannot be used",
         () => return Ok(()),
     };
-    Err(CliError::refusal(format!("{id} is {what} already"))
-        .next(format!("provost agent remove {id}, or: provost agent add {} --name ANOTHER", preset.name)))
+    let another = format!("provost agent add {} --name ANOTHER", preset.name);
+    let is_agent = config.agents.iter().any(|it| it.id == *id) && id.as_str() != "shell";
+    let next = if is_agent { format!("provost agent remove {id}, or: {another}") } else { another };
+    Err(CliError::refusal(format!("{id} is {what} already")).next(next))
 }
 
 /// The vault first: an entry whose secret is missing would be refused. What is new there goes again if the rest fails.
@@ -208,9 +226,9 @@ fn write(
     here: &RepoContext,
     file: &mut SettingsFile,
     text: &str,
-    id: &AgentId,
     chosen: &Chosen,
     into: SettingsOf,
+    counts: &dyn Fn() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     if into == SettingsOf::User {
         here.places.create_config()?;
@@ -218,7 +236,7 @@ fn write(
     let is_new = access::keep(here, chosen)?;
     let before = file.text().map(str::to_owned);
     let done = file.replace(text).and_then(|()| match into {
-        SettingsOf::User => counts(here, id).or_else(|err| file.put_back(before.as_deref()).and(Err(err))),
+        SettingsOf::User => counts().or_else(|err| file.put_back(before.as_deref()).and(Err(err))),
         // It counts when it has been allowed.
         SettingsOf::Repo => Ok(()),
     });
@@ -228,11 +246,16 @@ fn write(
     done
 }
 
-/// Whether the settings can be read with the entry, and have it.
-fn counts(here: &RepoContext, id: &AgentId) -> Result<(), CliError> {
+/// Whether the settings can be read with the entry, and have it, and a jail can be built for it.
+fn counts(here: &RepoContext, id: &AgentId, rehearse: &Rehearsal) -> Result<(), CliError> {
     let loaded = here.config(None)?;
     if loaded.config.agents.iter().any(|it| it.id == *id) {
-        return Ok(());
+        let planned = rehearse(jail::question(here, id.clone(), None)?);
+        return planned.map(drop).map_err(|err| {
+            CliError::refusal(format!("the jail would refuse the entry of {id}, which was not kept"))
+                .because(format!("{err:#}"))
+                .next("install the program in a folder of its own, or name another one with --program PATH")
+        });
     }
     let refused = loaded.config.refused_workers.get(id.as_str()).map(|it| it.reason.clone());
     let why = refused.unwrap_or_else(|| "another file of settings replaces it".into());
@@ -376,12 +399,18 @@ fn remove(here: &RepoContext, id: &AgentId) -> Result<u8, CliError> {
         }
         let mut file = SettingsFile::read(&path)?;
         let Some(text) = file.without(id.as_str())? else { continue };
+        let secrets = file.secrets(id.as_str());
         file.replace(&text)?;
         if here.json {
             out::json(&json!({ "agent": id, "file": path, "what": "agent.removed" }))?;
         } else {
             out::note(format!("{id} is removed from {}", path.display()));
-            out::note("its secret stays in the vault: provost secret list, provost secret remove NAME");
+            for secret in secrets {
+                let secret = out::one_line(&secret, 80);
+                out::note(format!(
+                    "its secret `{secret}` stays in the vault: provost secret remove {secret}"
+                ));
+            }
         }
         told(here, "agent.removed", id.as_str(), json!({}))?;
         return Ok(DONE);

@@ -217,6 +217,10 @@ impl From<KeyError> for CliError {
 
 impl From<VaultError> for CliError {
     fn from(err: VaultError) -> Self {
+        if let VaultError::Login { why, .. } = &err {
+            let next = why.command().to_owned();
+            return Self::refusal("the log-in cannot be used").because(err).next(next);
+        }
         Self::refusal("the secret is not kept, or not found").because(err).next("provost secret list")
     }
 }

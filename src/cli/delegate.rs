@@ -29,7 +29,7 @@ pub(super) struct Delegate {
     #[arg(long, value_parser = args::duration, value_name = "10m")]
     timeout: Option<Ttl>,
     /// The model that the worker uses
-    #[arg(long)]
+    #[arg(long, value_parser = super::agents::model)]
     model: Option<String>,
     /// The form of the result
     #[arg(long, value_enum)]

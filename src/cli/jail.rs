@@ -113,7 +113,11 @@ pub(super) fn jail(here: &RepoContext, asked: Jail, rehearse: &Rehearsal) -> Res
 }
 
 /// The request for a plan of an existing worker.
-fn question(here: &RepoContext, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehearse, CliError> {
+pub(super) fn question(
+    here: &RepoContext,
+    worker: AgentId,
+    cwd: Option<&PathBuf>,
+) -> Result<Rehearse, CliError> {
     let config = here.config(None)?.config;
     let worker = known(&config, worker)?;
     // A person may be anywhere with PROVOST_ROOT set; who names a directory means it.

@@ -130,6 +130,9 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
         #[cfg(unix)]
         Some(Command::Worker(worker::Worker::Inside(it))) => worker::inside_a_jail(&it, json),
         Some(Command::Jail(it)) => RepoContext::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
+        Some(Command::Agent(it)) => {
+            RepoContext::find(json).and_then(|here| agents::agent(&here, it, rehearse))
+        }
         Some(command) => RepoContext::find(json).and_then(|here| in_repository(&here, command, run)),
     }
 }
@@ -155,7 +158,6 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         #[cfg(unix)]
         Command::Worker(it) => worker::switch(here, &it),
         Command::Workflow(it) => workflows::workflows(here, it),
-        Command::Agent(it) => agents::agent(here, it),
         Command::Lock(it) => locks::lock(here, it),
         Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),
@@ -178,6 +180,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         | Command::Doctor
         | Command::Hook(_)
         | Command::Git(_)
+        | Command::Agent(_)
         | Command::Jail(_) => Ok(cli_error::DONE),
     }
 }

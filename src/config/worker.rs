@@ -157,6 +157,9 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     if worker.needs.0.iter().any(|it| it.kind() == "git") {
         return refuse("`needs`: what begins with `@git` is taken by git's commands themselves");
     }
+    if worker.default_model.as_ref().is_some_and(|it| it.len() > 256 || it.chars().any(char::is_control)) {
+        return refuse("`default_model` has more than 256 bytes or a control character");
+    }
     if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
         && !allowed.contains(model)
     {

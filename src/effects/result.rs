@@ -163,6 +163,9 @@ pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     metadata["stdout_dropped_bytes"] = json!(output.stdout_dropped);
     metadata["stderr_dropped_bytes"] = json!(output.stderr_dropped);
     metadata["limits_reached"] = json!(limits_reached(run, end, output));
+    if spoken.is_none() && run.profile.agent.is_some_and(|agent| agent.reader != Reader::Lines) {
+        metadata["messages_understood"] = json!(false);
+    }
     Outcome {
         status: match (&reading.failure, end) {
             (_, End::Stopped(_)) => Status::Cancelled,

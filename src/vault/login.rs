@@ -4,7 +4,7 @@
 //! vault keeps where it lies. It reads the file for each run, checks that no other user can, and refuses a token whose time is
 //! over with the command that renews it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -63,6 +63,28 @@ pub enum LoginError {
         /// The command that logs in.
         command: String,
     },
+    /// Other users may read or write the file.
+    #[error("{path}: {why}; run `{command}`, and log in again if another user may have read it")]
+    Open {
+        /// The file.
+        path: String,
+        /// Who may do what.
+        why: String,
+        /// The command that closes it.
+        command: String,
+    },
+    /// It has expired, and another process keeps it from being renewed.
+    #[error(
+        "the log-in in {path} has expired and is not renewed: {why}; look at it with `{command}`, and end it if it hangs"
+    )]
+    Held {
+        /// The file.
+        path: String,
+        /// Which process, if it is known.
+        why: String,
+        /// The command that shows the process.
+        command: String,
+    },
     /// Its time is over.
     #[error("the log-in in {path} has expired; run `{command}` outside of the jail, then delegate again")]
     Expired {
@@ -71,6 +93,18 @@ pub enum LoginError {
         /// The command that renews it.
         command: String,
     },
+}
+
+impl LoginError {
+    /// The command that mends it.
+    pub fn command(&self) -> &str {
+        match self {
+            Self::Unusable { command, .. }
+            | Self::Open { command, .. }
+            | Self::Held { command, .. }
+            | Self::Expired { command, .. } => command,
+        }
+    }
 }
 
 /// What was read.
@@ -101,15 +135,41 @@ impl LoginFile {
             return Err(self.expired());
         }
         let header = |it: &LoginHeader| member(&it.value).map(|value| (it.name.clone(), value.to_owned()));
-        let headers = self.header.iter().filter_map(header).collect();
+        let headers: Vec<(String, String)> = self.header.iter().filter_map(header).collect();
+        if headers.iter().any(|(_, value)| value.chars().any(char::is_control)) {
+            return Err(unusable("holds an account of several lines".into()));
+        }
         Ok(Read { token: Secret::new(token.as_bytes().to_vec()), headers })
     }
 
     /// The whole file, if nobody but its user could have read or written it.
     pub(super) fn whole(&self) -> Result<Value, LoginError> {
-        let text = zeroize::Zeroizing::new(text_of(&self.path).map_err(|why| self.unusable(why))?);
+        let text = zeroize::Zeroizing::new(self.text()?);
         // What the parser complains about could quote a token.
         serde_json::from_str(&text).map_err(|_| self.unusable("is no JSON".into()))
+    }
+
+    /// The file's text, if only its user could have read or written it.
+    fn text(&self) -> Result<String, LoginError> {
+        let path = &self.path;
+        if !path.is_absolute() {
+            return Err(self.unusable("is not an absolute path".into()));
+        }
+        let unreadable = |err: std::io::Error| self.unusable(format!("cannot be read: {err}"));
+        let meta = path.symlink_metadata().map_err(unreadable)?;
+        if meta.is_symlink() {
+            return Err(self.unusable("is a symbolic link".into()));
+        }
+        provost_system::owned(path).map_err(|why| self.unusable(why))?;
+        provost_system::private(path).map_err(|why| {
+            let path = path.display().to_string();
+            let command = match cfg!(windows) {
+                true => format!("icacls \"{path}\" /inheritance:r /grant:r \"%USERNAME%:F\""),
+                false => format!("chmod 600 {path}"),
+            };
+            LoginError::Open { path, why, command }
+        })?;
+        provost_system::short_text(path, LOGIN_FILE_BYTES_MAX).map_err(unreadable)
     }
 
     pub(super) fn unusable(&self, why: String) -> LoginError {
@@ -119,20 +179,6 @@ impl LoginFile {
     pub(super) fn expired(&self) -> LoginError {
         LoginError::Expired { path: self.path.display().to_string(), command: self.command.clone() }
     }
-}
-
-/// The file's text, if nobody but its user could have read or written it.
-fn text_of(path: &Path) -> Result<String, String> {
-    if !path.is_absolute() {
-        return Err("is not an absolute path".into());
-    }
-    match path.symlink_metadata() {
-        Ok(meta) if meta.is_symlink() => return Err("is a symbolic link".into()),
-        Ok(_) => {}
-        Err(err) => return Err(format!("cannot be read: {err}")),
-    }
-    provost_system::private(path)?;
-    provost_system::short_text(path, LOGIN_FILE_BYTES_MAX).map_err(|err| format!("cannot be read: {err}"))
 }
 
 /// The time at which a JWT ends, in milliseconds since 1970. Its signature is its service's concern.

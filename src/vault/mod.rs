@@ -185,7 +185,7 @@ impl Vault {
     pub fn add_login(&self, name: &str, delivery: Delivery, login: LoginFile) -> Result<(), VaultError> {
         match login.read(SystemTime::now()) {
             // The first run renews it.
-            Err(LoginError::Expired { .. }) if login.renewal.is_some() => {}
+            Err(LoginError::Expired { .. }) if login.is_renewable() => {}
             read => drop(read.map_err(|why| VaultError::Login { name: name.into(), why })?),
         }
         self.put(name, SecretFile { value: String::new(), delivery, login: Some(login) })

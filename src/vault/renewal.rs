@@ -2,11 +2,12 @@
 //! changes in the file.
 //!
 //! A refresh token may be good once. The file is locked for the time of the request, so that daemons do not take it from each
-//! other, and is read again under the lock; it is replaced in one step. Who sends the request is `egress`'s.
+//! other, and is read again under the lock; it is replaced in one step, if it still says what was read. Who sends the request is `egress`'s.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
-use std::time::SystemTime;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,33 +31,127 @@ pub struct Renewal {
     pub renewed_at: String,
 }
 
+/// How long another process may hold the lock: longer than a renewal takes that its service answers.
+const LOCK_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Pause between two attempts to lock the file. The system has no lock that waits for a bounded time.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the name of a file beside a log-in has before the number of its process.
+const BESIDE: &str = "provost-";
+
 /// A renewal under way; the file is locked as long as it lives. Has no `Debug`.
 pub struct OpenRenewal {
     login: LoginFile,
     renewal: Renewal,
+    /// What the file says.
     file: Value,
+    beside: Beside,
     _lock: File,
 }
 
+/// The file that is going to take the place of the log-in; it goes with this value unless it has.
+struct Beside {
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // After the exchange there is none.
+        let _gone = std::fs::remove_file(&self.path);
+    }
+}
+
 impl LoginFile {
-    /// Begins to renew it, if its time is over. `None` where it is good, or cannot be renewed. Blocks while another process renews it.
+    /// Begins to renew it, if its time is over. `None` where it is good, or cannot be renewed. Blocks while another process renews
+    /// it, for some seconds at most. The place for the answer is made here, before a refresh token is used up.
     ///
     /// # Errors
-    /// The file cannot be used.
+    /// The file cannot be used, another process holds it, or nothing can be written beside it.
     pub fn begin_renewal(&self, now: SystemTime) -> Result<Option<OpenRenewal>, LoginError> {
         let Some(renewal) = self.renewal.clone() else { return Ok(None) };
         if !matches!(self.read(now), Err(LoginError::Expired { .. })) {
             return Ok(None);
         }
-        let lock = File::open(&self.path).and_then(|file| file.lock().map(|()| file));
-        let lock = lock.map_err(|err| self.unusable(format!("cannot be locked: {err}")))?;
+        let lock = self.locked()?;
         // Another process may have renewed it meanwhile.
         if !matches!(self.read(now), Err(LoginError::Expired { .. })) {
             return Ok(None);
         }
         let file = self.whole()?;
-        Ok(Some(OpenRenewal { login: self.clone(), renewal, file, _lock: lock }))
+        let beside = self.beside().map_err(|err| {
+            self.unusable(format!("has expired, and no file can be written beside it to renew it: {err}"))
+        })?;
+        Ok(Some(OpenRenewal { login: self.clone(), renewal, file, beside, _lock: lock }))
     }
+
+    /// Whether it has what renews it.
+    pub(super) fn is_renewable(&self) -> bool {
+        let token = |renewal: &Renewal| refresh_token(&self.whole().ok()?, renewal).map(drop);
+        self.renewal.as_ref().and_then(token).is_some()
+    }
+
+    fn locked(&self) -> Result<File, LoginError> {
+        let unlocked = |err: std::io::Error| self.unusable(format!("cannot be locked: {err}"));
+        let file = File::open(&self.path).map_err(unlocked)?;
+        let until = Instant::now() + LOCK_TIME_MAX;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    let seconds = LOCK_TIME_MAX.as_secs();
+                    let who = holder(&file).unwrap_or_else(|| "another process".into());
+                    return Err(LoginError::Held {
+                        path: self.path.display().to_string(),
+                        why: format!("{who} has held it for {seconds} seconds"),
+                        command: format!("fuser -v {}", self.path.display()),
+                    });
+                }
+                Err(TryLockError::Error(err)) => return Err(unlocked(err)),
+            }
+        }
+    }
+
+    /// A new file for us alone. Those of processes that ended before they could remove theirs go first: only who has the lock makes one.
+    fn beside(&self) -> std::io::Result<Beside> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let start = format!("{}.{BESIDE}", self.path.file_stem().unwrap_or_default().to_string_lossy());
+        for entry in std::fs::read_dir(folder)?.flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(&start));
+            if number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit())) {
+                let _gone = std::fs::remove_file(entry.path());
+            }
+        }
+        let path = self.path.with_extension(format!("{BESIDE}{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let file = provost_system::private_file(&mut options).open(&path)?;
+        Ok(Beside { path, file })
+    }
+}
+
+/// The process that holds a lock on a file, as Linux lists them.
+#[cfg(target_os = "linux")]
+fn holder(file: &File) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = format!(":{}", file.metadata().ok()?.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut held = fields.filter(|it| it.len() > 5 && it[1] == "FLOCK" && it[5].ends_with(&inode));
+    held.next().map(|it| format!("process {}", it[4]))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holder(_: &File) -> Option<String> {
+    None
+}
+
+fn refresh_token<'a>(file: &'a Value, renewal: &Renewal) -> Option<&'a str> {
+    let token = file.pointer(&format!("{}/refresh_token", renewal.tokens)).and_then(Value::as_str);
+    token.filter(|it| !it.is_empty())
 }
 
 impl OpenRenewal {
@@ -70,9 +165,7 @@ impl OpenRenewal {
     /// # Errors
     /// The file has no refresh token.
     pub fn request(&self) -> Result<Zeroizing<String>, LoginError> {
-        let at = format!("{}/refresh_token", self.renewal.tokens);
-        let token = self.file.pointer(&at).and_then(Value::as_str).filter(|it| !it.is_empty());
-        let token = token.ok_or_else(|| self.login.expired())?;
+        let token = refresh_token(&self.file, &self.renewal).ok_or_else(|| self.login.expired())?;
         let body = json!({
             "client_id": self.renewal.client_id, "grant_type": "refresh_token",
             "refresh_reason": "proactive_expiry", "refresh_token": token,
@@ -91,10 +184,10 @@ impl OpenRenewal {
             .unusable(format!("has expired, and {} cannot be asked to renew it: {why}", self.endpoint()))
     }
 
-    /// Takes the answer over into the file.
+    /// Takes the answer over into the file. One that has changed meanwhile stays as it is: its program has logged in again, or out.
     ///
     /// # Errors
-    /// The answer has no token, or the file cannot be written; then it is as it was.
+    /// The answer has no token, the file is gone, or it cannot be written; then it is as it was.
     pub fn finish(mut self, answer: &[u8], now: Timestamp) -> Result<(), LoginError> {
         let strange =
             || self.login.unusable("has expired, and its service answers something else than tokens".into());
@@ -103,31 +196,25 @@ impl OpenRenewal {
         if given("access_token").is_none_or(|it| it.chars().any(char::is_control)) {
             return Err(strange());
         }
-        let tokens = self.file.pointer_mut(&self.renewal.tokens).and_then(Value::as_object_mut);
+        let mut file = self.file.clone();
+        let tokens = file.pointer_mut(&self.renewal.tokens).and_then(Value::as_object_mut);
         let Some(tokens) = tokens else { return Err(self.login.unusable("holds no such log-in".into())) };
         for name in ["access_token", "refresh_token", "id_token"] {
             if let Some(token) = given(name) {
                 tokens.insert(name.into(), token.into());
             }
         }
-        if let Some(at) = self.file.pointer_mut(&self.renewal.renewed_at) {
+        if let Some(at) = file.pointer_mut(&self.renewal.renewed_at) {
             *at = now.rfc3339().into();
         }
-        let text = Zeroizing::new(serde_json::to_string_pretty(&self.file).unwrap_or_default());
-        self.replace(&text).map_err(|err| self.login.unusable(format!("cannot be written: {err}")))
-    }
-
-    fn replace(&self, text: &str) -> std::io::Result<()> {
-        let path = &self.login.path;
-        let beside = path.with_extension(format!("provost-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        let mut file = provost_system::private_file(&mut options).open(&beside)?;
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let placed = written.and_then(|()| std::fs::rename(&beside, path));
-        if placed.is_err() {
-            let _gone = std::fs::remove_file(&beside);
+        let text = Zeroizing::new(serde_json::to_string_pretty(&file).unwrap_or_default());
+        let written = self.beside.file.write_all(text.as_bytes()).and_then(|()| self.beside.file.sync_all());
+        let unwritten = |err: std::io::Error| self.login.unusable(format!("cannot be written: {err}"));
+        written.map_err(unwritten)?;
+        // Codex takes no lock.
+        if self.login.whole()? != self.file {
+            return Ok(());
         }
-        placed
+        std::fs::rename(&self.beside.path, &self.login.path).map_err(unwritten)
     }
 }

@@ -107,6 +107,15 @@ impl SettingsFile {
         ids(&table)
     }
 
+    /// The names of the secrets of an entry.
+    pub(super) fn secrets(&self, id: &str) -> Vec<String> {
+        let table = self.table(self.text.as_deref().unwrap_or_default()).unwrap_or_default();
+        let entries = table.get(LIST).and_then(Value::as_array).into_iter().flatten();
+        let mut entry = entries.filter(|it| it.get("id").and_then(Value::as_str) == Some(id));
+        let names = entry.next().and_then(|it| it.get("secrets")?.as_array()).into_iter().flatten();
+        names.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// The whole file with one more entry at its end.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
 
 use super::presets::Preset;
 use crate::repo_context::wait_for;
@@ -26,8 +27,14 @@ const PACKAGE_ABOVE_MAX: usize = 4;
 /// Folders that every jail shows.
 const SYSTEM: [&str; 6] = ["/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"];
 
-/// Folders with programs of many packages; none of them is shown to a worker for the sake of one.
-const SHARED_ENDS: [&str; 2] = ["bin", "sbin"];
+/// Longest answer to the question for the version that is read, in bytes.
+const VERSION_BYTES_MAX: u64 = 4_096;
+
+/// How long what is left of an answer is waited for, when its program and its group have ended.
+const REST_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Work trees of the repository that are looked at.
+const TREES_MAX: usize = 4_096;
 
 /// A program that was found.
 #[derive(Debug)]
@@ -44,7 +51,12 @@ pub(super) struct Found {
 
 /// Finds a program. `named` is the path that somebody typed.
 pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) -> Result<Found, CliError> {
-    let inside = [here.places.root.as_path(), here.places.worktree.as_path(), here.cwd.as_path()];
+    // Workers write in all work trees, not only in this one.
+    let trees = here.places.worktrees(TREES_MAX);
+    let mut inside: Vec<&Path> = trees.iter().map(PathBuf::as_path).collect();
+    inside.extend(
+        [&here.places.root, &here.places.worktree, &here.places.identity, &here.cwd].map(|it| it.as_path()),
+    );
     let path = match named {
         Some(path) => here.cwd.join(path),
         None => system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset))?,
@@ -64,7 +76,7 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
                     .next(format!("install {name}, then: provost agent add {}", preset.name))
             })?;
             let program = trusted(&program, &inside)?;
-            needs(&program, &mut read_only)?;
+            needs(&program, None, &mut read_only)?;
             command.push(text(&program)?);
             command.extend(args);
             command.push(text(&real)?);
@@ -74,8 +86,8 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
         None if preset.shell.is_some() => command.push(text(&real)?),
         None => command.push(text(&path)?),
     }
-    needs(&real, &mut read_only)?;
-    let version = version(&real, &command);
+    needs(&real, Some(preset), &mut read_only)?;
+    let version = packaged(&real, preset).or_else(|| spoken(&command));
     Ok(Found { command, read_only, version, real })
 }
 
@@ -103,6 +115,9 @@ fn trusted(path: &Path, inside: &[&Path]) -> Result<PathBuf, CliError> {
     if !real.is_file() {
         return Err(refused(&real, "is no file".into()));
     }
+    if !is_executable(&real) {
+        return Err(refused(&real, "is not executable".into()));
+    }
     let tops = inside.iter().filter_map(|it| system::real_path(it).ok());
     if tops.into_iter().any(|top| real.starts_with(top)) {
         return Err(refused(&real, "lies in the repository, where workers write".into()));
@@ -116,6 +131,17 @@ fn trusted(path: &Path, inside: &[&Path]) -> Result<PathBuf, CliError> {
         }
     }
     Ok(real)
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
 }
 
 /// A folder like /tmp, where everybody writes and nobody replaces what another user has made.
@@ -146,28 +172,54 @@ fn interpreter(real: &Path) -> Option<(String, Vec<String>)> {
     is_plain.then(|| (name, words.collect()))
 }
 
-/// Adds what has to be visible for a file to work: the packages around it, its folder, or the file alone.
-fn needs(real: &Path, read_only: &mut Vec<String>) -> Result<(), CliError> {
+/// Adds what has to be visible for a file to work: its installation where that is known to be one, or else the file alone. An
+/// interpreter has no preset.
+fn needs(real: &Path, preset: Option<&Preset>, read_only: &mut Vec<String>) -> Result<(), CliError> {
     if SYSTEM.iter().any(|at| real.starts_with(at)) {
         return Ok(());
     }
-    let packages = real.ancestors().filter(|at| at.ends_with("node_modules")).last();
-    let folder = real.parent().unwrap_or(real);
-    let is_shared = SHARED_ENDS.iter().any(|end| folder.ends_with(end));
-    let place = match packages {
-        Some(packages) => packages,
-        // An installation of its own has `bin` and `lib` side by side; `~/.local/bin` and `~/bin` belong to everything.
-        None if is_shared && folder.parent().is_some_and(|above| above.join("lib/node_modules").is_dir()) => {
-            folder.parent().unwrap_or(folder)
-        }
-        None if is_shared => real,
-        None => folder,
-    };
-    let place = text(place)?;
+    let place = installation(real, preset).filter(|it| !is_shared(it));
+    let place = text(&place.unwrap_or_else(|| real.to_owned()))?;
     if !read_only.contains(&place) {
         read_only.push(place);
     }
     Ok(())
+}
+
+/// The folder that a program was installed in, and nothing else.
+fn installation(real: &Path, preset: Option<&Preset>) -> Option<PathBuf> {
+    let packages = real.ancestors().filter(|at| at.ends_with("node_modules")).last();
+    if let Some(packages) = packages {
+        // What is installed for all projects has what it needs below its own folder; elsewhere it lies beside it.
+        return match packages.parent().is_some_and(|above| above.ends_with("lib")) {
+            true => package_below(packages, real),
+            false => Some(packages.to_owned()),
+        };
+    }
+    let preset = preset?;
+    if let Some((folder, _)) = package(real, preset) {
+        return Some(folder);
+    }
+    // Claude's installer has a file for each version; the link to it changes with an update.
+    let versions = real.parent().filter(|it| it.ends_with("versions"))?;
+    versions.parent().is_some_and(|it| it.ends_with(preset.program)).then(|| versions.to_owned())
+}
+
+/// `node_modules/PACKAGE`, or `node_modules/@SCOPE/PACKAGE`.
+fn package_below(packages: &Path, real: &Path) -> Option<PathBuf> {
+    let mut names = real.strip_prefix(packages).ok()?.iter();
+    let first = packages.join(names.next()?);
+    let has_scope = first.file_name()?.to_str().is_some_and(|it| it.starts_with('@'));
+    Some(if has_scope { first.join(names.next()?) } else { first })
+}
+
+/// Whether a folder has more than one installation: a home or a folder above one, and those right below `/`.
+fn is_shared(folder: &Path) -> bool {
+    let parts = folder.components().count();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let real = home.as_deref().and_then(|it| system::real_path(it).ok());
+    let is_home = [home, real].into_iter().flatten().any(|home| home.starts_with(folder));
+    is_home || parts <= 2 || (folder.starts_with("/home") && parts <= 3)
 }
 
 fn text(path: &Path) -> Result<String, CliError> {
@@ -178,28 +230,72 @@ fn text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The version: as its package says, or as the program does.
-fn version(real: &Path, command: &[String]) -> Option<String> {
-    packaged(real).or_else(|| spoken(command))
+/// The package of a program: its folder, and how it describes itself. A description of something else is passed over.
+fn package(real: &Path, preset: &Preset) -> Option<(PathBuf, Value)> {
+    let names = [preset.install.rsplit(' ').next().unwrap_or(preset.name), preset.program];
+    real.ancestors().skip(1).take(PACKAGE_ABOVE_MAX).find_map(|folder| {
+        let text = system::short_text(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
+        let package: Value = serde_json::from_str(&text).ok()?;
+        let is_named = package["name"].as_str().is_some_and(|it| names.contains(&it));
+        let is_of_it = is_named || package["bin"].get(preset.program).is_some();
+        is_of_it.then(|| (folder.to_owned(), package))
+    })
 }
 
-fn packaged(real: &Path) -> Option<String> {
-    let above = real.ancestors().skip(1).take(PACKAGE_ABOVE_MAX);
-    let package = above.map(|at| at.join("package.json")).find(|it| it.is_file())?;
-    let package: Value = serde_json::from_str(&system::short_text(&package, PACKAGE_BYTES_MAX).ok()?).ok()?;
-    package.get("version")?.as_str().map(|it| out::one_line(it, 40))
+/// The version, as its package says.
+fn packaged(real: &Path, preset: &Preset) -> Option<String> {
+    package(real, preset)?.1.get("version")?.as_str().map(|it| out::one_line(it, 40))
 }
 
+/// The version, as the program says. It has a bounded time for a bounded answer, and nothing that it has started outlives that.
 fn spoken(command: &[String]) -> Option<String> {
     let (program, args) = command.split_first()?;
-    let mut asked = tokio::process::Command::new(program);
-    asked.args(args).arg("--version").current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
-    let answer = asked.env_clear().env("PATH", system::program_folders()).kill_on_drop(true);
-    let text = wait_for(async {
-        let done = tokio::time::timeout(VERSION_TIME_MAX, answer.output()).await;
-        Ok(done.ok().and_then(Result::ok).filter(|it| it.status.success()).map(|it| it.stdout))
-    });
-    let text = text.ok()??;
-    let line = String::from_utf8_lossy(&text).lines().next().map(|it| out::one_line(it, 40))?;
+    let mut asked = std::process::Command::new(program);
+    asked.args(args).arg("--version").current_dir("/");
+    asked.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    asked.env_clear().env("PATH", system::program_folders());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut asked, 0);
+    let said = wait_for(async { Ok(said(asked).await) });
+    let said = said.ok()??;
+    let line = String::from_utf8_lossy(&said).lines().next().map(|it| out::one_line(it, 40))?;
     line.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
+
+/// What a program writes that ends well.
+async fn said(asked: std::process::Command) -> Option<Vec<u8>> {
+    let mut child = tokio::process::Command::from(asked).kill_on_drop(true).spawn().ok()?;
+    let group = child.id()?;
+    let stdout = child.stdout.take()?;
+    let mut reading = Box::pin(async move {
+        let mut said = Vec::new();
+        let read = stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await;
+        read.ok().map(|_| said)
+    });
+    let asking = async {
+        tokio::select! {
+            said = &mut reading => (Some(said), child.wait().await),
+            status = child.wait() => (None, status),
+        }
+    };
+    let ended = tokio::time::timeout(VERSION_TIME_MAX, asking).await;
+    end_group(group);
+    let (said, status) = ended.ok()?;
+    status.ok().filter(std::process::ExitStatus::success)?;
+    match said {
+        Some(said) => said,
+        // It has ended, and what it has written is in the pipe.
+        None => tokio::time::timeout(REST_TIME_MAX, reading).await.ok()?,
+    }
+}
+
+#[cfg(unix)]
+fn end_group(number: u32) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let Some(group) = i32::try_from(number).ok().and_then(Pid::from_raw) {
+        let _none_left = kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn end_group(_: u32) {}

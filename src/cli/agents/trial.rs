@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::file::SettingsFile;
 use crate::args::duration;
 use crate::cli_error::{DONE, FAILED, INTERRUPTED};
 use crate::follow::waiting_for;
@@ -20,7 +21,10 @@ use provost_client::Client;
 use provost_config::{AgentConfig, Config, Worker};
 use provost_vault::{Delivery, LoginError, VaultError};
 
-/// The question. It asks for a word that no error text has.
+/// The word that the question asks for. No error text has it.
+const WORD: &str = "PROVOST-READY";
+
+/// The question.
 const QUESTION: &str = "This is a test of the connection. Do not use any tool and do not change any file. \
                         Answer with the single word PROVOST-READY.";
 
@@ -74,7 +78,7 @@ struct Tried {
 
 pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
     let config = here.config(None)?.config;
-    let (agent, worker) = entry(&config, &asked.name)?;
+    let (agent, worker) = entry(here, &config, &asked.name)?;
     let mut tried = Tried { agent: asked.name.to_string(), ..Tried::default() };
     tried.missing = before(here, agent, worker);
     if tried.missing.is_empty() {
@@ -97,7 +101,11 @@ pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
 }
 
 /// The entry of an agent that can be asked at all.
-fn entry<'a>(config: &'a Config, name: &AgentId) -> Result<(&'a AgentConfig, &'a Worker), CliError> {
+fn entry<'a>(
+    here: &RepoContext,
+    config: &'a Config,
+    name: &AgentId,
+) -> Result<(&'a AgentConfig, &'a Worker), CliError> {
     if let Some(refused) = config.refused_workers.get(name.as_str()) {
         return Err(CliError::of(format!("the entry of {name} cannot be used"))
             .because(format!("{}: {}", refused.file, refused.reason))
@@ -106,6 +114,12 @@ fn entry<'a>(config: &'a Config, name: &AgentId) -> Result<(&'a AgentConfig, &'a
     let agent = config.agents.iter().find(|it| it.id == *name);
     let found = agent.and_then(|agent| Some((agent, config.workers.get(name)?)));
     found.ok_or_else(|| {
+        let file = SettingsFile::read(&here.places.root.join(provost_config::pin::PROVOST));
+        if file.is_ok_and(|file| file.ids().iter().any(|it| it == name.as_str())) {
+            return CliError::of(format!("no agent {name} is configured"))
+                .because(format!("its entry in {} is not allowed yet", provost_config::pin::PROVOST))
+                .next(format!("provost config allow {}", provost_config::pin::PROVOST));
+        }
         let near = nearest(name.as_str(), config.agents.iter().map(|it| it.id.as_str()));
         CliError::of(format!("no agent {name} is configured")).next(match near {
             Some(near) => format!("did you mean {near}?"),
@@ -214,10 +228,22 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
                 what: "the program has ended well and answered nothing".into(),
                 next: task_command("task show", &task.id, ""),
             }),
-            text => {
+            _ if !is_understood(task) => tried.missing.push(Missing {
+                what: format!(
+                    "the program wrote no message that `stream` in its entry means; it wrote: {}",
+                    out::one_line(summary.trim(), SHOWN_CHARS)
+                ),
+                next: next_of(name, &task.id, &summary, &stderr_of(task)),
+            }),
+            // A program that repeats its question has not answered it.
+            text if text.replace(QUESTION, "").contains(WORD) => {
                 tried.ok = true;
                 tried.answer = Some(out::one_line(text, SHOWN_CHARS));
             }
+            text => tried.missing.push(Missing {
+                what: format!("answered something else than {WORD}: {}", out::one_line(text, SHOWN_CHARS)),
+                next: next_of(name, &task.id, text, &stderr_of(task)),
+            }),
         }
         return;
     }
@@ -232,6 +258,12 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
             .missing
             .push(Missing { what: format!("its last words: {}", out::one_line(last, SHOWN_CHARS)), next });
     }
+}
+
+/// Whether the daemon found a message, of an agent that writes messages.
+fn is_understood(task: &wire::Task) -> bool {
+    let metadata = task.notes.last().and_then(|it| it.metadata.as_ref());
+    metadata.and_then(|it| it.get("messages_understood")).and_then(Value::as_bool) != Some(false)
 }
 
 fn stderr_of(task: &wire::Task) -> String {

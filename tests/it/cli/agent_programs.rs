@@ -2,6 +2,7 @@
 //! real ones wrote; `fixtures/agents/recorded` has that.
 
 mod cost;
+mod hostile;
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
@@ -51,6 +52,9 @@ fn vendors(world: &World) -> PathBuf {
     for name in ["claude", "codex", "copilot", "gemini", "opencode", "qwen"] {
         plant(world, &folder.join(name));
     }
+    // Their folder is recognised as their installation by this alone.
+    let bin = json!({ "claude": "", "codex": "", "copilot": "", "gemini": "", "opencode": "", "qwen": "" });
+    world.put(&folder.join("package.json"), &json!({ "bin": bin }).to_string());
     folder
 }
 
@@ -128,7 +132,11 @@ fn one_line_adds_a_program_that_answers_and_the_key_stays_outside() {
 
     let _daemon = world.start();
     let (code, answer) = tried(&world, "claude");
-    assert_eq!((code, &answer["ok"], &answer["answer"]), (0, &json!(true), &json!("Done.")), "{answer}");
+    assert_eq!(
+        (code, &answer["ok"], &answer["answer"]),
+        (0, &json!(true), &json!("PROVOST-READY")),
+        "{answer}"
+    );
     assert_eq!(answer["usage"]["tokens_cache_read"], 14, "{answer}");
     let heard = server.heard().join("\n");
     assert!(heard.contains(&format!("x-api-key: {KEY}")), "{heard}");
@@ -164,7 +172,7 @@ fn each_program_is_started_as_it_expects_and_its_stream_is_read() {
     let _daemon = world.start();
     for (program, _, tokens) in &programs {
         let (code, answer) = tried(&world, program);
-        assert_eq!((code, &answer["answer"]), (0, &json!("Done.")), "{program}: {answer}");
+        assert_eq!((code, &answer["answer"]), (0, &json!("PROVOST-READY")), "{program}: {answer}");
         let used = &answer["usage"];
         let found = json!([used["tokens_input"], used["tokens_cache_read"], used["tokens_output"]]);
         assert_eq!(found, *tokens, "{program}: {answer}");
@@ -345,7 +353,8 @@ fn what_is_removed_is_the_entry_and_all_else_stays_to_the_letter() {
     ok(&add(&world, &server, "claude", &[]));
     world.configure(&format!("{}{tail}", text_of(&world)));
     ok(&add(&world, &server, "gemini", &[]));
-    assert!(ok(&command(&world, &["agent", "remove", "gemini"]).output().unwrap()).contains("is removed"));
+    let gone = ok(&command(&world, &["agent", "remove", "gemini"]).output().unwrap());
+    assert!(gone.contains("is removed") && gone.contains("its secret `gemini` stays"), "{gone}");
     ok(&command(&world, &["agent", "remove", "claude"]).output().unwrap());
     assert_eq!(text_of(&world), format!("{head}{tail}"));
     let gone = command(&world, &["agent", "remove", "othr"]).output().unwrap();
@@ -365,7 +374,11 @@ fn an_entry_in_the_repository_counts_when_it_was_allowed() {
     let text = ok(&add(&world, &server, "claude", &["--in", "repo"]));
     assert!(text.contains("next: provost config allow .provost/provost.toml"), "{text}");
     let list = |world: &World| command(world, &["agent", "try", "claude", "--no-start"]).output().unwrap();
-    assert!(said(&list(&world)).contains("no agent claude is configured"));
+    let text = said(&list(&world));
+    assert!(
+        text.contains("no agent claude is configured") && text.contains("provost config allow"),
+        "{text}"
+    );
     ok(&command(&world, &["config", "allow", ".provost/provost.toml", "--yes"]).output().unwrap());
     assert!(said(&list(&world)).contains("no daemon runs"));
 }
@@ -389,7 +402,12 @@ fn a_log_in_stays_in_its_programs_file_and_is_read_for_each_run() {
     log_in(&world, &jwt(3_600), "acct-1");
     std::fs::set_permissions(auth_json(&world), std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = add(&world);
-    assert!(said(&output).contains("is open to others") && !output.status.success(), "{output:?}");
+    assert!(
+        said(&output).contains("chmod 600")
+            && !said(&output).contains("provost secret list")
+            && !output.status.success(),
+        "{output:?}"
+    );
     assert_eq!((text_of(&world), secrets(&world).len()), (String::new(), 0));
     log_in(&world, &jwt(3_600), "acct-1");
     ok(&add(&world));
