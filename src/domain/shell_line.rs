@@ -7,7 +7,7 @@
 //!
 //! Neither reading follows what a program does: aliases, scripts, makefiles and a program's own settings stay unseen.
 
-use std::borrow::Cow;
+use std::rc::Rc;
 
 use provost_base::limits::{CALL_WORDS_FOLLOWED_MAX, CALL_WORDS_MAX};
 
@@ -245,7 +245,7 @@ impl WideLine {
 
     /// The words of each command that the line may run, its program first. Behind the end of a command may stand words of
     /// another one.
-    pub fn commands(&self) -> Vec<Cow<'_, [LineWord]>> {
+    pub fn commands(&self) -> Vec<Begun<'_>> {
         let runs_text = self.words().any(|it| it.is_one_of(WRAPPERS) || it.is_interpreter());
         let mut unquoted = self.stretches.iter().filter(|it| !it.within);
         // A single command that is no reader may run what any other one is told.
@@ -259,22 +259,33 @@ impl WideLine {
                     false => !reads && (!word.open || wrapped),
                 };
                 wrapped |= !word.open && word.is_one_of(WRAPPERS);
-                let end = stretch.words.len().min(at + CALL_WORDS_FOLLOWED_MAX);
                 if begins {
-                    all.push(Cow::Borrowed(&stretch.words[at..end]));
+                    all.push(Begun { told: None, words: &stretch.words[at..] });
                 }
                 if !reads && !word.open {
-                    let parts = word.parts();
-                    let rest = &stretch.words[at + 1..end];
-                    let begun = (0..parts.len().min(CALL_WORDS_FOLLOWED_MAX)).map(|it| &parts[it..]);
-                    all.extend(
-                        begun
-                            .map(|it| it.iter().chain(rest).take(CALL_WORDS_FOLLOWED_MAX).cloned().collect()),
-                    );
+                    let parts: Rc<[LineWord]> = word.parts().into();
+                    let begun = (0..parts.len()).map(|from| Some((Rc::clone(&parts), from)));
+                    all.extend(begun.map(|told| Begun { told, words: &stretch.words[at + 1..] }));
                 }
             }
         }
         all
+    }
+}
+
+/// The words behind a place at which a command may begin.
+#[derive(Clone, Debug)]
+pub struct Begun<'a> {
+    /// Parts of the word in which it begins, and which of them is the first.
+    told: Option<(Rc<[LineWord]>, usize)>,
+    words: &'a [LineWord],
+}
+
+impl Begun<'_> {
+    /// As many words as patterns are compared with, the program first.
+    pub fn words(&self) -> impl Iterator<Item = &LineWord> {
+        let told = self.told.as_ref().and_then(|(parts, from)| parts.get(*from..)).unwrap_or_default();
+        told.iter().chain(self.words).take(CALL_WORDS_FOLLOWED_MAX)
     }
 }
 
@@ -386,7 +397,8 @@ impl Reader {
         if !self.begun {
             return;
         }
-        let (text, _) = (std::mem::take(&mut self.text), std::mem::take(&mut self.begun));
+        self.begun = false;
+        let text = std::mem::take(&mut self.text);
         let (open, quoted) = (std::mem::take(&mut self.open), std::mem::take(&mut self.quoted));
         let aside = std::mem::take(&mut self.target) | std::mem::take(&mut self.follows);
         if self.stretch.words.is_empty() && !quoted && KEYWORDS.contains(&text.as_str()) {

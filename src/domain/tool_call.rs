@@ -184,16 +184,11 @@ impl ToolCall {
         }
         // A line is read by its words.
         let lines = ["command", "cmd"].map(|name| arguments.get(name).and_then(Value::as_str));
-        texts(arguments).into_iter().for_each(|it| {
-            match lines.contains(&Some(it)) && it.len() > PATH_LEN_MAX {
-                true => {}
-                false => found.text(it),
-            }
-        });
-        let Found { mut paths, mut open, mut more } = found;
-        more |= paths.len() > TOOL_PATHS_MAX || open.len() > TOOL_PATHS_MAX;
-        let paths = std::mem::take(&mut paths).into_iter().take(TOOL_PATHS_MAX).collect();
-        let open = std::mem::take(&mut open).into_iter().take(TOOL_PATHS_MAX).map(Into::into).collect();
+        let is_line = |it: &&str| it.len() > PATH_LEN_MAX && lines.contains(&Some(it));
+        texts(arguments).into_iter().filter(|it| !is_line(it)).for_each(|it| found.text(it));
+        let more = found.more || found.paths.len() > TOOL_PATHS_MAX || found.open.len() > TOOL_PATHS_MAX;
+        let paths = found.paths.into_iter().take(TOOL_PATHS_MAX).collect();
+        let open = found.open.into_iter().take(TOOL_PATHS_MAX).map(Into::into).collect();
         Self { command, paths, complete: false, open, more, writes: true }
     }
 }

@@ -12,7 +12,7 @@ use super::glob::NameGlobs;
 use super::reader::{Notes, Section};
 use provost_base::limits::COMMAND_PATTERN_WORDS_MAX;
 use provost_domain::ToolCommand;
-use provost_domain::shell_line::LineWord;
+use provost_domain::shell_line::{Begun, LineWord};
 
 /// Patterns over a command, word by word.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -53,7 +53,7 @@ impl Form for Commands {
             Ruling::Approve | Ruling::Deny => {
                 let wide = &found.command.wide;
                 wide.is_too_long()
-                    || wide.commands().iter().any(|words| patterns.iter().any(|it| it.may_be(words)))
+                    || wide.commands().iter().any(|begun| patterns.iter().any(|it| it.may_be(begun)))
             }
         }
     }
@@ -171,8 +171,9 @@ impl Pattern {
     }
 
     /// Whether a command that begins with these words may be it: options, each with a word behind it, may stand between.
-    fn may_be(&self, words: &[LineWord]) -> bool {
-        let Some((program, words)) = words.split_first() else { return false };
+    fn may_be(&self, begun: &Begun<'_>) -> bool {
+        let mut words = begun.words();
+        let Some(program) = words.next() else { return false };
         if program.open {
             return true;
         }
@@ -183,6 +184,7 @@ impl Pattern {
         if !is_it(program) && !program.unescaped().is_some_and(|it| is_it(&it)) {
             return false;
         }
+        let words: Vec<&LineWord> = words.collect();
         let mut reached = vec![false; words.len() + 3];
         reached[0] = true;
         for (glob, _) in &self.words {
