@@ -33,6 +33,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/auth/keys/folder.rs", 1, "the keys"),
     ("src/auth/keys/folder_windows.rs", 1, "the keys"),
     ("src/auth/loopback.rs", 3, "processes and their descriptors, in /proc"),
+    ("src/cli/hooks/index.rs", 1, "commands under way of a session"),
     ("src/cli/hooks/overwritten.rs", 2, "what was put aside for a command, and kept versions"),
     ("src/cli/hooks/shown.rs", 1, "what was asked of a person"),
     ("src/cli/session.rs", 3, "notes of sessions"),
