@@ -59,6 +59,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/store/artifacts.rs", 1, "the changes of runs"),
     ("src/store/job_logs.rs", 1, "logs of jobs"),
     ("src/system/ports.rs", 2, "processes and their descriptors, in /proc"),
+    ("src/vault/renewal.rs", 1, "files beside a log-in that an earlier process has left"),
     ("src/workspace/apply_record.rs", 1, "records of applies"),
     ("src/workspace/orphaned_copies.rs", 1, "private copies, and the marks beside them"),
     ("src/workspace/versions.rs", 1, "kept versions"),
