@@ -23,16 +23,13 @@ use super::repo_context::wait_for;
 use super::{CliError, Rehearsal, RepoContext, jail, out, status};
 use provost_base::{AgentId, nearest};
 use provost_client::keys::{self, ReloadOutcome};
-use provost_config::{Places, Reader};
+use provost_config::{MODEL_NAME_BYTES_MAX, Places, Reader};
 use provost_vault::Upstream;
 
 use access::Chosen;
 use file::SettingsFile;
 use find::Found;
 use presets::{PRESETS, Preset};
-
-/// Longest name of a model that is passed to a program, in bytes.
-const MODEL_NAME_BYTES_MAX: usize = 256;
 
 /// `provost agent`.
 #[derive(Subcommand, Debug)]

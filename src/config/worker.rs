@@ -13,6 +13,9 @@ use provost_base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Destination};
 
+/// Longest name of a model that is passed to a program, in bytes.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
+
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Copies {
@@ -157,8 +160,14 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     if worker.needs.0.iter().any(|it| it.kind() == "git") {
         return refuse("`needs`: what begins with `@git` is taken by git's commands themselves");
     }
-    if worker.default_model.as_ref().is_some_and(|it| it.len() > 256 || it.chars().any(char::is_control)) {
-        return refuse("`default_model` has more than 256 bytes or a control character");
+    if worker
+        .default_model
+        .as_ref()
+        .is_some_and(|it| it.len() > MODEL_NAME_BYTES_MAX || it.chars().any(char::is_control))
+    {
+        return refuse(&format!(
+            "`default_model` has more than {MODEL_NAME_BYTES_MAX} bytes or a control character"
+        ));
     }
     if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
         && !allowed.contains(model)

@@ -226,8 +226,8 @@ impl PathGlobs {
     pub(super) fn new(patterns: &[Box<str>]) -> Result<Self, String> {
         let relative = patterns.iter().map(|it| &**it).filter(|it| !it.starts_with('/'));
         let absolute = patterns.iter().filter_map(|it| it.strip_prefix('/'));
-        let name = |it: &Box<str>| it.rsplit('/').find(|part| *part != "**").unwrap_or("*").into();
-        let names = patterns.iter().map(name).collect();
+        let name = |it: &str| it.rsplit('/').find(|part| *part != "**").unwrap_or("*").into();
+        let names = patterns.iter().map(|it| name(it)).collect();
         Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")?, names })
     }
 

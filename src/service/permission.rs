@@ -132,7 +132,7 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, call: &ToolCall) ->
         (Some(below), Some(real)) => runs_later(below, true) || changes_repository(real, top),
         _ => runs_later(text, false),
     };
-    let may_be_touched = |it: &String| !is_machinery(it) && !(call.writes && runs(it));
+    let may_be_touched = |it: &String| !(is_machinery(it) || (call.writes && runs(it)));
     let sure = call.complete && is_plain && text.as_ref().is_some_and(may_be_touched);
     ToolPath {
         at: inside.into_iter().chain(text).map(Into::into).collect(),

@@ -64,7 +64,7 @@ impl Provost {
             let (path, none) = (BTreeSet::from([order.path.clone()]), BTreeSet::new());
             // An undo restores a file of a repository that was made since, and makes none.
             let is_back = matches!(order.want, Want::Kept { .. });
-            let is_one = is_back.then(|| repositories(root, &none, &path)).unwrap_or_default();
+            let is_one = if is_back { repositories(root, &none, &path) } else { Vec::new() };
             if let Some(folder) = repositories(root, &path, &path).iter().find(|it| !is_one.contains(it)) {
                 return Err(becomes_one(folder));
             }
