@@ -42,7 +42,7 @@ fn parts_of_a_repository_make_none_in_calls_at_the_same_time() {
     for round in 0..ROUNDS {
         let folder = format!("r{round}/rc");
         let part = |it: &&str| json!([file(&format!("{folder}/{it}"), CONFIG)]);
-        let answers = all_at_once(&desk, &PARTS.iter().map(|it| part(it)).collect::<Vec<_>>());
+        let answers = all_at_once(&desk, &PARTS.iter().map(part).collect::<Vec<_>>());
         assert!(!is_repository(&desk, &folder), "round {round}: {answers:?}");
         let refused = answers.iter().flat_map(errors).filter(|it| it.contains("becomes one")).count();
         assert!(refused >= 1, "round {round}: {answers:?}");
