@@ -171,7 +171,9 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     let goal = "echo hours-of-work > done.txt; echo up; sleep 1000";
     let (task, reply) = client.delegate("agent", goal, json!({ "timeout": 600 }));
     reply.ack();
-    eventually("its work", || in_copies(&world, "done.txt").is_some());
+    let written =
+        |it: std::path::PathBuf| std::fs::read_to_string(it).is_ok_and(|it| it == "hours-of-work\n");
+    eventually("its work", || in_copies(&world, "done.txt").is_some_and(written));
     daemon.kill();
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
