@@ -27,7 +27,8 @@ fn chosen(world: &World, id: &str, goal: &str) {
 /// The words of a command line as a shell reads them.
 fn words(line: &str) -> Vec<String> {
     let script = format!("printf '%s\\0' {line}");
-    let done = Command::new("bash").args(["-c", &script]).env_clear().output().unwrap();
+    let done =
+        Command::new("bash").args(["-c", &script]).env_clear().env("LC_ALL", "C.UTF-8").output().unwrap();
     assert!(done.status.success(), "{line}: {done:?}");
     let text = String::from_utf8(done.stdout).unwrap();
     text.split_terminator('\0').map(str::to_owned).collect()
