@@ -23,6 +23,8 @@ pub struct DesktopOptions {
     pub enabled: bool,
     /// Whether approvals can be answered from them.
     pub answer: bool,
+    /// Whether that includes a yes to a tool of a host.
+    pub answer_permissions: bool,
     /// Which ends of tasks are told.
     pub tasks: TaskNotices,
     /// How many come in a minute at most.
