@@ -135,7 +135,7 @@ impl Follow {
         if self.raw || self.json {
             return None;
         }
-        // Of a worker of which nothing is known, the output is shown as it is.
+        // The output of an unknown worker is shown as it is.
         let workers = self.client.about().await.ok()?.workers;
         let form = workers.into_iter().find(|it| it.id == worker)?.stream?;
         Reader::named(&form).map(Transcript::new)

@@ -193,7 +193,7 @@ fn ask_all(
         }
         all
     });
-    // A disk that does not answer keeps nobody waiting.
+    // A disk that does not answer holds up no other repository.
     runtime.shutdown_background();
     Ok(asked)
 }
@@ -272,7 +272,7 @@ fn slow(places: &Places, here: bool) -> Repository {
     }
 }
 
-/// One of which no more is known than its entry's file, since its disk or its daemon does not answer.
+/// A repository whose disk or daemon does not answer: only its entry's file is known.
 fn slow_entry(path: &Path) -> Repository {
     let entry = std::fs::read(path).ok().and_then(|it| serde_json::from_slice::<daemons::Entry>(&it).ok());
     let (root, name) = match entry {

@@ -67,7 +67,7 @@ pub(super) fn port(here: &RepoContext, asked: &Port) -> Result<u8, CliError> {
     out::line(port.to_string()).map(|()| DONE)
 }
 
-/// The lowest port that nobody has locked and where nobody listens, locked.
+/// Locks the lowest port that no agent has locked and no program listens at.
 async fn first_free(
     client: &Client,
     asked: &Port,

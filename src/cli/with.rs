@@ -22,7 +22,8 @@ use provost_base::limits::NEEDS_MAX;
 use provost_base::{Resource, Ttl};
 use provost_client::Client;
 
-/// How long a wait lasts that nobody limits. Two trees of processes of one agent that wait for each other are not seen: it ends that.
+/// How long a wait lasts without `--wait`. It also ends a wait of two process trees of one agent for each other, which the
+/// daemon does not see.
 const WAIT: Ttl = Ttl::minutes(10);
 
 /// Exit codes of shells for a command that is not there, and for one that cannot be run.

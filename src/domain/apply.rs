@@ -241,7 +241,7 @@ impl State {
         verb: &ApplyFiles,
         out: &mut Outbox,
     ) -> Result<ApplyBegun, Refusal> {
-        // What was there before can come back, whatever has become of the changes.
+        // An undo is possible also after the changes were discarded.
         if verb.undoes.is_none() {
             self.can_be_taken(verb.of.as_ref(), call.past.as_ref())?;
         }

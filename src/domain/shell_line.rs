@@ -93,7 +93,7 @@ impl LineWord {
         names.iter().any(|it| it.eq_ignore_ascii_case(self.program()))
     }
 
-    /// Whether it is an interpreter, by whatever version its name ends with.
+    /// Whether it is an interpreter, with or without a version at the end of its name.
     fn is_interpreter(&self) -> bool {
         let name = self.program().to_ascii_lowercase();
         INTERPRETERS.contains(&name.as_str())

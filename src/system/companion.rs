@@ -5,7 +5,7 @@ use std::process::Command;
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt as _;
 
-/// Has a command end, by a signal, when the thread that starts it has gone, in whatever way. Elsewhere than on Linux it goes on.
+/// Has the system end a command by a signal when the thread that started it ends. On other systems than Linux the command goes on.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the standard library has no safe word for a call between fork and exec")]
 pub fn end_with_us(command: &mut Command) -> &mut Command {

@@ -142,7 +142,7 @@ impl LoginFile {
         Ok(Read { token: Secret::new(token.as_bytes().to_vec()), headers })
     }
 
-    /// The whole file, if nobody but its user could have read or written it.
+    /// The whole file, if no other user could have read or written it.
     pub(super) fn whole(&self) -> Result<Value, LoginError> {
         let text = zeroize::Zeroizing::new(self.text()?);
         // What the parser complains about could quote a token.

@@ -49,7 +49,7 @@ pub(super) struct Found {
     pub(super) real: PathBuf,
 }
 
-/// Finds a program. `named` is the path that somebody typed.
+/// Finds a program. `named` is the path that the caller typed.
 pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) -> Result<Found, CliError> {
     // Workers write in all work trees, not only in this one.
     let trees = here.places.worktrees(TREES_MAX);
@@ -104,7 +104,7 @@ fn missing(preset: &Preset) -> CliError {
     error.because(why).next(format!("{}, then: provost agent add {}", preset.install, preset.name))
 }
 
-/// The file that a path leads to, if nobody else can change it.
+/// The file that a path leads to, if no other user can change it.
 fn trusted(path: &Path, inside: &[&Path]) -> Result<PathBuf, CliError> {
     let refused = |at: &Path, why: String| {
         CliError::refusal(format!("{} is not started", path.display()))
@@ -144,7 +144,7 @@ fn is_executable(_: &Path) -> bool {
     true
 }
 
-/// A folder like /tmp, where everybody writes and nobody replaces what another user has made.
+/// A folder like /tmp: every user writes there, and no user replaces a file of another one.
 #[cfg(unix)]
 fn is_sticky(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

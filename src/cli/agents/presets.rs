@@ -100,7 +100,7 @@ const CLAUDE: Preset = Preset {
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
     tried: "2.1.330",
-    // The jail is the boundary: nobody would answer a question for permission.
+    // The jail is the boundary: no person is there to answer a question for permission.
     args: &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"],
     model_args: &["--model", "{model}"],
     needs_model: false,

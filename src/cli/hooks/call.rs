@@ -40,7 +40,7 @@ pub(super) struct Targets {
     pub(super) files: Vec<Target>,
     /// And whatever there is of these.
     pub(super) wide: Vec<Wide>,
-    /// Folders in the work trees of which git's index or stash is written.
+    /// Folders in whose work trees a command writes git's index or stash.
     pub(super) index: Vec<PathBuf>,
 }
 

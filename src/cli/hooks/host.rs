@@ -56,7 +56,7 @@ const END_TIMEOUT_S: u64 = 3;
 const CLAUDE_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor";
 /// The same of Codex, by its own name and by those that it takes for it.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
-/// Its tool for commands, after the end of which we look at what others hold.
+/// Its tool for commands; after each one the hook compares the files that others hold.
 const CODEX_SHELL: &str = "Bash";
 /// The same of Cursor.
 const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|EditNotebook|Delete|ApplyPatch";

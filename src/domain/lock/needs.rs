@@ -81,7 +81,7 @@ impl State {
         for at in self.needs_of(&task.order.worker) {
             needs.push(self.need(task, at)?);
         }
-        // The settings may have changed meanwhile: nobody waits behind a place that is not wanted any more.
+        // The settings may have changed meanwhile; a place that is not wanted any more holds up no other.
         let is_stale = |it: &&Arc<Waiter>| {
             it.run.as_ref() == Some(task.id()) && !needs.iter().any(|need| need.at == it.at)
         };

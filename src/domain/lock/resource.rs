@@ -39,7 +39,7 @@ pub(super) fn lease_end(
 }
 
 impl State {
-    /// How many of a counted kind a name asks for; `None` for anything of which there is one.
+    /// How many of a counted kind a name asks for; `None` where there is only one.
     ///
     /// # Errors
     /// [`Refusal::NotSoMany`] for none, for more than there are, and for no number.

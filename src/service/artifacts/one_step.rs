@@ -1,5 +1,5 @@
 //! The judgement on a file and its write as one step, for what counts together with other files: parts of repositories,
-//! settings that run later, and what they name. Two applies of which each brings one half are judged as one would be.
+//! settings that run later, and what they name. Two applies that bring one half each are judged like one apply.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;

@@ -268,7 +268,7 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
             }
             // An end that was asked for holds, files are watched as long as their task goes on, and how far an apply came
             // is seen in the files.
-            // The files of what was discarded go, however old the backup is.
+            // Discarded files are removed also after a restore from an older backup.
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::WriteFiles { .. }

@@ -154,7 +154,7 @@ fn read(row: &Row<'_>, by: UsageBy) -> Result<UsageRow, StoreError> {
     Ok(UsageRow { key, worker: only(1)?, runs: number(5)?.unwrap_or(0), used })
 }
 
-/// Takes the sums of days that nobody asks for any more, at most `most` rows.
+/// Removes the sums of days that are too old to be asked for, at most `most` rows.
 pub(super) fn prune(db: &Connection, before: Timestamp, most: u32) -> Result<u32, StoreError> {
     let sql = "DELETE FROM usage_day WHERE (day, worker, model) IN
                (SELECT day, worker, model FROM usage_day WHERE day < ?1 ORDER BY day LIMIT ?2)";
