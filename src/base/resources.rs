@@ -11,14 +11,9 @@
 use std::fmt;
 
 use super::digest::Digest;
+use super::limits::{RESOURCE_KIND_LEN_MAX, RESOURCE_VALUE_LEN_MAX};
 use super::lookalikes::{self, Unclear};
 use super::small;
-
-/// Most bytes of a kind.
-const KIND_LEN_MAX: usize = 32;
-
-/// Most bytes of a value.
-const VALUE_LEN_MAX: usize = 128;
 
 /// The kind whose values are numbers of ports.
 const PORT: &str = "port";
@@ -45,13 +40,13 @@ pub enum BadResource {
     )]
     Kind,
     /// Longer than a kind is.
-    #[error("has a kind of more than {KIND_LEN_MAX} bytes")]
+    #[error("has a kind of more than {RESOURCE_KIND_LEN_MAX} bytes")]
     KindTooLong,
     /// A colon, and nothing after it.
     #[error("has nothing after its colon; leave the colon out, or name one")]
     Empty,
     /// Longer than a value is.
-    #[error("has more than {VALUE_LEN_MAX} bytes after its colon")]
+    #[error("has more than {RESOURCE_VALUE_LEN_MAX} bytes after its colon")]
     TooLong,
     /// Terminal escapes and line breaks have no place in a name.
     #[error("contains a control character")]
@@ -96,7 +91,7 @@ impl Resource {
             Some((kind, value)) => (kind, Some(value)),
             None => (name, None),
         };
-        if kind.len() > KIND_LEN_MAX {
+        if kind.len() > RESOURCE_KIND_LEN_MAX {
             return Err(BadResource::KindTooLong);
         }
         let kind = kind.to_ascii_lowercase();
@@ -178,7 +173,7 @@ fn read_value(value: &str) -> Result<Box<str>, BadResource> {
     if value.is_empty() {
         return Err(BadResource::Empty);
     }
-    if value.len() > VALUE_LEN_MAX {
+    if value.len() > RESOURCE_VALUE_LEN_MAX {
         return Err(BadResource::TooLong);
     }
     // Before the characters, since it names the one that a reader does not see.

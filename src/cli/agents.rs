@@ -21,9 +21,10 @@ use serde_json::{Value, json};
 use super::cli_error::{DONE, REFUSED, USAGE};
 use super::repo_context::wait_for;
 use super::{CliError, Rehearsal, RepoContext, jail, out, status};
+use provost_base::limits::MODEL_NAME_BYTES_MAX;
 use provost_base::{AgentId, nearest};
 use provost_client::keys::{self, ReloadOutcome};
-use provost_config::{MODEL_NAME_BYTES_MAX, Places, Reader};
+use provost_config::{Places, Reader};
 use provost_vault::Upstream;
 
 use access::Chosen;

@@ -46,23 +46,50 @@ pub(super) struct Acquire {
     /// The symbol, as FILE:SYMBOL with FILE relative to the current directory; FILE alone is everything in it; or a resource, as
     /// @KIND or @KIND:VALUE
     symbol: String,
-    /// The duration of the lock
-    #[arg(long, value_parser = duration, value_name = "30m")]
-    ttl: Option<Ttl>,
+    #[command(flatten)]
+    lease: LeaseArgs,
     /// If another agent holds it, wait for it this long
     #[arg(long, value_parser = duration, value_name = "2m")]
     wait: Option<Ttl>,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+/// How long a lock lasts, and why.
+#[derive(Args, Debug)]
+pub(super) struct LeaseArgs {
+    /// The duration of the lock
+    #[arg(long, value_parser = duration, value_name = "30m")]
+    ttl: Option<Ttl>,
     /// The reason, for other agents to read
     #[arg(long)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// End the lock also with this process of yours
     #[arg(long, value_name = "NUMBER")]
     pid: Option<u32>,
     /// End the lock also with the process that runs this command
     #[arg(long, conflicts_with = "pid")]
     while_parent: bool,
-    #[command(flatten)]
-    identity: IdentityArgs,
+}
+
+impl LeaseArgs {
+    /// The process with which the lock ends, where there is one.
+    pub(super) fn process(&self) -> Result<Option<u32>, CliError> {
+        if !self.while_parent {
+            return Ok(self.pid);
+        }
+        let parent = provost_system::parent_process().ok_or_else(|| {
+            CliError::of("a lock cannot be bound to a process on this system")
+                .next("--ttl 5m, and the same command again as long as the lock is needed")
+                .with_code(USAGE)
+        });
+        parent.map(Some)
+    }
+
+    /// The duration in milliseconds.
+    pub(super) fn ttl_ms(&self) -> Option<u64> {
+        self.ttl.map(|ttl| u64::from(ttl.as_millis()))
+    }
 }
 
 /// `provost lock release`.
@@ -114,21 +141,13 @@ pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
 }
 
 fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
-    let pid = match asked.while_parent {
-        false => asked.pid,
-        true => Some(provost_system::parent_process().ok_or_else(|| {
-            CliError::of("a lock cannot be bound to a process on this system")
-                .next("provost lock SYMBOL --ttl 5m, refreshed as long as it is needed")
-                .with_code(USAGE)
-        })?),
-    };
-    let millis = |ttl: Option<Ttl>| ttl.map(|ttl| u64::from(ttl.as_millis()));
+    let pid = asked.lease.process()?;
     let request = wire::TakeLock {
         symbol: here.lockable(&asked.symbol)?,
-        ttl_ms: millis(asked.ttl),
+        ttl_ms: asked.lease.ttl_ms(),
         at_least: false,
-        wait_ms: millis(asked.wait),
-        reason: asked.reason,
+        wait_ms: asked.wait.map(|wait| u64::from(wait.as_millis())),
+        reason: asked.lease.reason,
         pid,
         apart: false,
         fresh: false,

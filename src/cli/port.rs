@@ -5,14 +5,13 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 
-use super::args::duration;
-use super::cli_error::{DONE, HELD, USAGE};
+use super::cli_error::{DONE, HELD};
 use super::identity::IdentityArgs;
-use super::locks::told;
+use super::locks::{LeaseArgs, told};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::{Resource, Ttl};
+use provost_base::Resource;
 use provost_client::{Client, ClientError};
 
 /// `provost lock port`.
@@ -21,18 +20,8 @@ pub(super) struct Port {
     /// The range, as FIRST-LAST; both are among it
     #[arg(value_parser = range, value_name = "FIRST-LAST")]
     range: RangeInclusive<u16>,
-    /// The duration of the lock
-    #[arg(long, value_parser = duration, value_name = "30m")]
-    ttl: Option<Ttl>,
-    /// The reason, for other agents to read
-    #[arg(long)]
-    reason: Option<String>,
-    /// End the lock also with this process of yours
-    #[arg(long, value_name = "NUMBER")]
-    pid: Option<u32>,
-    /// End the lock also with the process that runs this command
-    #[arg(long, conflicts_with = "pid")]
-    while_parent: bool,
+    #[command(flatten)]
+    lease: LeaseArgs,
     #[command(flatten)]
     identity: IdentityArgs,
 }
@@ -47,14 +36,7 @@ fn range(text: &str) -> Result<RangeInclusive<u16>, String> {
 }
 
 pub(super) fn port(here: &RepoContext, asked: &Port) -> Result<u8, CliError> {
-    let pid = match asked.while_parent {
-        false => asked.pid,
-        true => Some(provost_system::parent_process().ok_or_else(|| {
-            CliError::of("a lock cannot be bound to a process on this system")
-                .next("--ttl 2h")
-                .with_code(USAGE)
-        })?),
-    };
+    let pid = asked.lease.process()?;
     IdentityArgs::start(here)?;
     let (port, locked) = wait_for(async {
         let client = asked.identity.daemon(here).await?;
@@ -89,8 +71,8 @@ async fn first_free(
         }
         let request = wire::TakeLock {
             symbol: Resource::port(port).to_string(),
-            ttl_ms: asked.ttl.map(|ttl| u64::from(ttl.as_millis())),
-            reason: asked.reason.clone(),
+            ttl_ms: asked.lease.ttl_ms(),
+            reason: asked.lease.reason.clone(),
             pid,
             fresh: true,
             ..wire::TakeLock::default()

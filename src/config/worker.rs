@@ -9,12 +9,9 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::table::Worker;
 use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
-use provost_base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
+use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Destination};
-
-/// Longest name of a model that is passed to a program, in bytes.
-pub const MODEL_NAME_BYTES_MAX: usize = 256;
 
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]

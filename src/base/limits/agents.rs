@@ -94,3 +94,12 @@ pub const SURROUNDINGS_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes from the end of a check's output that are shown with its outcome; the job's log has the rest.
 pub const CHECK_TOLD_BYTES_MAX: usize = 4 << 10;
+
+/// Longest name of a model that is passed to a program, in bytes.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
+
+/// Longest description of a package (`package.json`) that `provost agent add` reads, in bytes.
+pub const PACKAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// Longest answer of a program to the question for its version that is read, in bytes.
+pub const PROGRAM_VERSION_BYTES_MAX: u64 = 4_096;

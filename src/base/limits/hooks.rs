@@ -144,3 +144,6 @@ pub const HOOK_FILES_MAX: usize = 2_000;
 
 /// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it thirty seconds.
 pub const HOOK_MS_MAX: u64 = 20_000;
+
+/// Calls of an agent for which a hook puts files aside at one time; the oldest goes first.
+pub const HOOK_CALLS_ASIDE_MAX: usize = 16;

@@ -13,22 +13,17 @@ use tokio::io::AsyncReadExt as _;
 use super::presets::Preset;
 use crate::repo_context::wait_for;
 use crate::{CliError, RepoContext, out};
+use provost_base::limits::{PACKAGE_BYTES_MAX, PROGRAM_VERSION_BYTES_MAX};
 use provost_system as system;
 
 /// How long a program may take to say its version. Those in JavaScript take seconds on a busy machine.
 const VERSION_TIME_MAX: Duration = Duration::from_secs(20);
-
-/// Longest description of a package that is read, in bytes.
-const PACKAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// Folders above a program in which the description of its package is looked for.
 const PACKAGE_ABOVE_MAX: usize = 4;
 
 /// Folders that every jail shows.
 const SYSTEM: [&str; 6] = ["/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"];
-
-/// Longest answer to the question for the version that is read, in bytes.
-const VERSION_BYTES_MAX: u64 = 4_096;
 
 /// How long what is left of an answer is waited for, when its program and its group have ended.
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
@@ -269,7 +264,7 @@ async fn said(asked: std::process::Command) -> Option<Vec<u8>> {
     let stdout = child.stdout.take()?;
     let mut reading = Box::pin(async move {
         let mut said = Vec::new();
-        let read = stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await;
+        let read = stdout.take(PROGRAM_VERSION_BYTES_MAX).read_to_end(&mut said).await;
         read.ok().map(|_| said)
     });
     let asking = async {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::RepoContext;
 use provost_api::wire;
 use provost_base::limits::{
-    HOOK_ASIDE_FILES_MAX, HOOK_ASIDE_KEPT_MAX, HOOK_NOTES_BYTES_MAX, SOURCE_BYTES_MAX,
+    HOOK_ASIDE_FILES_MAX, HOOK_ASIDE_KEPT_MAX, HOOK_CALLS_ASIDE_MAX, HOOK_NOTES_BYTES_MAX, SOURCE_BYTES_MAX,
 };
 use provost_base::{AgentId, Digest};
 use provost_config::Places;
@@ -27,9 +27,6 @@ use provost_system as system;
 
 /// The list in a folder of what was put aside.
 const LIST: &str = "list";
-
-/// Calls of an agent for which files are put aside at one time; the oldest goes first.
-const CALLS_MAX: usize = 16;
 
 /// What a note says of a write whose outcome is not known.
 const ANYTHING: &str = "*";
@@ -135,7 +132,7 @@ pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held:
     if held.is_empty() {
         return;
     }
-    forget_oldest(&here.places, agent, CALLS_MAX - 1);
+    forget_oldest(&here.places, agent, HOOK_CALLS_ASIDE_MAX - 1);
     if system::make_private_folders(&folder).is_err() {
         return;
     }
