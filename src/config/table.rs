@@ -471,7 +471,7 @@ settings! {
         index: bool = true, "", Owner;
         /// The owners of files: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last matching one decides; those of a `CODEOWNERS` come before.
         owners: BTreeMap<String, String> = BTreeMap::new(), "";
-        /// How many there are of a kind of resource, by the kind: with `gpu = 2`, `@gpu:2` asks for both, and `@gpu` for one. Of any other kind, what is after the colon is a name.
+        /// The number of units of each counted kind of resource: with `gpu = 2`, `@gpu:2` asks for both units, and `@gpu` for one. For any other kind, the text after the colon is a name.
         resources: Counted = Counted::default(), "";
         /// Largest number of source files that are read for it; the daemon reports that the others are missing.
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
