@@ -1,4 +1,4 @@
-//! Names of resources: what agents share and what is no file, such as `@port:5432`, `@db:test` and `@gpu:2`.
+//! Names of resources, things other than files that agents share, such as `@port:5432`, `@db:test` and `@gpu:2`.
 //!
 //! ```text
 //! @KIND            KIND   begins with a letter of a-z, then a-z, 0-9 and `-`; at most 32 bytes

@@ -21,7 +21,7 @@ pub(super) fn name(here: &RepoContext) -> String {
     in_tree(here, INDEX).map_or_else(|| INDEX.to_owned(), |it| it.to_string())
 }
 
-/// A resource as it is in the caller's work tree; `None` for what is none.
+/// A resource as it is named in the caller's work tree; `None` where the text names no resource.
 pub(super) fn in_tree(here: &RepoContext, name: &str) -> Option<Resource> {
     let resource = Resource::parse(name).ok()?;
     Some(match here.linked_worktree() {
@@ -101,7 +101,7 @@ pub(super) async fn give_back(here: &RepoContext, client: &Client, fence: Option
     let _late = client.unlock(&request).await;
 }
 
-/// Who has it, since when and what for.
+/// The agent that has it, since when, and for what.
 fn in_words(fault: &wire::ErrorBody) -> String {
     let text = |name: &str| fault.data.as_ref()?.get(name)?.as_str().map(|it| out::one_line(it, 200));
     let holder = text("holder").unwrap_or_else(|| "another agent".into());

@@ -81,7 +81,7 @@ pub(super) fn run(here: &RepoContext, asked: &Run) -> Result<u8, CliError> {
     ended
 }
 
-/// What is asked of the daemon for each resource, in one order for everybody, so that no two of these commands wait for each other.
+/// What is asked of the daemon for each resource, in one order for all callers, so that no two of these commands wait for each other.
 fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, CliError> {
     let mut resources = asked.resources.iter().map(|it| resource(it)).collect::<Result<Vec<_>, _>>()?;
     resources.sort();

@@ -195,7 +195,7 @@ impl State {
         Ok(Locked::Held { lock, fresh: own.is_none(), warnings, more })
     }
 
-    /// Who keeps a party from what it wants: one that has it, else the one that waits longest.
+    /// The party that holds up another one: it has what the other wants, or has waited for it longest.
     fn first_of(&self, want: Want<'_>) -> Option<Rival> {
         let held = self.locks.holders(want).min_by_key(|it| it.expires_at).map(|it| it.rival());
         held.or_else(|| self.locks.earlier(want).next().map(|it| it.rival()))

@@ -162,7 +162,7 @@ pub enum Refusal {
         /// So many there are.
         of: u32,
     },
-    /// A worker needs what the one who asks for its work has.
+    /// A worker needs a resource that the asker of its work holds.
     #[error(
         "{worker} needs {resource}, which you have (grant {fence}); release it first, and its run takes it"
     )]

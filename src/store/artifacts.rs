@@ -63,7 +63,7 @@ impl Artifacts {
         Self { folder: state.join(FOLDER).into(), keeping: Keeping::default() }
     }
 
-    /// The same, of which so many are kept for so long.
+    /// The same, with how many runs are kept, and for how long.
     #[must_use]
     pub fn keeping(self, keeping: Keeping) -> Self {
         Self { keeping, ..self }

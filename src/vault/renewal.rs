@@ -2,7 +2,7 @@
 //! changes in the file.
 //!
 //! A refresh token may be good once. The file is locked for the time of the request, so that daemons do not take it from each
-//! other, and is read again under the lock; it is replaced in one step, if it still says what was read. Who sends the request is `egress`'s.
+//! other, and is read again under the lock; it is replaced in one step, if it still says what was read. `egress` sends the request.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;

@@ -101,7 +101,7 @@ pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, b
     Difference { text, added, removed, extent }
 }
 
-/// How many lines go and come between two contents; none of what is no text. Coarser, and never too small, after that moment.
+/// How many lines go and come between two contents; none where a content is no text. Coarser, and never too small, after that moment.
 pub fn lines_changed(old: &[u8], new: &[u8], until: Instant) -> (u64, u64) {
     if is_binary(old) || is_binary(new) {
         return (0, 0);

@@ -61,7 +61,7 @@ pub struct ChangedLines {
 /// What was kept of a task's changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChangesKept {
-    /// The files, of which at least one can be applied if there are any; as many as are named.
+    /// The named files; if there are any, at least one of them can be applied.
     pub files: Vec<ChangedLines>,
     /// Files that are not named.
     pub more: u64,

@@ -1,4 +1,4 @@
-//! A file of settings, of which one `[[agent]]` entry is added or removed: everything else stays to the letter, comments too.
+//! Adds one `[[agent]]` entry to a file of settings, or removes one: everything else stays to the letter, comments too.
 //!
 //! A change is checked before it is written: read again, the file has to say what it said, and one entry more or less. It is
 //! put beside the file and takes its place in one step; if the file has changed meanwhile, it stays as it is. A link is never

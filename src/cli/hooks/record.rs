@@ -35,7 +35,7 @@ impl Record {
         entries.filter(move |it| it["type"] == kind).map(|mut it| it["payload"].take())
     }
 
-    /// Who reviews the requests of a turn; of the newest one, where the record does not number them.
+    /// The reviewer of a turn's requests; of the newest turn, where the record does not number them.
     pub(super) fn reviewer(&self, turn: Option<&str>) -> Option<String> {
         let context = self.payloads("turn_context").find(|it| match it["turn_id"].as_str() {
             Some(id) => turn == Some(id),

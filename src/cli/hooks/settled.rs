@@ -34,7 +34,7 @@ pub(super) fn by_host(host: Host, told: &Told) -> bool {
     }
 }
 
-/// Who reviews the requests of Codex's session: the person is `user`.
+/// The reviewer of the requests of Codex's session: the person is `user`.
 fn reviewer(told: &Told) -> Option<String> {
     let said = told.text("approvals_reviewer").map(str::to_owned);
     said.or_else(|| Record::of(told)?.reviewer(told.text("turn_id")))

@@ -240,7 +240,7 @@ pub enum NeedsTaken {
     Waits {
         /// The first of what it lacks.
         wanted: Box<str>,
-        /// Who has it, or waits for it from before; with what that agent has.
+        /// The agent that has it, or has waited for it longer; with the grant of that agent.
         by: Box<Rival>,
     },
 }

@@ -68,7 +68,7 @@ struct Need {
 }
 
 impl State {
-    /// Takes all that a task's worker needs, or a place in each queue for what is not free.
+    /// Takes all resources that a task's worker needs, or a place in the queue of each one that is not free.
     pub(crate) fn take_needs(
         &self,
         now: Timestamp,
@@ -213,7 +213,7 @@ impl State {
         out.put(Change::PutWaiter(Arc::new(waiter)));
     }
 
-    /// What a worker needs, and the one who asks for the work has itself: waiting for it could be without end.
+    /// A resource that a worker needs and the asker of the work holds: the wait for it could be without end.
     ///
     /// # Errors
     /// [`Refusal::NeedsYours`].

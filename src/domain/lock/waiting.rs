@@ -1,4 +1,4 @@
-//! Who is in whose way: holders, those who wait from before, and circles of both.
+//! Finds what holds up a wait: holders, parties that have waited longer, and circles of both.
 //!
 //! The parties are agents, and runs of jailed workers: several runs of one worker hold and wait for themselves. Of a counted kind a
 //! party is in the way as long as too few are left, so that several of them have to hold on before waiting is without end.
@@ -11,7 +11,7 @@ use crate::Share;
 use crate::command::Rival;
 use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, encloses};
 
-/// Who holds or waits: an agent, or one run of a jailed worker.
+/// A party that holds or waits: an agent, or one run of a jailed worker.
 pub(super) type Party = (AgentId, Option<TaskId>);
 
 /// Units of a counted kind of resource.

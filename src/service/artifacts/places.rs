@@ -140,7 +140,7 @@ pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize
 }
 
 /// Withholds from a preview what an apply withholds: what belongs to something that cannot be done. `places` are the files,
-/// each with whether it is removed; `None` for what is no file.
+/// each with whether it is removed; `None` where the path is no file.
 pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoPath, bool)>]) {
     let refused = found.iter().zip(places).filter(|(it, _)| it.reason.is_some());
     let mut failed: Vec<(RepoPath, bool)> = refused.filter_map(|(_, place)| place.clone()).collect();
