@@ -233,6 +233,11 @@ impl WideLine {
         Self::read(&quoted)
     }
 
+    /// A line of which only the beginning is there.
+    pub fn unknown() -> Self {
+        Self { stretches: Vec::new(), bare: Vec::new(), words: CALL_WORDS_MAX + 1 }
+    }
+
     /// Whether the line has more words than are looked at, so that it may run anything.
     pub fn is_too_long(&self) -> bool {
         self.words > CALL_WORDS_MAX

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::shell_line::{LineWord, WideLine, plain_list, plain_words};
 use provost_base::later::row_over;
 use provost_base::limits::{PATH_LEN_MAX, TOOL_PATHS_MAX};
+use provost_base::{is_all_shortened, is_shortened};
 
 /// What the service has found out about a call of a host's tool.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -72,7 +73,15 @@ pub struct ToolCommand {
 impl ToolCommand {
     /// Reads a line for a shell.
     pub fn line(text: &str) -> Self {
-        Self { plain: plain_words(text), wide: WideLine::read(text), text: text.to_owned() }
+        match is_shortened(text) {
+            true => Self::unknown(text),
+            false => Self { plain: plain_words(text), wide: WideLine::read(text), text: text.to_owned() },
+        }
+    }
+
+    /// A command of which only the beginning is known, so that it may run anything.
+    fn unknown(text: &str) -> Self {
+        Self { plain: None, wide: WideLine::unknown(), text: text.to_owned() }
     }
 
     fn list(words: &[String]) -> Self {
@@ -162,12 +171,23 @@ pub fn folders_of(arguments: &Value) -> Vec<&str> {
 impl ToolCall {
     /// Reads a call.
     pub fn read(tool: &str, arguments: &Value) -> Self {
+        if is_all_shortened(arguments) {
+            let command = Some(ToolCommand::unknown(&arguments.to_string()));
+            return Self { command, more: true, writes: true, ..Self::default() };
+        }
         if FILE_TOOLS.contains(&tool) {
             let named = FILE_ARGUMENTS.iter().filter_map(|name| arguments.get(name));
             let named: Vec<Option<&str>> = named.map(Value::as_str).collect();
             let complete = !named.is_empty() && named.iter().all(|it| it.is_some_and(|it| !it.is_empty()));
+            let more = named.iter().flatten().any(|it| is_shortened(it));
             let paths = named.into_iter().flatten().map(str::to_owned).collect();
-            return Self { paths, complete, writes: tool != "Read", ..Self::default() };
+            return Self {
+                paths,
+                complete: complete && !more,
+                more,
+                writes: tool != "Read",
+                ..Self::default()
+            };
         }
         if takes_patch(tool) {
             return patched(arguments);
@@ -233,6 +253,7 @@ fn patched(arguments: &Value) -> ToolCall {
         }
     }
     let more = paths.len() > TOOL_PATHS_MAX || paths.iter().any(|it| it.len() > PATH_LEN_MAX);
+    let more = more || is_shortened(text);
     complete &= !paths.is_empty() && !more;
     paths.truncate(TOOL_PATHS_MAX);
     ToolCall { paths, complete, more, writes: true, ..ToolCall::default() }
@@ -263,6 +284,7 @@ impl Found {
     }
 
     fn text(&mut self, text: &str) {
+        self.more |= is_shortened(text);
         if text.is_empty() || text.chars().any(char::is_control) {
             return;
         }

@@ -84,9 +84,14 @@ pub const MCP_COMMENT_EVERY_S: u64 = 15;
 /// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 
-/// Longest arguments of a host's tool, in bytes, about which an approver is asked. A person reads no more;
-/// for longer ones the host itself asks.
+/// Longest arguments of a host's tool, in bytes of JSON, that are asked about and put on record. A hook shortens longer ones.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
+
+/// Longest member of such arguments, in bytes of JSON, that a hook leaves whole when it shortens them.
+pub const PERMISSION_MEMBER_BYTES_MAX: usize = 4 << 10;
+
+/// How much of a longer member the hook keeps, in bytes.
+pub const PERMISSION_MEMBER_KEPT_BYTES: usize = 2 << 10;
 
 /// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of all. Agents
 /// without a key or a token count by the tree of processes that they speak from, since they can have as many names as they

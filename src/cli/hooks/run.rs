@@ -32,9 +32,9 @@ use crate::session::{self, Session};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{
-    HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_STACK_BYTES, HOOK_WORK_MS_MAX,
+    HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_STACK_BYTES, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX,
 };
-use provost_base::{AgentId, Resource, Ttl};
+use provost_base::{AgentId, Resource, Ttl, shortened};
 use provost_client::{Client, ClientError};
 use provost_config::WhenDown;
 use provost_config::env::Environment;
@@ -413,7 +413,7 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
             id: uuid::Uuid::new_v4().to_string(),
             host: asked.host.word().into(),
             tool: tool.into(),
-            arguments: told.arguments().clone(),
+            arguments: shortened(told.arguments(), PERMISSION_BYTES_MAX),
             patience_ms: wait.as_millis().into(),
             wait_ms: None,
             folder: folder.and_then(|it| it.to_str().map(str::to_owned)),

@@ -393,3 +393,57 @@ fn a_question_starts_no_daemon_and_no_hook_starts_one_without_a_repository() {
         assert!(!runs(&bare), "{event}");
     }
 }
+
+#[test]
+fn a_call_that_is_too_long_for_the_record_meets_the_rules_too() {
+    let world = World::new();
+    let rule = |id: &str, decision: &str, condition: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\ndecision = \"{decision}\"\nreason = \"r\"\n\
+             when.action = [\"permission\"]\nwhen.{condition}\n"
+        )
+    };
+    world.rule(&format!(
+        "version = 1\ndefault = \"deny\"\n{}{}{}{}",
+        rule("run", "allow", "command = \"echo **\""),
+        rule("write", "allow", "path = [\"src/**\"]"),
+        rule("secrets", "deny", "path = [\"**/.env\", \"/**/.env\"]"),
+        rule("push", "deny", "command = \"git push\""),
+    ));
+    std::fs::create_dir_all(world.repo().join("src")).unwrap();
+    let _daemon = world.start();
+    reloaded(&world);
+    let repo = world.repo().to_str().unwrap().to_owned();
+    let asks = |host: &str, tool: &str, input: Value| {
+        let told = recorded(&world, host, |it| {
+            it["tool_name"] = tool.into();
+            it["tool_input"] = input.clone();
+            it["cwd"] = repo.clone().into();
+        });
+        let answer = Asking::say(&world, host, "9m", &told, &[("CLAUDE_PROJECT_DIR", &repo)]).answer();
+        answer["behavior"].as_str().unwrap_or("nothing").to_owned()
+    };
+    let long = "long ".repeat(40_000);
+    let write = |path: &str| json!({ "file_path": path, "content": long });
+    assert_eq!(asks("claude", "Write", write(".env")), "deny");
+    assert_eq!(asks("claude", "Write", write("README.md")), "nothing");
+    assert_eq!(asks("claude", "Write", write("src/a.txt")), "allow", "its file is known, whatever it writes");
+    // What is behind the beginning is not known, so it may be anything.
+    assert_eq!(asks("claude", "Bash", json!({ "command": format!("echo {long}; git push") })), "deny");
+    assert_eq!(asks("claude", "Bash", json!({ "command": format!("echo {long}") })), "deny");
+    assert_eq!(
+        asks("codex", "exec_command", json!({ "cmd": ["sh", "-c", format!("true {long}; git push")] })),
+        "deny"
+    );
+    let patch =
+        format!("*** Begin Patch\n*** Add File: src/b\n+{long}\n*** Add File: .env\n+x\n*** End Patch");
+    assert_eq!(asks("codex", "apply_patch", json!({ "command": patch })), "deny");
+    // Many short members.
+    let mut many: serde_json::Map<String, Value> =
+        (0..9000).map(|n| (format!("m{n}"), "long".into())).collect();
+    many.insert("file_path".into(), ".env".into());
+    assert_eq!(asks("claude", "Write", many.into()), "deny");
+    let edits: Vec<Value> =
+        (0..3000).map(|n| json!({ "old_string": format!("{n}"), "new_string": "x" })).collect();
+    assert_eq!(asks("claude", "MultiEdit", json!({ "file_path": "src/a.txt", "edits": edits })), "allow");
+}
