@@ -32,6 +32,9 @@ pub enum BadSymbol {
     Resource(BadResource),
 }
 
+/// What stands between a symbol and the number of a lease beside others. No name from a peer has it.
+const BESIDE: char = '\u{1f}';
+
 /// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the symbol is
 /// as written. An empty symbol is the whole file. wit, 5.3.
 ///
@@ -91,6 +94,29 @@ impl SymbolPath {
         Self { file: RepoPath::default(), symbol: resource.to_string().into() }
     }
 
+    /// The same symbol for a lease of another work tree, by the grant: several agents may have one each. `None` if there is no room
+    /// for the number.
+    pub fn beside(&self, grant: Fence) -> Option<Self> {
+        let symbol = format!("{}{BESIDE}{grant}", self.name());
+        (symbol.len() <= SYMBOL_LEN_MAX).then(|| Self { file: self.file.clone(), symbol: symbol.into() })
+    }
+
+    /// Whether it is such a lease's.
+    pub fn is_beside(&self) -> bool {
+        self.symbol.contains(BESIDE)
+    }
+
+    /// The symbol that such a lease is on; of everything else, the same.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        Self { file: self.file.clone(), symbol: self.name().into() }
+    }
+
+    /// The symbol's name without the number of a grant.
+    pub fn name(&self) -> &str {
+        self.symbol.split(BESIDE).next().unwrap_or_default()
+    }
+
     /// What an agent has of a counted kind, by the grant.
     pub fn of_units(kind: &str, grant: Fence) -> Self {
         Self { file: RepoPath::default(), symbol: format!("{}{grant}", held_of(kind)).into() }
@@ -123,13 +149,14 @@ impl SymbolPath {
     }
 }
 
+/// As people and clients see it: without the number of a grant beside others.
 impl fmt::Display for SymbolPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_resource() {
             return f.write_str(&self.symbol);
         }
         let file = self.file.as_str();
-        write!(f, "{}{file}:{}", if Resource::is_meant(file) { "./" } else { "" }, self.symbol)
+        write!(f, "{}{file}:{}", if Resource::is_meant(file) { "./" } else { "" }, self.name())
     }
 }
 
@@ -140,6 +167,12 @@ impl TryFrom<String> for SymbolPath {
         if is_grant(&text) {
             return Ok(Self { file: RepoPath::default(), symbol: text.into() });
         }
+        if let Some((plain, grant)) = text.split_once(BESIDE) {
+            let plain = Self::parse(plain)?;
+            let grant = grant.parse().map_err(|_| BadSymbol::ControlCharacter)?;
+            let grant = Fence(grant);
+            return plain.beside(grant).ok_or(BadSymbol::TooLong);
+        }
         match Resource::parse(&text) {
             Ok(resource) => Ok(Self::of_resource(&resource)),
             Err(_) => Self::parse(&text),
@@ -147,9 +180,14 @@ impl TryFrom<String> for SymbolPath {
     }
 }
 
+/// As it lies in a store.
 impl From<SymbolPath> for String {
     fn from(path: SymbolPath) -> String {
-        path.to_string()
+        let grant = path.symbol.split_once(BESIDE).map(|(_, grant)| grant);
+        match grant {
+            Some(grant) => format!("{path}{BESIDE}{grant}"),
+            None => path.to_string(),
+        }
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Lock {
 impl Lock {
     /// Every name of the locked symbol in its file.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.at.symbol()).chain(self.names.iter().map(|it| &**it))
+        std::iter::once(self.at.name()).chain(self.names.iter().map(|it| &**it))
     }
 
     /// Whether a symbol of the same file is the locked one, or part of it.
@@ -107,7 +107,7 @@ impl Lock {
 
     pub(super) fn stake(&self) -> Reservation {
         let names =
-            if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
+            if self.at.name().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
         Reservation {
             agent: self.holder.clone(),
             kind: ReservationKind::Lock,
@@ -163,7 +163,13 @@ impl State {
         };
         let has_enough =
             own.is_some_and(|own| units.as_ref().is_none_or(|it| it.wanted <= own.units.unwrap_or(1)));
-        if !has_enough && let Some(rival) = self.first_of(want) {
+        // Beside a lease of the caller's own, others may have theirs in other work trees.
+        let is_lease = own.is_some_and(|it| it.writing.is_some());
+        let rival = match has_enough {
+            true => is_lease.then(|| self.holder_of(want)).flatten(),
+            false => self.first_of(want),
+        };
+        if let Some(rival) = rival {
             return self.wait_for(now, who, verb, want, rival, out);
         }
         if own.is_none() {
@@ -197,8 +203,11 @@ impl State {
 
     /// The party that holds up another one: it has what the other wants, or has waited for it longest.
     fn first_of(&self, want: Want<'_>) -> Option<Rival> {
-        let held = self.locks.holders(want).min_by_key(|it| it.expires_at).map(|it| it.rival());
-        held.or_else(|| self.locks.earlier(want).next().map(|it| it.rival()))
+        self.holder_of(want).or_else(|| self.locks.earlier(want).next().map(|it| it.rival()))
+    }
+
+    fn holder_of(&self, want: Want<'_>) -> Option<Rival> {
+        self.locks.holders(want).min_by_key(|it| it.expires_at).map(|it| it.rival())
     }
 
     fn owns_place(&self, who: &AgentId, ticket: Ticket) -> bool {
@@ -440,7 +449,7 @@ impl State {
 
     fn let_go(&self, lock: &Lock, why: &str, out: &mut Outbox) {
         if !lock.lapsed {
-            let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
+            let (symbol, holder) = (lock.at.plain(), lock.holder.clone());
             out.append_event(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
         }
         out.put(Change::DropLock(lock.at.clone()));
@@ -502,14 +511,14 @@ impl State {
                 }
                 self.let_go(lock, &format!("its file is {to} now"), out);
                 out.append_event(EventKind::LockAcquired {
-                    symbol: there.clone(),
+                    symbol: there.plain(),
                     fence: lock.fence,
                     until: lock.expires_at,
                     refreshed: true,
                 });
-                let asked = match there.symbol() {
+                let asked = match there.name() {
                     "" => to.as_str().into(),
-                    _ => there.to_string().into(),
+                    _ => there.plain().to_string().into(),
                 };
                 out.put(Change::PutLock(Arc::new(Lock { at: there, asked, ..Lock::clone(lock) })));
                 count += 1;
@@ -536,7 +545,7 @@ impl State {
                 self.free(lock, "its time was up", out);
             } else {
                 self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
-                let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
+                let (symbol, holder) = (lock.at.plain(), lock.holder.clone());
                 out.append_event(EventKind::LockFreed {
                     symbol,
                     holder,

@@ -68,7 +68,7 @@ struct Hold<'a> {
 
 impl<'a> Hold<'a> {
     fn of_lock(lock: &'a Lock) -> Self {
-        let whole = lock.at.symbol().is_empty();
+        let whole = lock.at.name().is_empty();
         let names = if whole { Vec::new() } else { lock.all_names().collect() };
         Self { names, fence: lock.fence }
     }

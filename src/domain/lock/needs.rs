@@ -179,7 +179,7 @@ impl State {
             at,
         };
         out.append_event(EventKind::LockAcquired {
-            symbol: lock.at.clone(),
+            symbol: lock.at.plain(),
             fence,
             until: lock.expires_at,
             refreshed: need.own.is_some(),

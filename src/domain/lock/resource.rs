@@ -82,6 +82,17 @@ impl State {
         }
     }
 
+    /// The caller's own lease on a symbol that others have in their work trees.
+    fn named_beside(&self, who: &Principal, verb: &ReleaseLock) -> Option<&Arc<Lock>> {
+        let mut of_name =
+            self.locks.live_named(verb.at.file(), verb.at.symbol()).filter(|it| it.at.is_beside());
+        let its = of_name.find(|it| match verb.fence {
+            Some(fence) => it.fence == fence,
+            None => it.holder == *who.agent(),
+        })?;
+        self.locks.get(&its.at)
+    }
+
     /// The lock that a request to release names. Of a counted kind it is the grant of that number, else the newest of the caller's
     /// that ends with no process.
     pub(super) fn named_for_release(
@@ -92,8 +103,12 @@ impl State {
         let run = run_of(who);
         let resource = verb.at.resource();
         let kind = resource.as_ref().filter(|it| self.settings.counted.contains_key(it.kind()));
+        let is_its = |lock: &&Arc<Lock>| match verb.fence {
+            Some(fence) => lock.fence == fence,
+            None => lock.holder == *who.agent(),
+        };
         let found = match kind {
-            None => self.locks.get(&verb.at),
+            None => self.locks.get(&verb.at).filter(is_its).or_else(|| self.named_beside(who, verb)),
             Some(it) => {
                 let of_kind = self.locks.live_of_kind(it.kind());
                 let its = of_kind.filter(|lock| match verb.fence {

@@ -105,25 +105,34 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Option<Arc<Lock>>, Refusal> {
         let file = place.at.file();
-        let covers = |lock: &Lock| lock.at.symbol().is_empty() || lock.covers(place.at.symbol());
+        let of_others = |name| self.locks.live_named(file, name).filter(|it| writer.is_other(it));
+        let is_here = |lock: &Arc<Lock>| lock.writing.as_ref().is_none_or(|it| it.tree == verb.tree);
+        let is_free_here = |name| !of_others(name).any(is_here);
+        let covers = |lock: &Lock| lock.at.name().is_empty() || lock.covers(place.at.symbol());
         let own = self.locks.live_in(file).filter(|it| !writer.is_other(it) && covers(it));
-        // One that was asked for has a time of its own.
+        // One that was asked for has a time of its own. A lease goes along to the work tree of the newest write, unless another
+        // agent has what it is on there.
         match own.min_by_key(|it| it.writing.is_some()) {
             Some(lock) if lock.writing.is_none() => return Ok(Some(lock.clone())),
-            Some(lock) => return Ok(Some(self.lease_renewed(now, verb, lock, out))),
+            Some(lock) if is_here(lock) || lock.all_names().all(is_free_here) => {
+                return Ok(Some(self.lease_renewed(now, verb, lock, out)));
+            }
+            Some(_) => return Ok(None),
             None => {}
         }
-        // Another agent has it that the writer need not wait for: in another work tree, or announced only.
-        if self.locks.live_named(file, place.at.symbol()).any(|it| writer.is_other(it)) {
+        let is_beside = of_others(place.at.symbol()).next().is_some();
+        // Another agent has it that the writer need not wait for. Only what is held in other work trees alone can be held here.
+        if is_beside && (self.settings.auto.mode != Auto::Hold || !is_free_here(place.at.symbol())) {
             return Ok(None);
         }
-        self.room_for_lock(who, &place.at)?;
         let fence = out.next_fence();
-        let is_free = |name: &str| self.locks.live_named(file, name).all(|it| !writer.is_other(it));
+        let at = if is_beside { place.at.beside(fence) } else { Some(place.at.clone()) };
+        let Some(at) = at else { return Ok(None) };
+        self.room_for_lock(who, &at)?;
         let lock = Arc::new(Lock {
-            at: place.at.clone(),
+            at,
             asked: place.at.to_string().into(),
-            names: place.names.iter().filter(|it| is_free(it)).cloned().collect(),
+            names: place.names.iter().filter(|it| is_free_here(it)).cloned().collect(),
             holder: who.agent().clone(),
             run: run_of(who),
             acquired_at: now,
@@ -138,7 +147,7 @@ impl State {
             units: None,
         });
         out.append_event(EventKind::LockAcquired {
-            symbol: lock.at.clone(),
+            symbol: lock.at.plain(),
             fence,
             until: lock.expires_at,
             refreshed: false,

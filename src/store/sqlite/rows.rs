@@ -94,11 +94,11 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
 fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     match change {
         Change::PutLock(it) => {
-            let row = params![it.at.to_string(), text(it)?];
+            let row = params![String::from(it.at.clone()), text(it)?];
             put(db, "INSERT OR REPLACE INTO symbol_lock VALUES (?1, ?2)", row)?;
         }
         Change::DropLock(at) => {
-            put(db, "DELETE FROM symbol_lock WHERE at = ?1", params![at.to_string()])?;
+            put(db, "DELETE FROM symbol_lock WHERE at = ?1", params![String::from(at.clone())])?;
         }
         Change::PutIntent(it) => {
             put(db, "INSERT OR REPLACE INTO intent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;

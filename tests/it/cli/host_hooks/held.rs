@@ -350,6 +350,42 @@ fn in_another_work_tree_what_is_written_is_told_and_stops_nobody() {
 }
 
 #[test]
+fn two_agents_of_one_work_tree_are_held_apart_also_where_a_third_one_writes_in_another() {
+    let world = committed();
+    let tree = world.path("side");
+    well(&world.repo(), &["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
+    let daemon = world.start();
+    world.goes_on("claude", &claude(&world, "edit"));
+    let in_tree = |mut told: Value| {
+        told["cwd"] = json!(tree);
+        told["tool_input"]["file_path"] = json!(tree.join("src/auth.ts"));
+        told
+    };
+    let there = in_tree(other(claude(&world, "edit")));
+    assert!(told_by(&world, "claude", "PreToolUse", &there).contains(CLAUDE), "told, and let through");
+    let mut third = in_tree(claude(&world, "edit"));
+    third["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c003");
+    world.is_refused("claude", &third);
+    let both = [CLAUDE, "claude-2b64a1f3c002"].map(|it| format!("src/auth.ts:login {it}"));
+    assert_eq!(held(&world), both);
+    // Kept over a restart, each one's own.
+    drop(daemon);
+    let _daemon = world.start();
+    assert_eq!(held(&world), both);
+    world.is_refused("claude", &third);
+    // Each goes on writing in its own tree, and gives back its own.
+    assert!(told_by(&world, "claude", "PreToolUse", &claude(&world, "edit")).contains("claude-2b64a1f3c002"));
+    world.done("claude-2b64a1f3c002", &["unlock", "src/auth.ts:login"]);
+    assert_eq!(held(&world), both[..1]);
+    assert!(told_by(&world, "claude", "PreToolUse", &third).contains(CLAUDE), "told, and let through");
+    world.is_refused("claude", &there);
+    // Committed in its tree, it is given back there alone.
+    fs::write(tree.join("src/auth.ts"), CODE.replace("return a", "return a + 1")).unwrap();
+    well(&tree, &["commit", "-qam", "one"]);
+    eventually("the third's", || held(&world) == both[..1]);
+}
+
+#[test]
 fn subagents_of_a_session_stop_each_other_only_if_the_settings_say_so() {
     let world = both();
     let daemon = world.start();
