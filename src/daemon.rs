@@ -66,6 +66,7 @@ use provost_protocols::devit::Devit;
 use provost_protocols::own::{DaemonCommand, Ordered, Own};
 use provost_protocols::wit::Wit;
 use provost_service::Provost;
+use provost_system::folder_watch::FolderWatcher;
 use provost_system::{self as system, Signal, Signals};
 use provost_transport::accept::{AllDoors, Capacity};
 use provost_transport::listen::SocketFolder;
@@ -186,6 +187,8 @@ const NOT_RELOADED: &str = "policy not reloaded: ";
 struct Daemon {
     start: Start,
     provost: Provost,
+    /// Watches folders for all parts of the daemon.
+    watcher: FolderWatcher,
     agents: AgentService,
     system: Principal,
     /// The key ring, and one more for every address with a secret of its own.
@@ -299,8 +302,8 @@ async fn assemble(
     let engine = started.engine.clone();
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
-    let outputs = OutputBoard::default();
-    let index = wiring::index(&root_path, config)?;
+    let (outputs, watcher) = (OutputBoard::default(), FolderWatcher::default());
+    let index = wiring::index(&root_path, &watcher, config)?;
     let kept = wiring::kept(places, config)?;
     let provost =
         Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
@@ -313,19 +316,20 @@ async fn assemble(
     let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places));
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
-    let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
     let (capture_config, seen) = watch::channel(Arc::new(pictures::capture_config(config, &start.places)));
     let (notices, options) = watch::channel(notices::options(config));
     let desktop = notices::parts(prepared, options);
     let work = (started.effects, started.owed);
-    let hands = start_hands(&start, prepared, &agents, (open_root()?, doors), (hooks, seen, desktop), work)?;
+    let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
+    let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop), work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let daemon = Daemon {
         start,
         provost,
+        watcher,
         agents,
         system: role::system(),
         keys: vec![names.keys().clone()],
@@ -371,7 +375,7 @@ fn start_hands(
     start: &Start,
     prepared: &Prepared,
     service: &AgentService,
-    (root, doors): (Root, Option<OpenDoor>),
+    (root, folders, doors): (Root, FolderWatcher, Option<OpenDoor>),
     (hooks, capture_config, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
     (effects, owed): Work,
 ) -> Result<EffectRunner> {
@@ -389,6 +393,7 @@ fn start_hands(
         supervisor: wiring::supervisor(places, prepared),
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
+        folders,
         keep: agents::keeper(provost),
         room: agents::room(provost),
     };

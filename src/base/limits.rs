@@ -20,6 +20,7 @@ mod repositories;
 mod sockets;
 mod store;
 mod walks;
+mod watching;
 mod workflows;
 
 pub use agents::*;
@@ -40,6 +41,7 @@ pub use repositories::*;
 pub use sockets::*;
 pub use store::*;
 pub use walks::*;
+pub use watching::*;
 pub use workflows::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
@@ -360,32 +362,6 @@ pub const EGRESS_REFUSED_MAX: usize = 16;
 /// See [`EGRESS_REFUSED_MAX`].
 pub const EGRESS_NAME_LEN_MAX: usize = 100;
 
-/// Patterns of files that one delegation may want watched.
-pub const WATCH_PATTERNS_MAX: usize = 64;
-
-/// Longest pattern of files to be watched, in bytes.
-pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
-
-/// Bytes of patterns, as regular expressions, that can always be watched together: each byte takes a few hundred at the
-/// most of the ten mebibytes that the matcher takes. More are tried when they come.
-pub const WATCH_PATTERNS_EASY_BYTES: usize = 8 << 10;
-
-/// Matching files of one task that are remembered, at some 150 bytes each; no person reads a longer list.
-pub const WATCH_FILES_MAX: usize = 10_000;
-
-/// Directories of one task about which the kernel is asked for hints; its own bound counts all of a user's programs
-/// together. Where there are more, the clock stands in.
-pub const WATCH_DIRS_MAX: usize = 1_024;
-
-/// Changed files listed in a report. With long paths, a result still fits into one frame.
-pub const WATCH_LISTED_MAX: usize = 100;
-
-/// Reports on the files of one task while it runs; its end tells the rest.
-pub const WATCH_REPORTS_MAX: u32 = 100;
-
-/// Tasks whose files are watched at once.
-pub const WATCHED_TASKS_MAX: usize = 64;
-
 /// Git's answer about its configuration, in bytes; a large one has some ten thousand.
 pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 
@@ -558,20 +534,8 @@ pub const IGNORE_BYTES_MAX: usize = 1 << 20;
 /// Size of a `tsconfig.json` or `package.json`, in bytes.
 pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
 
-/// Folders that are watched for changes; the system's own bound counts all of a user's programs together.
-pub const WATCH_FOLDERS_MAX: usize = 32_768;
-
-/// Folders in which something has changed, before everything is looked at instead.
-pub const WATCH_EVENTS_MAX: usize = 4_096;
-
-/// How long it has to be quiet before changed files are looked at, in milliseconds: a checkout writes many.
-pub const WATCH_QUIET_MS: u64 = 30;
-
 /// Files of any kind whose time of writing is remembered, at some 150 bytes each.
 pub const SEEN_FILES_MAX: usize = 50_000;
-
-/// How long changes wait at most for quiet, in milliseconds.
-pub const WATCH_WAIT_MS_MAX: u64 = 300;
 
 /// How often files are looked at where the system tells of no changes, in milliseconds.
 pub const INDEX_LOOK_EVERY_MS: u64 = 20_000;

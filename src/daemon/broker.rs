@@ -33,8 +33,8 @@ impl Daemon {
         self.keep_broker_log(config);
         let named = watch::Named::default();
         if config.broker.watch {
-            let (provost, places) = (self.provost.clone(), self.start.places.clone());
-            self.doors.spawn(watch::watch(provost, places, named.clone(), self.stop.clone()));
+            let about = (self.provost.clone(), self.start.places.clone(), self.watcher.clone());
+            self.doors.spawn(watch::watch(about, named.clone(), self.stop.clone()));
         }
         Box::new(move |agent, path| named.put(agent, path))
     }

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
-use super::file_watcher::{Covered, FileWatcher};
+use super::file_watcher::{Covered, FileListener};
 use provost_base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_engine::Engine;
@@ -61,29 +63,36 @@ impl Daemon {
     /// Reads it again whenever it changes.
     pub(super) fn follow_code_owners(&self) {
         let (engine, root) = (self.engine().clone(), self.start.places.root.clone());
-        self.doors.spawn(follow(engine, root, self.stop.clone()));
+        // The file itself, and the folders in which it may be.
+        let is_of_interest = |path: &Path| {
+            let name = path.file_name().unwrap_or_default();
+            ["CODEOWNERS", ".github", "docs"].iter().any(|it| name == *it)
+        };
+        let heard: Arc<Notify> = Arc::default();
+        let listener = FileListener::new(&self.watcher, &root, heard.clone(), is_of_interest);
+        self.doors.spawn(follow(engine, root, (Arc::new(listener), heard), self.stop.clone()));
     }
 }
 
 /// Until the daemon stops.
-async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
-    // The file itself, and the folders in which it may be.
-    let is_of_interest = |path: &Path| {
-        let name = path.file_name().unwrap_or_default();
-        ["CODEOWNERS", ".github", "docs"].iter().any(|it| name == *it)
-    };
-    let watcher = std::sync::Arc::new(FileWatcher::new(is_of_interest));
+async fn follow(
+    engine: Engine,
+    root: PathBuf,
+    (listener, heard): (Arc<FileListener>, Arc<Notify>),
+    stop: CancellationToken,
+) {
     let mut last = None;
     loop {
-        let (at, hearing) = (root.clone(), watcher.clone());
+        let (at, hearing) = (root.clone(), listener.clone());
         let looked = tokio::task::spawn_blocking(move || {
             // Listened to before it is read, so that nothing falls between the two.
             let folders: BTreeSet<PathBuf> = AT
                 .iter()
-                .filter_map(|it| Some(at.join(it).parent()?.to_owned()))
+                // A link to a folder is not listened to, but the folder is.
+                .filter_map(|it| at.join(it).parent()?.canonicalize().ok())
                 .filter(|it| it.is_dir())
                 .collect();
-            let covered = hearing.cover(&at, &folders);
+            let covered = hearing.cover(&folders);
             (read(&at), covered)
         });
         let Ok((owners, covered)) = looked.await else { return };
@@ -96,7 +105,7 @@ async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
         let patience = if covered == Covered::Not || last.is_none() { NOW_AND_THEN } else { Duration::MAX };
         tokio::select! {
             () = stop.cancelled() => return,
-            () = watcher.changed() => {}
+            () = heard.notified() => {}
             () = tokio::time::sleep(patience) => {}
         }
         tokio::select! {
@@ -104,6 +113,6 @@ async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
             () = tokio::time::sleep(MOMENT) => {}
         }
         // Which of them it was does not matter.
-        let _news = watcher.take();
+        let _news = listener.take();
     }
 }

@@ -25,6 +25,7 @@ use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
 };
+use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
@@ -394,10 +395,11 @@ pub(super) fn retention(config: &Config) -> Retention {
 }
 
 /// Begins to read the code of the workspace.
-pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
+pub(super) fn index(root: &Path, watcher: &FolderWatcher, config: &Config) -> Result<Index> {
     let settings = &config.coordination;
     let options = index::Options { on: settings.index, files_max: settings.index_files as usize };
-    Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
+    Index::start(root, Arc::default(), watcher, options)
+        .with_context(|| format!("workspace {}", root.display()))
 }
 
 /// Makes the supervisors of workers, which run as the workers' user if there is one.

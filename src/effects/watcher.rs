@@ -26,7 +26,8 @@ use provost_domain::command::NoteFiles;
 use provost_domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
 use provost_engine::Listener;
 use provost_jail as jail;
-use provost_workspace::change_hints::{Hints, Queue, Wanted};
+use provost_system::folder_watch::FolderWatcher;
+use provost_workspace::change_hints::{Hints, Wanted};
 use provost_workspace::file_watch::{Watch, WatchedFiles, changes, listed};
 
 /// Between a hint and the look that follows, at first; doubled with every report.
@@ -41,7 +42,7 @@ pub(super) struct Watchers {
     handle: EngineHandle,
     place: Arc<RunEnvironment>,
     slots: Arc<Semaphore>,
-    hints: Queue,
+    folders: FolderWatcher,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
 
@@ -65,10 +66,13 @@ fn without(why: &str) -> Watched {
 
 impl Watchers {
     /// Called within a runtime.
-    pub(super) fn start(handle: EngineHandle, place: Arc<RunEnvironment>) -> Arc<Self> {
+    pub(super) fn start(
+        handle: EngineHandle,
+        place: Arc<RunEnvironment>,
+        folders: FolderWatcher,
+    ) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
-        let watchers =
-            Arc::new(Self { handle, place, slots, hints: Queue::default(), known: Mutex::default() });
+        let watchers = Arc::new(Self { handle, place, slots, folders, known: Mutex::default() });
         // Before anything is watched, so that no end is missed.
         let events = watchers.handle.engine.subscribe_beside_posts();
         watchers.handle.tracker.spawn(watchers.clone().mind_ends(events));
@@ -93,7 +97,7 @@ impl Watchers {
         let full = |_| format!("not watched: {WATCHED_TASKS_MAX} tasks were watched already");
         let slot = self.slots.clone().try_acquire_owned().map_err(full)?;
         let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;
-        let (hints, wanted) = Hints::begin(&self.hints, place.path());
+        let (hints, wanted) = Hints::begin(&self.folders, place.path());
         let mut session = Session {
             handle: self.handle.clone(),
             task: task.id().clone(),

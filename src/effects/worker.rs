@@ -26,6 +26,7 @@ use super::shared_checkout::SharedCheckouts;
 use super::watcher::Watchers;
 use provost_base::{AgentId, EffectId, TaskId};
 use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
+use provost_system::folder_watch::FolderWatcher;
 use provost_vault::Vault;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::orphaned_copies;
@@ -56,6 +57,8 @@ pub struct WorkerParts {
     pub outputs: OutputBoard,
     /// Workers that may run at once; at least one. The others wait.
     pub concurrent: usize,
+    /// Watches the folders of tasks whose files are watched.
+    pub folders: FolderWatcher,
     /// Keeps what agents have changed.
     pub keep: Keep,
     /// How much of it, as the configuration has it now.
@@ -106,7 +109,7 @@ impl Workers {
         };
         let place = Arc::new(place);
         Arc::new(Self {
-            watchers: Watchers::start(handle.clone(), place.clone()),
+            watchers: Watchers::start(handle.clone(), place.clone(), parts.folders),
             copies: SharedCheckouts::start(handle.clone()),
             handle,
             profiles: parts.profiles,

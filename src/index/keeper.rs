@@ -17,6 +17,7 @@ use provost_base::limits::{
 };
 use provost_graph::is_settings;
 use provost_system as system;
+use provost_system::folder_watch::FolderWatcher;
 
 /// The findings of a look around.
 #[derive(Default)]
@@ -31,6 +32,7 @@ struct Found {
 pub(super) struct Keeper {
     index: Index,
     root: PathBuf,
+    watcher: FolderWatcher,
     files_max: usize,
     watch: Option<Watch>,
     /// The `.scip` index that was seen last.
@@ -38,14 +40,14 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(index: Index, root: PathBuf, files_max: usize) -> Self {
-        Self { index, root, files_max, watch: None, scip: None }
+    pub(super) fn new(index: Index, root: PathBuf, watcher: FolderWatcher, files_max: usize) -> Self {
+        Self { index, root, watcher, files_max, watch: None, scip: None }
     }
 
     /// Reads until the index is stopped.
     pub(super) fn run(mut self, woken: &Receiver<()>) {
         system::lower_priority();
-        match Watch::begin(&self.root, &self.index.0.bell) {
+        match Watch::begin(&self.watcher, &self.root, &self.index.0.bell) {
             Ok(watch) => self.watch = Some(watch),
             Err(why) => no_watching(&why),
         }
@@ -60,7 +62,8 @@ impl Keeper {
         let (size, complete) = (state.size, state.complete);
         tracing::info!(files = size.files, edges = size.edges, took_ms, complete, "repository read");
         while self.wait(woken) {
-            let news = self.index.0.bell.take();
+            let mut news = self.index.0.bell.take();
+            self.watch.iter().for_each(|it| it.take(&mut news));
             self.catch_up(&news);
             self.index.progress(|it| it.busy = false);
         }
@@ -164,11 +167,6 @@ impl Keeper {
         self.index.see(folder, all, &gone, std::mem::take(&mut found.all), whole);
         for gone in &gone {
             self.forget_folder(gone);
-        }
-        if !gone.is_empty() {
-            // One that was renamed is watched under both names at first, and with the old one the new one is
-            // let go. A look at everything sets every watch again.
-            self.index.0.bell.ring(|news| news.everything = true);
         }
         let missing = found.missing;
         self.index.progress(|it| {

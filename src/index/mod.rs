@@ -32,6 +32,7 @@ use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
 use provost_graph::{Graph, LookupResult, Size};
 use provost_syntax::{Cache, Reading};
+use provost_system::folder_watch::FolderWatcher;
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -116,7 +117,12 @@ impl Index {
     ///
     /// # Errors
     /// When the root cannot be opened, or there can be no more threads.
-    pub fn start(root: &Path, cache: Arc<Cache>, options: Options) -> io::Result<Self> {
+    pub fn start(
+        root: &Path,
+        cache: Arc<Cache>,
+        watcher: &FolderWatcher,
+        options: Options,
+    ) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(root, ambient_authority())?;
         let (wake, woken) = std::sync::mpsc::sync_channel(1);
         let index = Self(Arc::new(IndexInner {
@@ -135,7 +141,8 @@ impl Index {
         }));
         if options.on {
             index.progress(|it| it.busy = true);
-            let keeper = Keeper::new(index.clone(), root.to_owned(), options.files_max);
+            let (root, watcher) = (root.to_owned(), watcher.clone());
+            let keeper = Keeper::new(index.clone(), root, watcher, options.files_max);
             std::thread::Builder::new().name("index".into()).spawn(move || keeper.run(&woken))?;
         }
         Ok(index)

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_base::RepoPath;
 use provost_base::limits::WATCH_EVENTS_MAX;
-use provost_system::folder_watch::{FolderWatch, Heard, ONE_BY_ONE};
+use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 
 /// The changes since the last request for them.
 #[derive(Default, Debug)]
@@ -63,39 +63,43 @@ impl Bell {
 
 /// Watches folders of one tree.
 pub(super) struct Watch {
-    watcher: FolderWatch,
+    subscription: Subscription,
     root: PathBuf,
     /// Why it watches no more.
     pub(super) broken: Option<String>,
 }
 
 impl Watch {
-    pub(super) fn begin(root: &Path, bell: &Arc<Bell>) -> Result<Self, String> {
-        let (bell, from) = (bell.clone(), root.to_owned());
-        let mut watcher = FolderWatch::new(move |heard| match heard {
-            Heard::Change { paths, .. } => bell.ring(|news| {
-                paths.iter().for_each(|path| note(news, &from, path));
-            }),
-            Heard::Lost => bell.ring(|news| news.everything = true),
-        })?;
-        watcher.tree(root)?;
-        Ok(Self { watcher, root: root.to_owned(), broken: None })
+    pub(super) fn begin(watcher: &FolderWatcher, root: &Path, bell: &Arc<Bell>) -> Result<Self, String> {
+        let bell = bell.clone();
+        let subscription = watcher.subscribe(WATCH_EVENTS_MAX, |_| true, move || bell.ring(|_| {}));
+        subscription.tree(root)?;
+        Ok(Self { subscription, root: root.to_owned(), broken: None })
     }
 
-    /// Watches a folder, also if it was watched before.
+    /// Adds what was heard since the last time.
+    pub(super) fn take(&self, news: &mut IndexChanges) {
+        let heard = self.subscription.take();
+        news.everything |= heard.lost;
+        heard.paths.keys().for_each(|path| note(news, &self.root, path));
+    }
+
+    /// Watches a folder, again if it may be another one than before.
     pub(super) fn add(&mut self, folder: &RepoPath) {
         if ONE_BY_ONE && self.broken.is_none() {
-            let at = if folder.is_root() { self.root.clone() } else { self.root.join(folder.as_str()) };
-            self.broken = self.watcher.change(&[], &[at]).err();
+            self.broken = self.subscription.add(&self.at(folder)).missing;
         }
     }
 
     /// Watches a folder no more.
     pub(super) fn remove(&mut self, folder: &RepoPath) {
         if ONE_BY_ONE {
-            // To let one go fails in no way that matters.
-            let _gone = self.watcher.change(&[self.root.join(folder.as_str())], &[]);
+            self.subscription.leave(&self.at(folder));
         }
+    }
+
+    fn at(&self, folder: &RepoPath) -> PathBuf {
+        if folder.is_root() { self.root.clone() } else { self.root.join(folder.as_str()) }
     }
 }
 

@@ -1,123 +1,329 @@
-//! Hears from the system of changes in folders.
+//! Hears from the system of changes in folders, once for all parts of a daemon that want to hear of some.
 //!
-//! Promises: no more folders are watched than their bound; a folder that has gone is no error, since the folder around it
-//! tells of that; reading is no change, or the listener's own reading would be heard without end; when something may have
-//! been missed, the listener is told so. Links out of a tree are not followed. A report does not say what a file says now,
-//! and how changes are gathered until there is time for them is the listener's: its queue needs a bound of its own.
+//! ```text
+//!   the system --> [one table of folders] --filter--> [queue of a subscriber] --wake--> the subscriber takes it, and looks
+//! ```
+//! Promises: a folder is watched once, however many subscribers cover it, and on Linux one instance of inotify watches all
+//! of them. There is a bound of folders for a subscriber, and one for all. A queue has a bound, too: a subscriber that takes
+//! nothing holds up no other, and finds a notice that it has to look again. It finds the same where the system has lost
+//! something, and where the watching itself has broken and begins again. A folder that has gone is no error, since the
+//! folder around it tells of that; one that was replaced is watched again when a subscriber covers it the next time.
+//! Reading is no change, or a subscriber's own reading would be told without end. Links are not followed.
+//!
+//! A change does not say what a file says now. Where the system has no room, `cover` says so, and what a subscriber does
+//! then is the subscriber's.
 
-use std::collections::BTreeSet;
+#[cfg_attr(not(target_os = "linux"), path = "folder_watch/elsewhere.rs")]
+#[cfg_attr(target_os = "linux", path = "folder_watch/linux.rs")]
+mod system;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use provost_base::limits::{WATCH_FOLDERS_ALL_MAX, WATCH_FOLDERS_MAX};
+use system::System;
 
-use provost_base::limits::WATCH_FOLDERS_MAX;
-
-/// What the system tells.
-#[derive(Debug)]
-pub enum Heard {
-    /// Something has changed.
-    Change {
-        /// At these paths.
-        paths: Vec<PathBuf>,
-        /// Whether there may be other folders than before.
-        moves_folders: bool,
-    },
-    /// Something may have been missed: anything may have changed.
-    Lost,
-}
-
-/// The system's watching of some folders.
-pub struct FolderWatch {
-    watcher: RecommendedWatcher,
-    folders: BTreeSet<PathBuf>,
-}
-
-/// Whether this system watches each folder for itself. On others [`FolderWatch::tree`] watches all that lies below.
+/// Whether this system watches each folder for itself. On others [`Subscription::tree`] watches all that lies below.
 pub const ONE_BY_ONE: bool = cfg!(target_os = "linux");
 
-impl FolderWatch {
-    /// Watches nothing at first. `hear` is called on a thread of the system's watching, and must not block.
-    ///
-    /// # Errors
-    /// Why the system watches nothing, in words.
-    pub fn new(hear: impl Fn(Heard) + Send + 'static) -> Result<Self, String> {
-        let on_event = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => hear(Heard::Lost),
-            Ok(event) if is_change(event.kind) => {
-                hear(Heard::Change { moves_folders: may_move_folders(event.kind), paths: event.paths });
-            }
-            Ok(_) => {}
-            Err(_) => hear(Heard::Lost),
-        };
-        let config = notify::Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(on_event, config).map_err(|err| err.to_string())?;
-        Ok(Self { watcher, folders: BTreeSet::new() })
+/// The watching of folders in one daemon. Cheap to clone. Nothing is asked of the system before a folder is covered.
+#[derive(Clone, Default)]
+pub struct FolderWatcher(Arc<Shared>);
+
+/// One subscriber's share of it. The folders are let go when it is dropped.
+pub struct Subscription {
+    shared: Arc<Shared>,
+    subscriber: Arc<Subscriber>,
+    id: u64,
+    /// The folders that it covers.
+    folders: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// What has happened since a subscriber last took it.
+#[derive(Default, Debug)]
+pub struct Changes {
+    /// Paths at which something has changed, and whether there may be other folders than before.
+    pub paths: BTreeMap<PathBuf, bool>,
+    /// Something is missing: anything may have changed.
+    pub lost: bool,
+}
+
+/// How much of what a subscriber wants the system tells.
+#[derive(Default, Debug)]
+pub struct Coverage {
+    /// Whether some folders are watched only from now on: what has changed in these until now was not heard.
+    pub fresh: bool,
+    /// Why not all folders are watched, if so.
+    pub missing: Option<String>,
+}
+
+#[derive(Default)]
+struct Shared(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    last: u64,
+    subscribers: BTreeMap<u64, Arc<Subscriber>>,
+    folders: BTreeMap<PathBuf, Folder>,
+    /// Subscribers that hear of everything below a folder, on systems that can tell.
+    trees: BTreeSet<(PathBuf, u64)>,
+    /// `None` before the first folder, and after the watching has broken.
+    system: Option<System>,
+}
+
+/// A folder that some subscriber covers.
+#[derive(Default)]
+struct Folder {
+    /// The subscribers, each with the number of the watch that it knows of.
+    subscribers: BTreeMap<u64, u64>,
+    /// Rises whenever the system watches what it did not watch before: a replaced folder has a new one.
+    watch: u64,
+    /// Whether it may be another folder by now, which nothing watches.
+    is_stale: bool,
+}
+
+struct Subscriber {
+    wanted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    wake: Box<dyn Fn() + Send + Sync>,
+    /// Paths that wait at most.
+    paths_max: usize,
+    pending: Mutex<Changes>,
+}
+
+/// Why a folder is not watched.
+enum Unwatched {
+    /// It is no folder any more.
+    Gone,
+    /// There is no room for another one, in words.
+    Full(String),
+    /// Another reason, which concerns this folder alone.
+    Failed(String),
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the mutexes here hold is whole between any two of its operations.
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FolderWatcher {
+    /// A subscriber that covers nothing at first. `wake` is called when something waits for it; both functions are called
+    /// by the thread that hears for all, and must not block. No more than `paths_max` paths wait; with more, or with none to
+    /// wait, the changes are [lost](Changes::lost).
+    pub fn subscribe(
+        &self,
+        paths_max: usize,
+        wanted: impl Fn(&Path) -> bool + Send + Sync + 'static,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Subscription {
+        let (wanted, wake) = (Box::new(wanted), Box::new(wake));
+        let subscriber = Arc::new(Subscriber { wanted, wake, paths_max, pending: Mutex::default() });
+        let mut table = lock(&self.0.0);
+        table.last += 1;
+        let id = table.last;
+        table.subscribers.insert(id, subscriber.clone());
+        Subscription { shared: self.0.clone(), subscriber, id, folders: Mutex::default() }
+    }
+}
+
+impl Subscription {
+    /// What has happened since the last time.
+    pub fn take(&self) -> Changes {
+        std::mem::take(&mut *lock(&self.subscriber.pending))
     }
 
-    /// Watches a folder with all that lies below it, on systems that can. On others, call [`FolderWatch::change`] for each.
+    /// Covers these folders and no others. Blocking.
+    pub fn cover(&self, folders: &BTreeSet<PathBuf>) -> Coverage {
+        let gone: Vec<PathBuf> = lock(&self.folders).difference(folders).cloned().collect();
+        gone.iter().for_each(|it| self.leave(it));
+        self.enter(folders.iter().map(PathBuf::as_path))
+    }
+
+    /// Covers one more folder. Blocking.
+    pub fn add(&self, folder: &Path) -> Coverage {
+        self.enter(std::iter::once(folder))
+    }
+
+    /// Covers a folder no more. Blocking.
+    pub fn leave(&self, folder: &Path) {
+        if lock(&self.folders).remove(folder) {
+            lock(&self.shared.0).leave(self.id, folder);
+        }
+    }
+
+    /// Hears of everything below a folder, on systems that can tell. On others, cover each folder.
     ///
     /// # Errors
     /// Why it is not watched, in words.
-    pub fn tree(&mut self, top: &Path) -> Result<(), String> {
+    pub fn tree(&self, top: &Path) -> Result<(), String> {
         if ONE_BY_ONE {
             return Ok(());
         }
-        self.watcher.watch(top, RecursiveMode::Recursive).map_err(|err| err.to_string())
+        let mut table = lock(&self.shared.0);
+        table.trees.insert((top.to_owned(), self.id));
+        match table.system(&self.shared)?.tree(top) {
+            Ok(()) | Err(Unwatched::Gone) => Ok(()),
+            Err(Unwatched::Full(why) | Unwatched::Failed(why)) => Err(why),
+        }
     }
 
-    /// Watches the `new` folders, those anew that are watched already, and the `gone` ones no more.
-    ///
-    /// # Errors
-    /// Why not all of the new ones are watched, in words.
-    pub fn change(&mut self, gone: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
-        let mut paths = self.watcher.paths_mut();
-        // Old folders first: one that was renamed is the same to the system under both names.
-        for folder in gone {
-            if self.folders.remove(folder) {
-                // The system has let go of one that is gone.
-                let _gone = paths.remove(folder);
+    fn enter<'a>(&self, folders: impl Iterator<Item = &'a Path>) -> Coverage {
+        let (mut coverage, mut mine) = (Coverage::default(), lock(&self.folders));
+        for folder in folders {
+            if mine.len() >= WATCH_FOLDERS_MAX && !mine.contains(folder) {
+                coverage.missing = Some(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
+                break;
             }
-        }
-        let fresh = new.iter().filter(|it| !self.folders.contains(*it)).count();
-        let has_room = self.folders.len() + fresh <= WATCH_FOLDERS_MAX;
-        let mut done =
-            if has_room { Ok(()) } else { Err(format!("there are more than {WATCH_FOLDERS_MAX} folders")) };
-        for folder in new.iter().filter(|_| has_room) {
-            match paths.add(folder, RecursiveMode::NonRecursive) {
-                Ok(()) => drop(self.folders.insert(folder.clone())),
-                // Gone already; the folder that it was in tells of it.
-                Err(err) if is_gone(&err) => drop(self.folders.remove(folder)),
-                Err(err) => {
-                    done = Err(err.to_string());
+            // Let go of after each folder, so that what is heard meanwhile is passed on.
+            let entered = lock(&self.shared.0).enter(&self.shared, self.id, folder);
+            match entered {
+                Ok(fresh) => {
+                    coverage.fresh |= fresh;
+                    mine.insert(folder.to_owned());
+                }
+                // The folder that it was in tells of it.
+                Err(Unwatched::Gone) => {}
+                Err(Unwatched::Failed(why)) => coverage.missing = Some(why),
+                Err(Unwatched::Full(why)) => {
+                    coverage.missing = Some(why);
                     break;
                 }
             }
         }
-        paths.commit().map_err(|err| err.to_string())?;
-        done
+        coverage
     }
 }
 
-fn is_gone(err: &notify::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    match &err.kind {
-        notify::ErrorKind::PathNotFound => true,
-        notify::ErrorKind::Io(err) => matches!(err.kind(), NotFound | NotADirectory),
-        _ => false,
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut table = lock(&self.shared.0);
+        table.subscribers.remove(&self.id);
+        let folders = std::mem::take(&mut *lock(&self.folders));
+        folders.iter().for_each(|it| table.leave(self.id, it));
+        let trees: Vec<PathBuf> =
+            table.trees.iter().filter(|it| it.1 == self.id).map(|it| it.0.clone()).collect();
+        trees.iter().for_each(|top| table.fell(self.id, top));
     }
 }
 
-fn is_change(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
-}
-
-fn may_move_folders(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Create(kind) => kind != CreateKind::File,
-        EventKind::Remove(kind) => kind != RemoveKind::File,
-        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_) | ModifyKind::Any | ModifyKind::Other),
-        EventKind::Any | EventKind::Other => true,
-        EventKind::Access(_) => false,
+impl Subscriber {
+    /// Puts a change into the queue, if it is wanted; whether it was.
+    fn record(&self, path: &Path, moves_folders: bool) -> bool {
+        if !(self.wanted)(path) {
+            return false;
+        }
+        let mut pending = lock(&self.pending);
+        if pending.lost {
+            return true;
+        }
+        if pending.paths.len() >= self.paths_max && !pending.paths.contains_key(path) {
+            *pending = Changes { lost: true, ..Changes::default() };
+        } else {
+            *pending.paths.entry(path.to_owned()).or_default() |= moves_folders;
+        }
+        true
     }
 }
+
+impl Table {
+    /// What watches; it begins where nothing does.
+    fn system(&mut self, shared: &Arc<Shared>) -> Result<&mut System, String> {
+        match &mut self.system {
+            Some(system) => Ok(system),
+            none => Ok(none.insert(System::begin(Arc::downgrade(shared))?)),
+        }
+    }
+
+    /// Puts a subscriber on a folder. Answers whether the folder is watched for it only from now on.
+    fn enter(&mut self, shared: &Arc<Shared>, id: u64, folder: &Path) -> Result<bool, Unwatched> {
+        let known = self.folders.get(folder);
+        if known.is_none() && self.folders.len() >= WATCH_FOLDERS_ALL_MAX {
+            return Err(Unwatched::Full(format!("more than {WATCH_FOLDERS_ALL_MAX} folders are watched")));
+        }
+        if known.is_none_or(|it| it.is_stale) {
+            // Under the lock, or what is heard of the folder before it is in the table would be nobody's. The system
+            // answers at once: it looks a path up.
+            let is_new = self.system(shared).map_err(Unwatched::Full)?.watch(folder)?;
+            let it = self.folders.entry(folder.to_owned()).or_default();
+            it.is_stale = false;
+            it.watch += u64::from(is_new);
+        }
+        let Some(it) = self.folders.get_mut(folder) else { return Err(Unwatched::Gone) };
+        Ok(it.subscribers.insert(id, it.watch) != Some(it.watch))
+    }
+
+    /// Takes a subscriber off a folder.
+    fn leave(&mut self, id: u64, folder: &Path) {
+        let Some(it) = self.folders.get_mut(folder) else { return };
+        it.subscribers.remove(&id);
+        if it.subscribers.is_empty() {
+            self.folders.remove(folder);
+            if let Some(system) = &mut self.system {
+                system.unwatch(folder);
+            }
+        }
+    }
+
+    /// Takes a subscriber off a tree.
+    fn fell(&mut self, id: u64, top: &Path) {
+        self.trees.remove(&(top.to_owned(), id));
+        if !self.trees.iter().any(|it| it.0 == top) {
+            if let Some(system) = &mut self.system {
+                system.unwatch(top);
+            }
+            // Folders in it may have been watched with it.
+            self.doubt(top);
+            self.tell_all_lost().iter().for_each(|it| (it.wake)());
+        }
+    }
+
+    /// What the system watched under this path, and below it, may be elsewhere now.
+    fn doubt(&mut self, path: &Path) {
+        let below = self.folders.range_mut(path.to_owned()..).take_while(|it| it.0.starts_with(path));
+        below.for_each(|(_, it)| it.is_stale = true);
+    }
+
+    /// Puts a change into the queues of those who cover the folder that it is in, or what has changed itself. Adds them to
+    /// `woken`.
+    fn tell(&mut self, path: &Path, moves_folders: bool, woken: &mut BTreeSet<u64>) {
+        if moves_folders {
+            self.doubt(path);
+        }
+        let around = path.parent().into_iter().chain([path]).filter_map(|it| self.folders.get(it));
+        let trees = self.trees.iter().filter(|it| path.starts_with(&it.0)).map(|it| it.1);
+        for id in around.flat_map(|it| it.subscribers.keys().copied()).chain(trees) {
+            if self.subscribers.get(&id).is_some_and(|it| it.record(path, moves_folders)) {
+                woken.insert(id);
+            }
+        }
+    }
+
+    /// Something was missed: every subscriber has to look again. Answers with all of them.
+    fn tell_all_lost(&mut self) -> Vec<Arc<Subscriber>> {
+        self.folders.values_mut().for_each(|it| it.is_stale = true);
+        for it in self.subscribers.values() {
+            *lock(&it.pending) = Changes { lost: true, ..Changes::default() };
+        }
+        self.subscribers.values().cloned().collect()
+    }
+
+    fn named(&self, ids: &BTreeSet<u64>) -> Vec<Arc<Subscriber>> {
+        ids.iter().filter_map(|id| self.subscribers.get(id).cloned()).collect()
+    }
+}
+
+impl Shared {
+    /// The watching has ended by itself. It begins again with the next folder that is covered, and each subscriber that
+    /// looks again covers its folders.
+    fn broke(&self) {
+        let all = {
+            let mut table = lock(&self.0);
+            table.system = None;
+            table.tell_all_lost()
+        };
+        all.iter().for_each(|it| (it.wake)());
+    }
+}
+
+/// A system's end of a table that may have gone.
+type Told = Weak<Shared>;

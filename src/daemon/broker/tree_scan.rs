@@ -17,7 +17,8 @@ use std::time::Duration;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::daemon::file_watcher::{Covered, FileWatcher};
+use super::watch::TreeListener;
+use crate::daemon::file_watcher::Covered;
 use provost_base::RepoPath;
 use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_FILTERS_MAX, INDEX_ENTRIES_MAX, POST_FILES_MAX,
@@ -39,7 +40,7 @@ pub(super) struct Looked {
 }
 
 /// Looks at a work tree, at its folders too if these may have changed. Blocking.
-pub(super) fn look(tree: &WorkTree, watcher: &FileWatcher, folders_too: bool) -> Result<Looked, String> {
+pub(super) fn look(tree: &WorkTree, hears: &TreeListener, folders_too: bool) -> Result<Looked, String> {
     let mut looked = Looked { files: Vec::new(), covered: Covered::Before };
     for _ in 0..LOOKS_IN_A_ROW {
         let (files, ignored) = status(tree)?;
@@ -47,14 +48,14 @@ pub(super) fn look(tree: &WorkTree, watcher: &FileWatcher, folders_too: bool) ->
         if folders_too {
             // Listened to before the last look, so that nothing falls between the two.
             looked.covered = match folders(tree, &ignored) {
-                Some(folders) => watcher.cover(&tree.top, &folders),
+                Some(folders) => hears.listener.cover(&folders),
                 None => {
-                    watcher.cover(&tree.top, &BTreeSet::new());
+                    hears.listener.cover(&BTreeSet::new());
                     Covered::Not
                 }
             };
         }
-        watcher.ignore(&tree.top, ignored);
+        hears.ignore(ignored);
         if looked.covered != Covered::Since {
             break;
         }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{branch, tree_scan};
-use crate::daemon::file_watcher::{Covered, FileWatcher};
+use crate::daemon::file_watcher::{Covered, FileListener};
 use provost_auth::role;
 use provost_base::AgentId;
 use provost_base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
@@ -28,6 +28,7 @@ use provost_domain::command::Publish;
 use provost_domain::post::{Post, Source, slug, slug_of_branch};
 use provost_domain::view::SeenFiles;
 use provost_service::Provost;
+use provost_system::folder_watch::FolderWatcher;
 use tree_scan::{Looked, look};
 
 /// How long after the first sign of a change a work tree is looked at: files are written in bursts.
@@ -37,7 +38,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(500);
 const PAUSE_TIMES: u32 = 5;
 
-/// How often one is looked at of which the system does not tell, or at which looking has failed.
+/// How often a work tree is looked at if the system does not report its changes, or if the last look has failed.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 /// Work trees that `/watch` has named, each with the agent that works there.
@@ -61,9 +62,42 @@ impl Named {
     }
 }
 
+/// Hears of changes in one work tree, but for what git ignores there.
+pub(super) struct TreeListener {
+    pub(super) listener: FileListener,
+    ignored: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl TreeListener {
+    fn new(watcher: &FolderWatcher, top: &Path, wakeup: Arc<Notify>) -> Self {
+        let ignored: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let known = ignored.clone();
+        let is_ignored =
+            move |path: &Path| known.lock().unwrap_or_else(PoisonError::into_inner).contains(path);
+        let wanted = move |path: &Path| !is_lock(path) && !is_ignored(path);
+        Self { listener: FileListener::new(watcher, top, wakeup, wanted), ignored }
+    }
+
+    /// Stops reports about these paths.
+    pub(super) fn ignore(&self, paths: BTreeSet<PathBuf>) {
+        *self.ignored.lock().unwrap_or_else(PoisonError::into_inner) = paths;
+    }
+}
+
+/// Locks of git's come and go with what they are for.
+fn is_lock(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock")
+}
+
+/// Files that say what git ignores, and so which folders count.
+fn are_rules(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| it == ".gitignore" || it == "exclude")
+}
+
 /// What is known of one work tree.
 struct Watched {
     tree: WorkTree,
+    hears: Arc<TreeListener>,
     agent: AgentId,
     /// The changed files at the last look; `None` before the first.
     files: Option<Vec<String>>,
@@ -92,7 +126,11 @@ struct Watch {
     provost: Provost,
     places: Places,
     named: Named,
-    watcher: Arc<FileWatcher>,
+    watcher: FolderWatcher,
+    /// Notified of changes in any work tree.
+    heard: Arc<Notify>,
+    /// Hears of changes where the repository keeps which work trees there are.
+    roll_hears: Arc<FileListener>,
     trees: BTreeMap<PathBuf, Watched>,
     looks: JoinSet<TreeScan>,
     /// When the list of work trees is to be made again although nothing was heard.
@@ -100,21 +138,24 @@ struct Watch {
 }
 
 /// Looks at the work trees until the daemon stops.
-pub(super) async fn watch(provost: Provost, places: Places, named: Named, stop: CancellationToken) {
-    // Locks of git's come and go with what they are for.
-    let is_lock = |path: &Path| path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock");
-    let watcher = Arc::new(FileWatcher::new(move |path| !is_lock(path)));
-    let (trees, looks) = (BTreeMap::new(), JoinSet::new());
-    let mut watch = Watch { provost, places, named, watcher, trees, looks, roll: None };
+pub(super) async fn watch(
+    (provost, places, watcher): (Provost, Places, FolderWatcher),
+    named: Named,
+    stop: CancellationToken,
+) {
+    let heard: Arc<Notify> = Arc::default();
+    let roll_hears = FileListener::new(&watcher, &places.identity, heard.clone(), |path| !is_lock(path));
+    let (roll_hears, trees, looks) = (Arc::new(roll_hears), BTreeMap::new(), JoinSet::new());
+    let mut watch = Watch { provost, places, named, watcher, heard, roll_hears, trees, looks, roll: None };
     watch.call_roll().await;
     loop {
         watch.begin_looks();
-        let (watcher, engine, named) =
-            (watch.watcher.clone(), watch.provost.engine().clone(), watch.named.clone());
+        let (heard, engine, named) =
+            (watch.heard.clone(), watch.provost.engine().clone(), watch.named.clone());
         let next = watch.next();
         tokio::select! {
             () = stop.cancelled() => return,
-            () = watcher.changed() => watch.take_news().await,
+            () = heard.notified() => watch.take_news().await,
             () = engine.letterboxes().changed() => watch.call_roll().await,
             () = named.0.1.notified() => watch.call_roll().await,
             Some(done) = watch.looks.join_next(), if !watch.looks.is_empty() => {
@@ -153,32 +194,33 @@ impl Watch {
             }
             (it.looking, it.due) = (true, None);
             let folders_too = std::mem::take(&mut it.folders_too);
-            let (tree, watcher) = (it.tree.clone(), self.watcher.clone());
+            let (tree, hears) = (it.tree.clone(), it.hears.clone());
             self.looks.spawn_blocking(move || {
                 let begun = Instant::now();
-                let looked = look(&tree, &watcher, folders_too);
+                let looked = look(&tree, &hears, folders_too);
                 (tree.top, begun, folders_too, looked)
             });
         }
     }
 
     async fn take_news(&mut self) {
-        let news = self.watcher.take();
-        for (top, it) in &mut self.trees {
-            match news.of.get(top) {
-                Some(folders_too) => it.call(MOMENT, *folders_too),
-                None if news.everything => it.call(MOMENT, true),
-                None => {}
+        for it in self.trees.values_mut() {
+            let news = it.hears.listener.take();
+            if news.lost || !news.paths.is_empty() {
+                let folders_too =
+                    news.lost || news.paths.iter().any(|(path, moved)| *moved || are_rules(path));
+                it.call(MOMENT, folders_too);
             }
         }
-        if news.everything || news.of.contains_key(&self.places.identity) {
+        let news = self.roll_hears.take();
+        if news.lost || !news.paths.is_empty() {
             self.call_roll().await;
         }
     }
 
     /// Finds out which work trees there are and whose. Those of agents that are known are looked at from now on.
     async fn call_roll(&mut self) {
-        let (places, watcher) = (self.places.clone(), self.watcher.clone());
+        let (places, hears) = (self.places.clone(), self.roll_hears.clone());
         let listed = tokio::task::spawn_blocking(move || {
             let trees = places.work_trees(WIT_WORKTREES_MAX);
             // Where others are made, and where it is written which branch is checked out.
@@ -188,7 +230,7 @@ impl Watch {
                     .into_iter()
                     .filter(|it| it.is_dir()),
             );
-            let covered = watcher.cover(&places.identity, &folders);
+            let covered = hears.cover(&folders);
             let branches = trees.into_iter().map(|it| (branch(&it), it));
             (branches.collect::<Vec<_>>(), covered)
         });
@@ -210,8 +252,10 @@ impl Watch {
                 continue;
             }
             let now = Instant::now();
+            let hears = Arc::new(TreeListener::new(&self.watcher, &tree.top, self.heard.clone()));
             let new = Watched {
                 tree,
+                hears,
                 agent,
                 files: None,
                 due: Some(now),
@@ -223,10 +267,9 @@ impl Watch {
             self.trees.insert(new.tree.top.clone(), new);
         }
         for top in gone {
-            self.trees.remove(&top);
-            let watcher = self.watcher.clone();
+            let gone = self.trees.remove(&top);
             // The task does not wait until the system has stopped to report.
-            tokio::task::spawn_blocking(move || watcher.cover(&top, &BTreeSet::new()));
+            tokio::task::spawn_blocking(move || drop(gone));
         }
     }
 

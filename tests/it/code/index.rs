@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use provost::index::{Changed, Index, Options};
+use provost::system::folder_watch::FolderWatcher;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
@@ -43,7 +44,7 @@ impl Read {
         assert!(git.success());
         files.iter().for_each(|(name, text)| put(dir.path(), name, text));
         more(dir.path());
-        let index = Index::start(dir.path(), Arc::default(), options).unwrap();
+        let index = Index::start(dir.path(), Arc::default(), &FolderWatcher::default(), options).unwrap();
         if options.on {
             eventually("the first reading", || index.state().took_ms.is_some());
         }

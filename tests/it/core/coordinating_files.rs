@@ -19,6 +19,7 @@ use provost::service::{
     ProposeError, Provost, Staged, Violation,
 };
 use provost::store::{Artifacts, Retention};
+use provost::system::folder_watch::FolderWatcher;
 use provost::workspace::Versions;
 use provost_test_equipment::MemoryStore;
 use provost_test_equipment::callers::caller;
@@ -48,7 +49,7 @@ impl World {
             provost::engine::start(store, judge, settings(), Box::new(SystemClock), retention).unwrap();
         let root = Root::open(dir.path()).unwrap();
         let options = Options { on: false, files_max: 0 };
-        let index = Index::start(dir.path(), Arc::default(), options).unwrap();
+        let index = Index::start(dir.path(), Arc::default(), &FolderWatcher::default(), options).unwrap();
         let versions = Versions::open(&dir.path().join(".state")).unwrap();
         let nowhere = Path::new("/nowhere");
         let workers = Configured {

@@ -18,12 +18,15 @@ use provost_test_equipment::MemoryStore;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::json;
 
+use crate::support::broker_client::status;
+use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::processes::{CHILD, this_test};
 use crate::support::script::{ByWord, host};
 use crate::support::storm::settings;
+use crate::support::waits::within;
 use crate::support::wit_client::{Wit, world};
-use crate::support::{Connection, Reply, UP, World, eventually, provost};
+use crate::support::{Client, Connection, Daemon, Reply, UP, World, eventually, provost};
 
 /// The product with limits of `ulimit`'s, ready to be given arguments.
 fn limited(world: &World, limits: &str, args: &[&str]) -> Command {
@@ -166,58 +169,129 @@ async fn a_store_that_cannot_be_read_any_more_ends_the_engine_and_is_named() {
     assert!(matches!(said, Err(Refusal::Unavailable { .. })), "nothing is said afterwards: {said:?}");
 }
 
-/// Gives its user twelve instances of inotify, starts the product, and says on request how many are left.
+/// Gives its user so many instances of inotify, starts the product, and on request runs a command beside it, and says how many
+/// instances are left, and the watches of the daemon, one to a line.
 const COUNTER: &str = "
 import ctypes, os, signal, subprocess, sys, time
-open('/proc/sys/user/max_inotify_instances', 'w').write('12')
+open('/proc/sys/user/max_inotify_instances', 'w').write(sys.argv[2])
 libc = ctypes.CDLL(None)
-daemon = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: libc.prctl(1, signal.SIGTERM))
+daemon = subprocess.Popen(sys.argv[3:], preexec_fn=lambda: libc.prctl(1, signal.SIGTERM))
+def watches():
+    at = '/proc/%d/fdinfo' % daemon.pid
+    for fd in os.listdir(at):
+        try: lines = open(at + '/' + fd).read().splitlines()
+        except FileNotFoundError: continue
+        yield from (line.split(' mask')[0].split(' ', 2)[2] for line in lines if line.startswith('inotify wd:'))
 while daemon.poll() is None:
     time.sleep(0.01)
     if not os.path.exists(sys.argv[1] + '/ask'): continue
+    subprocess.run(['/bin/sh', '-c', open(sys.argv[1] + '/ask').read()], stdout=subprocess.DEVNULL, check=True)
     os.remove(sys.argv[1] + '/ask')
     got = []
     while (one := libc.inotify_init1(0)) >= 0: got.append(one)
     [os.close(one) for one in got]
-    open(sys.argv[1] + '/.answer', 'w').write(str(len(got)))
+    open(sys.argv[1] + '/.answer', 'w').write('\\n'.join([str(len(got))] + sorted(watches())))
     os.rename(sys.argv[1] + '/.answer', sys.argv[1] + '/answer')
 ";
 
-#[test]
-fn watched_tasks_share_what_the_kernel_gives_a_user_for_watching() {
-    let world = World::new();
+/// A daemon whose user has this many instances of inotify.
+fn with_instances(world: &World, instances: usize) -> Daemon {
     let like = world.command(UP);
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-current-user", "--keep-caps", "/usr/bin/python3", "-c", COUNTER]);
-    command.arg(world.home()).arg(provost()).args(UP).current_dir(world.repo()).env_clear();
+    command.arg(world.home()).arg(instances.to_string()).arg(provost()).args(UP);
+    command.current_dir(world.repo()).env_clear();
     command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let daemon = world.start_as(command);
-    let left = || -> usize {
-        std::fs::write(world.home().join("ask"), "").unwrap();
-        eventually("an answer", || world.home().join("answer").exists());
-        let answer = std::fs::read_to_string(world.home().join("answer")).unwrap();
-        std::fs::remove_file(world.home().join("answer")).unwrap();
-        answer.parse().unwrap()
-    };
-    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
-    let mut counted = Vec::new();
-    for round in 0..5 {
-        let watched = json!({ "watch_patterns": ["*.rs"], "timeout": 600 });
-        let (task, reply) = client.delegate("worker:code", "look", watched);
-        reply.ack();
-        eventually("the work", || matches!(worker.say("HEARTBEAT", json!({})), Reply::Message(_)));
-        // It is watched once a change is told of. Each of them is told of all files.
-        let told = (0..200).any(|number| {
-            std::fs::write(world.repo().join(format!("{round}-{number}.rs")), "").unwrap();
-            match client.poll() {
-                Reply::Message(message) => message["payload"]["task_id"] == task,
-                _ => false,
-            }
-        });
-        assert!(told, "{}", world.log());
-        counted.push(left());
+    world.start_as(command)
+}
+
+/// How many instances its user has left, and the folders that the daemon has watched, each as often as it is watched.
+fn counted(world: &World) -> (usize, Vec<String>) {
+    counted_after(world, "")
+}
+
+/// The same after a command, which the daemon can look at: it sees nothing of processes in the namespace around its own.
+fn counted_after(world: &World, command: &str) -> (usize, Vec<String>) {
+    world.put(&world.home().join("ask"), command);
+    eventually("an answer", || world.home().join("answer").exists());
+    let answer = std::fs::read_to_string(world.home().join("answer")).unwrap();
+    std::fs::remove_file(world.home().join("answer")).unwrap();
+    let mut lines = answer.lines().map(str::to_owned);
+    let left = lines.next().unwrap().parse().unwrap();
+    (left, lines.collect())
+}
+
+/// An agent of the broker's, whose work tree is then watched.
+fn publish_beside(world: &World, agent: &str) {
+    let said = status(agent, "working", &[]);
+    counted_after(world, &format!("exec {} broker publish '{said}'", provost().display()));
+}
+
+/// Whether a new task that watches files is told of changes of them; each change is told to all such tasks.
+fn is_told_of_files(world: &World, (client, worker): (&Client, &Client), round: usize) -> bool {
+    let watched = json!({ "watch_patterns": ["*.rs"], "timeout": 600 });
+    let (task, reply) = client.delegate("worker:code", "look", watched);
+    reply.ack();
+    eventually("the work", || matches!(worker.say("HEARTBEAT", json!({})), Reply::Message(_)));
+    (0..200).any(|number| {
+        std::fs::write(world.repo().join(format!("{round}-{number}.rs")), "").unwrap();
+        match client.poll() {
+            Reply::Message(message) => message["payload"]["task_id"] == task,
+            _ => false,
+        }
+    })
+}
+
+#[test]
+fn all_parts_of_a_daemon_share_one_instance_of_inotify_and_one_watch_of_each_folder() {
+    let world = World::new();
+    for path in ["src/a/one.rs", "src/b/two.rs", "docs/CODEOWNERS", ".github/note"] {
+        world.put(&world.repo().join(path), "");
     }
-    assert_eq!(counted, [counted[0]; 5], "so many instances were left after each task");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    world.git(&["checkout", "-qb", "feat/x"]);
+    let daemon = with_instances(&world, 12);
+    let broker = Http::broker(&world);
+    let told = |file: &str| broker.get("/log?since=0").json().to_string().contains(file);
+    // The root, `src` and the two in it, `docs`, `.github` and `.git`.
+    eventually("what the index, the owners of code and the list of work trees watch", || {
+        counted(&world).1.len() == 7
+    });
+    let (left, before) = counted(&world);
+    assert_eq!(left, 11);
+    let folders: std::collections::BTreeSet<_> = before.iter().collect();
+    assert_eq!(folders.len(), before.len(), "each folder once: {before:?}");
+    publish_beside(&world, "feat-x");
+    world.put(&world.repo().join("src/b/three.rs"), "x");
+    eventually("the work tree is watched", || told("src/b/three.rs"));
+    assert_eq!(counted(&world), (left, before.clone()), "with the work tree of an agent");
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
+    for round in 0..3 {
+        assert!(is_told_of_files(&world, (&client, &worker), round), "{}", world.log());
+        assert_eq!(counted(&world), (left, before.clone()), "with {} watched tasks", round + 1);
+    }
+    // A folder that comes is watched once, too, and one that goes no more.
+    world.put(&world.repo().join("src/c/four.rs"), "x");
+    eventually("the new folder is told of", || told("src/c/four.rs"));
+    eventually("it is watched once", || counted(&world).1.len() == before.len() + 1);
+    std::fs::remove_dir_all(world.repo().join("src/c")).unwrap();
+    eventually("it is watched no more", || counted(&world) == (left, before.clone()));
+}
+
+#[test]
+fn where_inotify_has_no_room_files_are_looked_at_at_intervals() {
+    let world = World::new();
+    world.git(&["checkout", "-qb", "feat/x"]);
+    let daemon = with_instances(&world, 0);
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
+    assert!(is_told_of_files(&world, (&client, &worker), 0), "{}", world.log());
+    let broker = Http::broker(&world);
+    publish_beside(&world, "feat-x");
+    world.put(&world.repo().join("new.txt"), "x");
+    let told = || broker.get("/log?since=0").json().to_string().contains("new.txt");
+    assert!(within(Duration::from_secs(40), told), "{}", world.log());
+    assert!(world.log().contains("fs.inotify.max_user_instances"), "{}", world.log());
 }
 
 #[test]

@@ -67,16 +67,12 @@ const LISTINGS: &[(&str, usize, &str)] = &[
 
 /// Files that ask the system to watch folders, how often, and why.
 const WATCHES: &[(&str, usize, &str)] = &[
-    ("src/system/folder_watch.rs", 1, "the one watcher"),
+    ("src/system/folder_watch/elsewhere.rs", 1, "the one watcher, where the system is not Linux"),
+    ("src/system/folder_watch/linux.rs", 1, "the one watcher, on Linux"),
     (
         "src/jail/child/linux/newcomers.rs",
         2,
         "the supervisor's process, which watches folders by their handles",
-    ),
-    (
-        "src/workspace/change_hints.rs",
-        1,
-        "one queue for all tasks, which one of them may fill; its folders are known by the kernel's number",
     ),
 ];
 

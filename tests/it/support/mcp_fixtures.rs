@@ -18,6 +18,7 @@ use provost::mcp::McpHttp;
 use provost::protocols::loopback::{Gate, Shell};
 use provost::service::{ApplyRules, Applying, Configured, Provost};
 use provost::store::{Artifacts, Retention};
+use provost::system::folder_watch::FolderWatcher;
 use provost::transport::accept::accept_loop;
 use provost::transport::loopback::bind;
 use provost::workspace::Versions;
@@ -68,7 +69,9 @@ fn provost(dir: &Path) -> Provost {
     let retention = Retention { tasks: keep, tasks_most: u32::MAX, events: keep };
     let (store, judge) = (Box::new(MemoryStore::new()), Box::new(ByWord::default()));
     let started = provost::engine::start(store, judge, settings(), Box::new(SystemClock), retention).unwrap();
-    let index = Index::start(dir, Arc::default(), Options { on: false, files_max: 0 }).unwrap();
+    let index =
+        Index::start(dir, Arc::default(), &FolderWatcher::default(), Options { on: false, files_max: 0 })
+            .unwrap();
     let state = dir.join(".state");
     let kept = (
         Versions::open(&state).unwrap(),

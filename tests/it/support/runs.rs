@@ -21,6 +21,7 @@ use provost::effects::{
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{Artifacts, Retention};
+use provost::system::folder_watch::FolderWatcher;
 use provost_test_equipment::callers::caller;
 use provost_test_equipment::{MemoryControl, MemoryStore};
 use serde_json::Value;
@@ -127,6 +128,7 @@ impl World {
             supervisor: Supervisor::at(provost()),
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
+            folders: FolderWatcher::default(),
             keep: keeper(Artifacts::at(&self.path("state"))),
             room: Arc::new(provost::workspace::collect::ChangesRoom::default),
         };

@@ -2,6 +2,7 @@
 
 mod applies_outside;
 mod artifacts;
+mod folder_watch;
 mod git_hooks;
 mod git_merges;
 mod kept_copies;

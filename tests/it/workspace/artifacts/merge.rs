@@ -13,6 +13,7 @@ use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{Applied, ApplyRules, Applying, Configured, Provost};
 use provost::store::{Artifacts, Retention};
+use provost::system::folder_watch::FolderWatcher;
 use provost::workspace::Versions;
 use provost_test_equipment::MemoryStore;
 use tempfile::TempDir;
@@ -73,7 +74,13 @@ impl World {
         let started =
             provost::engine::start(store, judge, settings(), Box::new(SystemClock), retention).unwrap();
         let root = Root::open(dir.path()).unwrap();
-        let index = Index::start(dir.path(), Arc::default(), Options { on: false, files_max: 0 }).unwrap();
+        let index = Index::start(
+            dir.path(),
+            Arc::default(),
+            &FolderWatcher::default(),
+            Options { on: false, files_max: 0 },
+        )
+        .unwrap();
         let state = dir.path().join(".state");
         let kept = (
             Versions::open(&state).unwrap(),
