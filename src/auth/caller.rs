@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Rejected;
 use super::line::Line;
 use super::loopback::holders;
-use super::names::{Names, is_same};
+use super::names::{HoldsFor, Names, is_same};
 use provost_base::AgentId;
 use provost_domain::{Door, Principal, ProcessMark, Proof, Token};
 
@@ -79,7 +79,7 @@ impl Caller {
     ///
     /// # Errors
     /// [`Rejected::BadToken`].
-    pub fn still_proven(&self) -> Result<(), Rejected> {
+    pub fn still_proven(&self) -> Result<HoldsFor, Rejected> {
         self.names.is_good(self.token.as_ref().map(|it| &it.digest))
     }
 
@@ -87,7 +87,7 @@ impl Caller {
     ///
     /// # Errors
     /// What [`Names::still`] says.
-    pub fn still(&self, who: &Principal) -> Result<(), Rejected> {
+    pub fn still(&self, who: &Principal) -> Result<HoldsFor, Rejected> {
         self.names.still(who, self.token.as_ref().map(|it| &it.digest))
     }
 
@@ -96,9 +96,16 @@ impl Caller {
     /// # Errors
     /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name
     /// that is another agent's.
-    pub fn reads(&self, agent: &AgentId) -> Result<(), Rejected> {
-        self.still_proven()?;
-        let own = self.agent().is_some_and(|own| is_same(own, agent));
-        if own { Ok(()) } else { self.names.is_free(agent, Proof::PeerUid) }
+    pub fn reads(&self, agent: &AgentId) -> Result<HoldsFor, Rejected> {
+        let holds_for = self.still_proven()?;
+        if !self.agent().is_some_and(|own| is_same(own, agent)) {
+            self.names.is_free(agent, Proof::PeerUid)?;
+        }
+        Ok(holds_for)
+    }
+
+    /// The names in which its proof is looked for.
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 }

@@ -11,6 +11,8 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use provost_base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
 use provost_base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
@@ -134,6 +136,7 @@ pub struct KeyRing {
     in_force: RwLock<InForce>,
     /// Changes are made one at a time; other processes are kept out by a lock on the folder.
     changing: Mutex<()>,
+    changed: Notify,
 }
 
 struct InForce {
@@ -141,7 +144,7 @@ struct InForce {
     of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
-    /// The slugs of these idents, each of which all spellings of an ident share.
+    /// The slugs of these idents; all spellings of an ident share one.
     names: HashSet<Slug>,
 }
 
@@ -173,7 +176,7 @@ impl KeyRing {
             }
         }
         let in_force = RwLock::new(InForce::load(&folder)?);
-        Ok(Self { folder, in_force, changing: Mutex::default() })
+        Ok(Self { folder, in_force, changing: Mutex::default(), changed: Notify::new() })
     }
 
     /// Takes the folder's present content into force, as after another process has changed it.
@@ -182,10 +185,18 @@ impl KeyRing {
     /// [`KeyError`]; what was in force stays so.
     pub fn reload(&self) -> Result<(), KeyError> {
         let loaded = InForce::load(&self.folder)?;
-        let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
-        let of_this_run = in_force.of_this_run.take();
-        *in_force = InForce { of_this_run, ..loaded };
+        {
+            let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
+            let of_this_run = in_force.of_this_run.take();
+            *in_force = InForce { of_this_run, ..loaded };
+        }
+        self.changed.notify_waiters();
         Ok(())
+    }
+
+    /// Ends when other keys may be in force than at this call.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// Uses a secret from the command line or the environment instead of the file's, for this run.

@@ -7,6 +7,9 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use super::Rejected;
 use super::keys::KeyRing;
@@ -21,8 +24,15 @@ use provost_domain::{CallOrigin, Door, Principal, Proof, Token};
 /// not speak for it.
 pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 
-/// Says whether the token of this digest is good at this moment.
-pub type GoodTokens = Box<dyn Fn(&Digest) -> bool + Send + Sync>;
+/// Says for how long the token of this digest is good from this moment; `None` where it is not.
+pub type GoodTokens = Box<dyn Fn(&Digest) -> Option<Duration> + Send + Sync>;
+
+/// What the engine knows of tokens, and its notice that they have changed.
+pub type EngineTokens = (Holders, GoodTokens, Arc<Notify>);
+
+/// For how long a proof holds if no notice of a change comes; without a time, until one comes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct HoldsFor(pub Option<Duration>);
 
 /// All names, and the check of who may use them.
 pub struct Names {
@@ -30,6 +40,7 @@ pub struct Names {
     user: Option<(AgentId, Slug)>,
     holders: Holders,
     tokens: GoodTokens,
+    tokens_changed: Arc<Notify>,
     speakers: Speakers,
     /// Processes that speak MCP to the daemon over HTTP.
     hosts: Speakers,
@@ -37,10 +48,9 @@ pub struct Names {
 
 impl Names {
     /// Names as the keys and the holders of tokens have them, on a machine of this user.
-    pub fn new(keys: Arc<KeyRing>, user: AgentId, (holders, tokens): (Holders, GoodTokens)) -> Self {
-        let (speakers, hosts) = (Speakers::default(), Speakers::default());
+    pub fn new(keys: Arc<KeyRing>, user: AgentId, tokens: EngineTokens) -> Self {
         let owned = owned_slug(user.as_str());
-        Self { keys, user: Some((user, owned)), holders, tokens, speakers, hosts }
+        Self { user: Some((user, owned)), ..Self::with(keys, tokens) }
     }
 
     /// The same, keeping in mind over starts of the daemon who has spoken as an agent; this file is where.
@@ -54,9 +64,23 @@ impl Names {
     /// Names for a door that knows no tokens.
     #[doc(hidden)]
     pub fn by_keys(keys: Arc<KeyRing>) -> Self {
-        let (holders, tokens): (Holders, GoodTokens) = (Box::new(|_, _| false), Box::new(|_| false));
+        Self::with(keys, (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
+    }
+
+    fn with(keys: Arc<KeyRing>, (holders, tokens, tokens_changed): EngineTokens) -> Self {
         let (speakers, hosts) = (Speakers::default(), Speakers::default());
-        Self { keys, user: None, holders, tokens, speakers, hosts }
+        Self { keys, user: None, holders, tokens, tokens_changed, speakers, hosts }
+    }
+
+    /// Ends when a proof may hold no longer that held before this call: tokens, keys or the time have changed.
+    pub fn changed(&self) -> impl Future<Output = ()> + Send {
+        let (keys, tokens) = (self.keys.changed(), self.tokens_changed.notified());
+        async move {
+            tokio::select! {
+                () = keys => {}
+                () = tokens => {}
+            }
+        }
     }
 
     /// The key ring that decides which names have keys.
@@ -144,23 +168,25 @@ impl Names {
     ///
     /// # Errors
     /// [`Rejected::BadToken`].
-    pub fn is_good(&self, token: Option<&Digest>) -> Result<(), Rejected> {
-        if token.is_none_or(|it| (self.tokens)(it)) { Ok(()) } else { Err(Rejected::BadToken) }
+    pub fn is_good(&self, token: Option<&Digest>) -> Result<HoldsFor, Rejected> {
+        let Some(token) = token else { return Ok(HoldsFor::default()) };
+        (self.tokens)(token).map(|it| HoldsFor(Some(it))).ok_or(Rejected::BadToken)
     }
 
     /// Whether an agent that was let in before, with this token if with one, may still use that name.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.
-    pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<(), Rejected> {
-        self.is_good(token)?;
+    pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<HoldsFor, Rejected> {
+        let holds_for = self.is_good(token)?;
         match who.proof() {
             Proof::PeerUid if self.user.as_ref().is_none_or(|(user, _)| user != who.agent()) => {
-                self.is_free(who.agent(), Proof::PeerUid)
+                self.is_free(who.agent(), Proof::PeerUid)?;
             }
-            Proof::SharedKey => self.is_free(who.agent(), Proof::SharedKey),
-            _ => Ok(()),
+            Proof::SharedKey => self.is_free(who.agent(), Proof::SharedKey)?,
+            _ => {}
         }
+        Ok(holds_for)
     }
 }
 

@@ -28,9 +28,9 @@ pub(super) fn names(
     let keys = Arc::new(wiring::open_keys(start, config)?);
     let (known, good) = (engine.clone(), engine.clone());
     let holders = Box::new(move |agent: &AgentId, proof| known.is_taken(agent, proof));
-    let tokens = Box::new(move |token: &Digest| good.is_good(token));
+    let tokens = Box::new(move |token: &Digest| good.is_good_for(token));
     let spoken = start.places.state.join("speakers");
-    let names = Names::new(keys, prepared.user.clone(), (holders, tokens));
+    let names = Names::new(keys, prepared.user.clone(), (holders, tokens, engine.token_changes().clone()));
     Ok(Arc::new(names.remembering(&spoken).with_context(|| spoken.display().to_string())?))
 }
 

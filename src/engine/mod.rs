@@ -15,15 +15,17 @@ mod live;
 mod message_queue;
 mod readers;
 mod repeats;
+mod token_board;
 mod wait;
 mod worker;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use clock::{Clock, SteadyClock, SystemClock};
@@ -42,11 +44,12 @@ use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
 use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
-    Settings, State, Tokens, Verb,
+    Settings, State, Verb,
 };
 use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
+use token_board::TokenBoard;
 pub use wait::Woken;
 use worker::Worker;
 use worker::receiving;
@@ -89,7 +92,7 @@ pub struct Engine {
     /// Whether messages are acknowledged that are not on record.
     received: Arc<AtomicBool>,
     /// Tokens as they are committed, for doors to look at without asking.
-    tokens: Arc<RwLock<Tokens>>,
+    tokens: Arc<TokenBoard>,
     readers: Arc<Readers>,
     clock: Arc<dyn Clock>,
     trouble: Trouble,
@@ -159,7 +162,7 @@ pub fn start(
     repeats.open(!store.waits_for_disk());
     let received = Arc::new(AtomicBool::new(false));
     let messages = Arc::new(MessageQueue::default());
-    let tokens = Arc::new(RwLock::new(core.state().tokens.clone()));
+    let tokens = Arc::new(TokenBoard::new(core.state().tokens.clone()));
     let engine = Engine {
         queue,
         events: events.clone(),
@@ -389,13 +392,17 @@ impl Engine {
 
     /// Whether a name is reserved by a token, so that this proof alone does not speak for it.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
-        self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_taken(agent, proof, self.now())
+        self.tokens.is_taken(agent, proof, self.now())
     }
 
-    /// Whether the token of this digest is good.
-    pub fn is_good(&self, token: &Digest) -> bool {
-        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        tokens.good(token, self.now()).is_some()
+    /// For how long the token of this digest is good from now; `None` if it is not.
+    pub fn is_good_for(&self, token: &Digest) -> Option<Duration> {
+        self.tokens.good_for(token, self.now())
+    }
+
+    /// Notified when tokens have come or gone, and when the engine's time has passed on faster than timers know.
+    pub fn token_changes(&self) -> &Arc<Notify> {
+        self.tokens.changed()
     }
 
     /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.

@@ -9,9 +9,9 @@
 pub(super) mod receiving;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
@@ -19,16 +19,16 @@ use tokio::sync::{mpsc, oneshot};
 use super::live::Teller;
 use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said, last_ones};
+use super::token_board::TokenBoard;
 use receiving::Receiving;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
-use provost_base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
+use provost_base::limits::{BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
 use provost_domain::post::{Post, Source};
 use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
-    Tokens,
 };
 use provost_store::{Retention, Store, StoreError};
 
@@ -58,7 +58,7 @@ pub(super) type Boards = (
     Arc<Repeats>,
     Arc<MessageQueue>,
     Arc<AtomicBool>,
-    Arc<RwLock<Tokens>>,
+    Arc<TokenBoard>,
     Trouble,
 );
 
@@ -84,11 +84,13 @@ pub(super) struct Worker {
     receiving: Receiving,
     /// Statuses of this batch, which may be said again.
     said: Vec<Said>,
-    tokens: Arc<RwLock<Tokens>>,
+    tokens: Arc<TokenBoard>,
     out: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
     ended: HashMap<TaskId, Arc<Task>>,
     now: Timestamp,
+    /// When that time was taken.
+    told: Instant,
     broken: Option<Box<str>>,
     /// Why nothing can be answered any more.
     lost: Option<Lost>,
@@ -135,6 +137,7 @@ impl Worker {
             out: Outbox::default(),
             ended: HashMap::new(),
             now,
+            told: Instant::now(),
             broken: None,
             lost: None,
             trouble,
@@ -233,7 +236,14 @@ impl Worker {
         if self.core.state().next_deadline().is_none() {
             self.clock.catch_up();
         }
-        self.now = self.now.max(self.clock.now());
+        let before = self.now;
+        self.now = before.max(self.clock.now());
+        // The machine has slept, or a clock that was set ahead is followed at once; timers know of neither.
+        let passed = u64::try_from(self.told.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if self.now.since_ms(before) > passed.saturating_add(CLOCK_JUMP_MS_MIN) {
+            self.tokens.time_jumped();
+        }
+        self.told = Instant::now();
     }
 
     /// Takes one envelope; `true` when it was the last.
@@ -266,8 +276,7 @@ impl Worker {
             Envelope::SetJudge(judge) => self.core.set_judge(judge),
             Envelope::SetSettings(settings) => {
                 self.core.set_settings(*settings);
-                *self.tokens.write().unwrap_or_else(PoisonError::into_inner) =
-                    self.core.state().tokens.clone();
+                self.tokens.replace(self.core.state().tokens.clone());
                 self.board.forget_all();
             }
             Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
@@ -388,9 +397,7 @@ impl Worker {
                     self.prune_on = true;
                     self.repeats.forget(slug);
                 }
-                Change::PutToken(_) | Change::DropToken(_) => {
-                    self.tokens.write().unwrap_or_else(PoisonError::into_inner).follow(change);
-                }
+                Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
                 _ => {}
             }
         }

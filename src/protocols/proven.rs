@@ -1,38 +1,47 @@
 //! Ends a wait or a stream of events when the proof with which it began holds no longer.
+//!
+//! A proof ends in three places: a token that was revoked in the engine, one that has run out with the time, and a name that
+//! became reserved in the key ring. [`Names::changed`] is the notice of all three, but for a token's own end, for which a
+//! wait has a deadline. A look reads memory alone.
 
 use std::pin::pin;
-use std::time::Duration;
 
-/// Interval of the check whether a waiting caller may still use its name. It is a look and no wait, since a proof ends in three
-/// places that share no notice: a token that was revoked is in the engine, one that has run out is a matter of the clock, which
-/// may jump when the machine wakes, and a name that became reserved is in the key ring. A look reads memory alone.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+use provost_auth::names::{HoldsFor, Names};
 
 /// The result of some work, if the proof of the waiting caller still holds at its end. It is
-/// checked at intervals, and once more at the end: what has ended the proof was then done before
+/// looked at while the work waits, and once more at the end: what has ended the proof was then done before
 /// the caller gets the result.
 /// # Errors
 /// Why the proof does not hold any more. The work is dropped.
 pub(super) async fn while_proven<T, E>(
     work: impl Future<Output = T>,
-    still: impl Fn() -> Result<(), E>,
+    names: &Names,
+    still: impl Fn() -> Result<HoldsFor, E>,
 ) -> Result<T, E> {
     let mut work = pin!(work);
-    loop {
-        let done = tokio::time::timeout(LOOK_EVERY, work.as_mut()).await;
-        still()?;
-        if let Ok(done) = done {
-            return Ok(done);
-        }
+    tokio::select! {
+        // Most work is done at once, and nothing is looked for meanwhile.
+        biased;
+        done = work.as_mut() => still().map(|_| done),
+        why = ended(names, &still) => Err(why),
     }
 }
 
 /// Returns when a proof does not hold any more, with why.
-pub(super) async fn ended<E>(still: impl Fn() -> Result<(), E>) -> E {
+pub(super) async fn ended<E>(names: &Names, still: impl Fn() -> Result<HoldsFor, E>) -> E {
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        if let Err(why) = still() {
-            return why;
+        // Listened to before the look, so that no change falls between the two.
+        let changed = names.changed();
+        let HoldsFor(time) = match still() {
+            Ok(holds_for) => holds_for,
+            Err(why) => return why,
+        };
+        match time {
+            // It is over by then or looked at once more.
+            Some(time) => {
+                let _changed_or_over = tokio::time::timeout(time, changed).await;
+            }
+            None => changed.await,
         }
     }
 }

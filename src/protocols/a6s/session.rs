@@ -19,6 +19,7 @@ use crate::loopback::Upgraded;
 use crate::proven::ended;
 use provost_auth::Rejected;
 use provost_auth::caller::Caller;
+use provost_auth::names::HoldsFor;
 use provost_base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
 use provost_domain::Principal;
 use provost_transport::accept::Guard;
@@ -86,7 +87,7 @@ pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: 
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = serving.as_mut() => {}
-        refused = ended(|| session.still()) => {
+        refused = ended(session.caller.names(), || session.still()) => {
             session.refuse_all(&refused);
             serving.await;
         }
@@ -141,13 +142,14 @@ impl Session {
 
     /// A name is valid as long as its proof, and not as long as a connection.
     fn check_name(&self) -> Result<(), A6sError> {
-        self.still().inspect_err(|refused| {
+        let still = self.still().map(drop);
+        still.inspect_err(|refused| {
             tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
             self.revoked.store(true, Ordering::Release);
         })
     }
 
-    fn still(&self) -> Result<(), A6sError> {
+    fn still(&self) -> Result<HoldsFor, A6sError> {
         self.caller.still(&self.who).map_err(|why| match why {
             Rejected::BadToken => A6sError::new("The token of this connection is not good any more"),
             _ => A6sError::new(format!(

@@ -205,7 +205,7 @@ pub(super) fn send(
         let why = tokio::select! {
             () = stop.cancelled() => return,
             () = sender.gone() => return,
-            _ = ended(|| reader.caller.still_proven()) => End::Unproven,
+            _ = ended(reader.caller.names(), || reader.caller.still_proven()) => End::Unproven,
             Err(why) = send_each(&reader, &sender, events) => why,
         };
         match why {

@@ -52,7 +52,7 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, AgentProtocol
 /// has to be proved.
 fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), AgentProtocolError> {
     let Some(Ok(agent)) = name.map(AgentId::parse) else { return Ok(()) };
-    caller.reads(&agent).map_err(|_| {
+    caller.reads(&agent).map(drop).map_err(|_| {
         AgentProtocolError::forbidden(format!(
             "this is meant for {agent}, a name with a key or token of its own, which has to be shown"
         ))

@@ -327,7 +327,7 @@ impl Broker {
             self.0.provost.letters_written(which, POLL_BYTES_MAX, list("messages"), write).await
         };
         // The name may become reserved meanwhile.
-        let (rows, last) = while_proven(read, || caller.reads(&whose))
+        let (rows, last) = while_proven(read, caller.names(), || caller.reads(&whose))
             .await
             .map_err(|why| BrokerError::reserved(&whose, why))??;
         Ok(listed(rows, last.map_or(since, |it| it.0.max(since))))

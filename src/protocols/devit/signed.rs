@@ -61,7 +61,7 @@ impl Devit {
     /// [`Rejected`], as for one that comes now.
     pub(super) fn still(&self, frame: &Frame<'_>, who: &Principal) -> Result<(), Rejected> {
         self.prove(frame, (self.0.now)())?;
-        self.0.names.still(who, None)
+        self.0.names.still(who, None).map(drop)
     }
 
     /// The keys that speak for an agent here.

@@ -342,10 +342,12 @@ impl<D: LoopbackDoor> Shell<D> {
         let answer = door.answer(AdmittedRequest { head, body, caller });
         let answer = match reads && still.token().is_some() {
             // What only looks may wait for what there is to be seen. What writes has been done by then.
-            true => while_proven(answer, || still.still_proven()).await.unwrap_or_else(|rejected| {
-                tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request ended");
-                closing(unproven(door.demand()))
-            }),
+            true => while_proven(answer, still.names(), || still.still_proven()).await.unwrap_or_else(
+                |rejected| {
+                    tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request ended");
+                    closing(unproven(door.demand()))
+                },
+            ),
             false => answer.await,
         };
         let answer = dressed(answer);

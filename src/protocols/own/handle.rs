@@ -11,6 +11,7 @@ use super::ties::Tied;
 use super::{Own, not_ones_own};
 use crate::proven::while_proven;
 use provost_api::{Endpoint, Reply, Request, Which, endpoints, for_each_endpoint};
+use provost_auth::names::HoldsFor;
 use provost_auth::peer::PeerId;
 use provost_base::limits::OWN_WAIT_MS_MAX;
 use provost_domain::{Answer, JudgedVerb, Principal, Verb};
@@ -72,11 +73,11 @@ impl Own {
         if row.is_some_and(|row| row.changes_proof || row.outlives_proof) {
             return work.await;
         }
-        while_proven(work, || self.still(known)).await?
+        while_proven(work, &self.0.names, || self.still(known)).await?
     }
 
     /// Whether a caller who was let in may still go by that name.
-    pub(super) fn still(&self, known: &VerifiedCaller) -> Result<(), OwnError> {
+    pub(super) fn still(&self, known: &VerifiedCaller) -> Result<HoldsFor, OwnError> {
         let still = self.0.names.still(&known.who, known.token.as_ref());
         still.map_err(|why| not_ones_own(why, known.who.agent(), None))
     }

@@ -136,7 +136,7 @@ impl Own {
         let why = tokio::select! {
             () = sender.gone() => return,
             () = stopping => stops(),
-            fault = ended(|| self.still(&known)) => fault,
+            fault = ended(&self.0.names, || self.still(&known)) => fault,
             Err(why) = self.send_each(&known, &wanted, &sender) => match why {
                 Some(fault) => fault,
                 None => return,

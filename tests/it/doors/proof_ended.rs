@@ -90,6 +90,20 @@ fn a_stream_of_events_ends_with_its_token() {
 }
 
 #[test]
+fn a_silent_stream_ends_with_the_time_of_its_token() {
+    let (world, _daemon) = started();
+    let http = Http::agent_protocol(&world);
+    let minted = apart(&world.command(&["token", "mint", "ada", "--ttl", "3s"]));
+    let token = String::from_utf8(minted.stdout).unwrap().trim().to_owned();
+    let begun_at = Instant::now();
+    let stream = begun(http, "/events/stream", Some(&token));
+    let rest = rest(stream);
+    let took = begun_at.elapsed();
+    assert!(rest.contains("event: error\n"), "{rest}");
+    assert!(Duration::from_secs(2) < took && took < Duration::from_secs(3) + AT_ONCE, "{took:?}");
+}
+
+#[test]
 fn a_long_poll_for_events_ends_with_its_token() {
     let (world, _daemon) = started();
     let http = Http::agent_protocol(&world);

@@ -4,6 +4,7 @@ mod dependencies;
 mod docs;
 mod endpoints;
 mod layers;
+mod looks;
 mod named_commands;
 mod recipes;
 mod tidy;

@@ -242,31 +242,6 @@ fn a_test_that_sleeps_is_caught_unless_it_says_why() {
     assert_eq!(unexcused("let goal = \"sleep(1)\"; // sleep(1)\nfn sleeps() {}"), 0);
 }
 
-/// Where code looks again and again instead of waiting for what it wants to see.
-fn polls(source: &Source) -> Vec<String> {
-    let tokens = source.tokens();
-    let pauses =
-        tokens.windows(2).filter(|pair| ["sleep", "interval"].contains(&pair[0].1) && pair[1].1 == "(");
-    let intervals = tokens.iter().filter(|token| token.1.ends_with("_EVERY"));
-    pauses
-        .map(|pair| pair[0].0)
-        .chain(intervals.map(|token| token.0))
-        .map(|line| format!("{}:{line}: wait for an event, and keep a limit by a deadline", source.path))
-        .collect()
-}
-
-#[test]
-fn agents_wait_for_events_and_never_poll() {
-    all(polls, &["src/agents"]);
-}
-
-#[test]
-fn a_poll_is_caught() {
-    assert_eq!(count(polls, "async fn f() { loop { look(); tokio::time::sleep(PAUSE).await; } }"), 1);
-    assert_eq!(count(polls, "const LOOK_EVERY: Duration = SOON; fn f() { tick(LOOK_EVERY); }"), 2);
-    assert_eq!(count(polls, "async fn f() { let mut tick = interval(SOON); sleep_until(end).await; }"), 1);
-}
-
 // Borrowed helpers.
 
 /// Where a test borrows from another one, or support from a test.
