@@ -117,7 +117,7 @@ impl Follow {
         self.client.task(&query).await
     }
 
-    /// Waits for a task that nobody works on yet.
+    /// Waits for a task that no worker works on yet.
     async fn waited(&self, seen: &Seen) -> Result<wire::Task, ClientError> {
         let mut progress = out::Progress::begin(seen.state.clone());
         let question = self.ask(seen, WAIT_MS);
@@ -210,8 +210,8 @@ impl Follow {
         if !changes.is_empty() {
             out::note(changes.trim_end());
         }
-        // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
-        // pictures, and one that is spoken to through MCP.
+        // A worker that connects by itself has said what there is to say in its report, and so has the
+        // daemon where it takes pictures, and a worker that is spoken to through MCP.
         let kind = |note: &wire::Note| note.metadata.as_ref().is_some_and(|it| it["worker_type"] == "mcp");
         let spoken_to = task.notes.last().is_some_and(kind);
         if (task.worker_kind == "polling" || task.capture || spoken_to)

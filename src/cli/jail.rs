@@ -29,8 +29,8 @@ pub(super) enum Jail {
     #[command(
         after_help = "Examples:\n  provost jail try -- ls -la ~\n  provost jail try -- sh -c 'curl https://example.org || echo no network'\n  provost jail try --worker claude_code --timeout 30s -- cargo test\n\n\
                       The command is started by /bin/sh, as the built-in worker starts its goals, and may change what the worker may.\n\
-                      Ends with the command's exit code; 124 when its time was over, 125 when the jail could not be built and nothing \
-                      ran, 137 when it went beyond a limit, 128 and the signal's number when a signal ended it."
+                      Exit codes: the command's own; 124 if its time was over; 125 if the jail could not be built, and nothing ran; \
+                      137 if it went beyond a limit; 128 and the signal's number if a signal ended it."
     )]
     Try(trial::Try),
 }

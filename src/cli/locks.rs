@@ -30,7 +30,7 @@ pub(super) enum Lock {
     List(List),
     /// Run a command while you hold resources; they are free again when it ends
     #[command(
-        after_help = "Examples:\n  provost lock run @db:test -- make integration\n  provost lock run @port:5432 @gpu:2 --wait 10m -- ./train\n  provost lock run @deploy:staging --now -- ./deploy\n\nThe exit code is the command's; 128 and the signal's number where a signal ended it, 127 where there is no such command.\nBefore the command runs: 5 another agent holds it; 4 refused. What a process above has of them already is not taken again.\nWithout --wait, ten minutes are waited."
+        after_help = "Examples:\n  provost lock run @db:test -- make integration\n  provost lock run @port:5432 @gpu:2 --wait 10m -- ./train\n  provost lock run @deploy:staging --now -- ./deploy\n\nThe exit code is the command's; 128 and the signal's number if a signal ended it, 127 if there is no such command.\nBefore the command runs: 5 another agent holds it; 4 refused. A resource that `provost lock run` above this one holds already is not taken again."
     )]
     Run(with::Run),
     /// Lock a free port of a range, and print it
@@ -107,7 +107,7 @@ pub(super) struct Release {
     /// With --all: abandon the agent's intents, too
     #[arg(long, requires = "all")]
     intents: bool,
-    /// Release the lock whoever holds it; only the user may do that
+    /// Release the lock of any agent; only the user may do that
     #[arg(long, conflicts_with = "all")]
     force: bool,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub(super) fn json_line(it: &impl Serialize) -> Result<(), CliError> {
     line(escaped(&text))
 }
 
-/// Tells a person something on standard error; nobody hears when that is closed.
+/// Tells a person something on standard error; if that is closed, the text is lost.
 pub(super) fn note(text: impl Display) {
     // In one piece, so that lines of several commands do not mix.
     let _unheard = io::stderr().lock().write_all(format!("{text}\n").as_bytes());

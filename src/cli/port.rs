@@ -17,7 +17,7 @@ use provost_client::{Client, ClientError};
 /// `provost lock port`.
 #[derive(Args, Debug)]
 pub(super) struct Port {
-    /// The range, as FIRST-LAST; both are among it
+    /// The range of ports, as FIRST-LAST; it includes both
     #[arg(value_parser = range, value_name = "FIRST-LAST")]
     range: RangeInclusive<u16>,
     #[command(flatten)]

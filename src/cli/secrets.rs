@@ -90,7 +90,7 @@ fn add(here: &RepoContext, asked: Add) -> Result<u8, CliError> {
     let vault = here.vault()?;
     let name = asked.name.clone();
     let delivery = delivery(asked)?;
-    // Before anybody types a value that could not be kept.
+    // Before the user types a value that could not be kept.
     delivery.check().map_err(|why| {
         CliError::refusal("these options are no way to give a secret")
             .because(why)

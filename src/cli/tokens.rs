@@ -31,7 +31,7 @@ pub(super) enum Tokens {
 pub(super) struct Mint {
     /// The agent's name
     agent: AgentId,
-    /// The token's scopes: read, join, coordinate, delegate, work; and apply, for your own editor: what it has written needs no other yes
+    /// The token's scopes: read, join, coordinate, delegate, work; and apply, for your own editor: what it writes needs no further approval
     #[arg(long, value_delimiter = ',', default_value = "read,join,coordinate")]
     scopes: Vec<String>,
     /// The token's lifetime, up to seven days

@@ -108,7 +108,7 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
     if up.ready_on_stdout {
         return in_background(here, up, run);
     }
-    // In the foreground somebody means to run this very daemon; the store says which one is there already.
+    // With --foreground the caller means to run this very daemon; the store says which one is there already.
     if !up.foreground
         && let Some(about) = running(here)?
     {
@@ -323,7 +323,7 @@ fn first_words(child: &mut Child) -> Result<String, CliError> {
             // What cannot be read was not said.
             let _read = BufReader::new(pipe.take(WORDS_BYTES_MAX)).read_line(&mut line);
         }
-        // Without a receiver the wait was over; nobody needs the words then.
+        // Without a receiver the wait was over; the words are not needed then.
         let _unheard = sender.send(line);
     });
     reads.map_err(|err| CliError::of("the daemon's first line cannot be read").because(err))?;

@@ -284,7 +284,7 @@ impl Once {
             before.into_iter().for_each(Before::finish);
         } else {
             let compare = move || {
-                // Without a look before it, the run had a copy of which nothing reaches the user.
+                // Without a look before it, the run had a copy, and nothing of that reaches the user.
                 let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
                 (compared, before)
             };

@@ -413,7 +413,7 @@ impl Scan<'_> {
         true
     }
 
-    /// Remembers a link of which it matters where it leads.
+    /// Remembers a link whose target matters.
     fn link(&mut self, path: &[u8], here: Here, is_setting: bool) {
         let is_within = || match here.zone {
             Zone::Git | Zone::GitInner | Zone::All(FindingKind::Git | FindingKind::Protected) => true,

@@ -122,14 +122,14 @@ pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) ->
     Ok(found)
 }
 
-/// Tells the others of a commit, if whoever made it is an agent. What it says of files is what the commit has, whatever
+/// Tells the others of a commit, if an agent made it. What it says of files is what the commit has, whatever
 /// else the work tree holds.
 pub(super) async fn tell_commit(here: &RepoContext, client: &Client) -> Result<(), CliError> {
     let marker = Marker::read().await;
     let Some(branch) = branch().await else { return Ok(()) };
     let named = marker.as_ref().and_then(|it| it.agent.clone());
     let linked = here.places.worktree != here.places.root;
-    // A branch of which no name is left is no agent's.
+    // A branch whose dashed form is empty is no agent's.
     let Some(agent) = named.clone().or_else(|| crate::broker::dashed(&branch)) else { return Ok(()) };
     if named.is_none() && !linked && !is_known(client, &agent).await? {
         return Ok(());

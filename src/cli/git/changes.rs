@@ -9,7 +9,7 @@ use crate::CliError;
 use provost_base::RepoPath;
 use provost_base::limits::SOURCE_BYTES_MAX;
 
-/// A file that changes. Paths that nobody can name to us, and so nobody has a lock or contract on, are `None`.
+/// A file that changes. Paths that no agent can name to us, and so has no lock or contract on, are `None`.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// Where it is afterwards, or was.
@@ -26,7 +26,7 @@ pub(super) fn broken(what: impl std::fmt::Display) -> CliError {
     CliError::of("git does not list the changes to check").because(what)
 }
 
-/// Ends with whoever waits for it.
+/// Ends with the thread that waits for it.
 fn git(args: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(args).kill_on_drop(true).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");

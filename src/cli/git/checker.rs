@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         Ok((checked, blocked))
     }
 
-    /// Most commits touch nothing that anybody has a say in, and then no content is read at all.
+    /// Most commits touch nothing that another agent holds or has agreed on, and then no content is read at all.
     async fn concerned(&self, changes: &[Change]) -> Result<Concerned, CliError> {
         let mut all = changes.iter().flat_map(|it| it.path.iter().chain(&it.from)).cloned().peekable();
         let mut found = Concerned::default();

@@ -107,7 +107,7 @@ fn put(path: &Path, script: &str) -> Result<(), CliError> {
     let kept = before(path);
     match &there {
         Some(text) if is_ours(text) => {}
-        // A tool has put its hook there again; if it is another one, somebody has to look at both.
+        // A tool has put its hook there again; if it is another one, a person has to look at both.
         Some(text) if exists(&kept) && fs::read(&kept).ok().as_ref() == Some(text) => {}
         Some(_) if exists(&kept) => {
             return Err(CliError::refusal(format!("there are two hooks to keep: {}", path.display()))

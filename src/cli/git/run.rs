@@ -117,7 +117,7 @@ async fn start() -> Result<(), CliError> {
 pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     let here = match RepoContext::find(false) {
         Ok(here) => here,
-        // Without a home there is no daemon, and nobody has set anything.
+        // Without a home there is no daemon, and no setting.
         Err(error) => {
             out::note(format!("provost: warning: not checked: {}", error.in_short()));
             return Ok(DONE);
@@ -125,7 +125,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     };
     let settings = match Settings::read(here) {
         Ok(settings) => settings,
-        // Whoever wrote a configuration that cannot be used may have wanted commits to be blocked.
+        // The author of a configuration that cannot be used may have wanted commits to be blocked.
         Err(error) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
             return Err(error.because("so nothing was checked; `git commit --no-verify` skips the check"));
         }
@@ -167,7 +167,7 @@ fn told(settings: &Settings) -> u8 {
     let work = async {
         let client = settings.client().await?;
         match client.about().await {
-            // Where no daemon runs, nobody listens.
+            // Where no daemon runs, none is told.
             Err(ClientError::NotRunning(_)) => Ok(()),
             _ => {
                 index_after_the_commit(settings, &client).await?;

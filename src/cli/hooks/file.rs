@@ -129,7 +129,7 @@ impl HostFile {
     ) -> Result<(), CliError> {
         let made = self.put(seen, text)?;
         let (before, folders) = match (self.kept(), seen) {
-            // Nobody has changed it since: what was there before us is known to the byte.
+            // It has not changed since: what was there before us is known to the byte.
             (Some(kept), Some(seen)) if kept.after == Digest::of(seen.text.as_bytes()) => {
                 (kept.before, kept.folders)
             }
@@ -159,7 +159,7 @@ impl HostFile {
         let (folder, made) = self.folder(true)?.ok_or_else(changed)?;
         let beside = format!(".{}.provost-new", self.name);
         let write = || -> io::Result<()> {
-            // Nobody else's: what a run has left that was killed.
+            // A run of ours that was killed has left it.
             let _gone = folder.remove_file(&beside);
             let mut file = folder.open_with(&beside, OpenOptions::new().write(true).create_new(true))?;
             if let Some(seen) = seen {
@@ -186,7 +186,7 @@ impl HostFile {
         self.kept().map_or(0, |it| it.folders)
     }
 
-    /// Brings back what was there before us, if nobody has changed it since; whether that was so. Where there was no file,
+    /// Brings back what was there before us, if it has not changed since; whether that was so. Where there was no file,
     /// so many of its folders go with it, as far as nothing else is in them.
     pub(super) fn bring_back(&self, seen: &Seen, folders: usize) -> Result<bool, CliError> {
         let Some(kept) = self.kept().filter(|it| it.after == Digest::of(seen.text.as_bytes())) else {
@@ -205,7 +205,7 @@ impl HostFile {
         folder.remove_file(self.name).map_err(|err| self.wrong(err))?;
         for depth in (1..=self.folders.len()).rev().take(made) {
             let path: PathBuf = self.folders[..depth].iter().collect();
-            // Somebody else's things are in it by now.
+            // Another program has put something into it by now.
             if self.top.remove_dir(path).is_err() {
                 break;
             }

@@ -23,7 +23,7 @@ pub(crate) enum Event {
     PreToolUse,
     /// A person is about to be asked whether a tool may be used
     PermissionRequest,
-    /// A tool was used, whatever came of it
+    /// A tool was used, with success or without
     PostToolUse,
     /// A person has said something
     UserPromptSubmit,
@@ -90,7 +90,7 @@ impl Host {
         }
     }
 
-    /// The rule by which it asks nobody about the tools of our own server: those are judged by our rules when they are
+    /// The rule by which it asks no person about the tools of our own server: those are judged by our rules when they are
     /// called. Of Codex there is none that may stand in a file of its own.
     pub(super) fn allow_rule(self) -> Option<&'static str> {
         match self {

@@ -7,7 +7,7 @@
 /// What a patch does with a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// Makes it, or says it anew.
+    /// Makes the file, or writes it as a whole.
     Whole(String),
     /// Removes it.
     Gone,

@@ -2,7 +2,7 @@
 //!
 //! Codex asks before tools that are said to be able to destroy something, and refuses them where its policy is never to ask.
 //! What ours do is judged by our rules when they are called. The rule has no other place: in the file of a work tree it
-//! would keep Codex from starting for whoever has no such server. It is a line in the server's own table, so that it goes when
+//! would keep Codex from starting for a user who has no such server. It is a line in the server's own table, so that it goes when
 //! that goes. Tried with Codex 0.169.
 
 use toml::{Table, Value};

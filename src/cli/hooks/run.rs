@@ -46,12 +46,12 @@ const REFUSED: u8 = USAGE;
 const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
      counts as writing everything that others hold. Make several plain commands of it that name their files.";
 
-/// How long an answer is waited for where nobody sits at the host: time enough for a person who has been waiting for the
+/// How long an answer is waited for where no person sits at the host: time enough for a person who has been waiting for the
 /// question in Provost's queue, and for no other.
 const UNATTENDED_WAIT_MAX: Ttl = Ttl::seconds_clamped(5);
 
 /// What a model is told then.
-const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has answered in Provost's queue within \
+const NOBODY_THERE: &str = "Provost: no person sits at this host, and no answer has come from Provost's queue within \
      5 seconds. Go on without it, and say what you could not do. A person allows it beforehand by a rule for `permission` in \
      Provost's policy, or by a rule of the host's own.";
 
@@ -73,9 +73,9 @@ pub(crate) struct Run {
 /// What came of a check.
 enum Checked {
     Free,
-    /// Nobody has it, and somebody has announced to change it.
+    /// No agent has it, and another agent has announced to change it.
     Near(String),
-    /// Somebody else has something of it.
+    /// Another agent has something of it.
     Held(String),
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
 /// All that the host says.
 fn read(until: Instant) -> Result<Vec<u8>, CliError> {
     let (give, take) = mpsc::channel();
-    // Ends with this program if nobody says anything.
+    // Ends with this program if the host says nothing.
     let reads = std::thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
         let most = HOOK_INPUT_BYTES_MAX as u64 + 1;
@@ -392,7 +392,7 @@ fn answer(host: Host, checked: Result<Checked, CliError>) -> u8 {
     }
 }
 
-/// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where nobody
+/// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where no person
 /// sits at the host, the answer is no, and says so.
 fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
@@ -447,7 +447,7 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
     DONE
 }
 
-/// Whether the host asks nobody, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
+/// Whether the host asks no person, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
 /// to be asked about where its policy is never to ask, as it always is in `codex exec`.
 fn is_unattended(host: Host, told: &Told) -> bool {
     match host {
@@ -497,7 +497,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
     DONE
 }
 
-/// The answer, and why it is no; `None` if nobody answers in time, or no rule speaks of it.
+/// The answer, and why it is no; `None` if no answer comes in time, or no rule speaks of it.
 async fn ask(
     client: &Client,
     mut question: wire::AskPermission,
@@ -577,7 +577,7 @@ fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
             session::of_codex(session).is_over(&here.places);
         }
         within(until, async {
-            // Where no daemon runs, nobody holds anything for long.
+            // Where no daemon runs, no agent holds anything for long.
             let client = here.daemon(Some(agent)).await?;
             let left = client.leave(&wire::Leave { intents: true }).await?;
             let crew = client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;

@@ -106,7 +106,7 @@ async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8
 /// What we are given to read goes on to the command, through a pipe: a terminal of ours stays ours.
 fn given() -> io::Result<Handed> {
     let (reader, mut writer) = io::pipe()?;
-    // Ends with this process, at the latest; nobody waits for what is typed too late.
+    // Ends with this process, at the latest; what is typed too late is not waited for.
     std::thread::Builder::new().spawn(move || io::copy(&mut io::stdin().lock(), &mut writer))?;
     Ok(Handed { stdin: Some(reader.into()), ..Handed::default() })
 }
@@ -129,7 +129,7 @@ async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), CliError> {
     loop {
         let page = output.follow(cursor).await;
         cursor = page.next;
-        // Writing may wait for whoever reads.
+        // Writing may wait for the reader of the pipe.
         let written = tokio::task::spawn_blocking(move || {
             let done = page.chunks.iter().try_for_each(|chunk| shown.write(chunk));
             (shown, done)

@@ -252,7 +252,7 @@ fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
         let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = tail[..whole].trim_ascii_end();
         let begin = lines.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
-        // A line of which the beginning is not in sight says nothing yet.
+        // A line whose beginning was not read says nothing yet.
         let Some(begin) = begin.or((from == 0 || bytes == TAIL_BYTES[2]).then_some(0)) else { continue };
         if from + whole as u64 != len {
             file.set_len(from + whole as u64)?;

@@ -105,7 +105,7 @@ impl Found {
     }
 }
 
-/// Whether a path is one of the system's devices, such as `/dev/null`, and so no file that anybody has.
+/// Whether a path is one of the system's devices, such as `/dev/null`, and so no file that an agent can hold.
 fn is_device(path: &Path) -> bool {
     // There memory is shared in files.
     const OF_FILES: [&str; 2] = ["shm", "mqueue"];

@@ -1,7 +1,7 @@
 //! What scripts for `sed` and `awk` write, as far as they name it.
 //!
 //! They are not understood: whatever may be a file's name in such a place is taken for one. One too many does no harm, since
-//! it is nobody's.
+//! no agent holds it.
 
 use std::path::Path;
 

@@ -66,7 +66,7 @@ impl Newcomers {
         }
     }
 
-    /// Whether there are folders of which nothing is heard.
+    /// Whether there are folders without a watch.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }

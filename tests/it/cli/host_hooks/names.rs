@@ -165,7 +165,7 @@ fn where_nobody_sits_the_wait_is_short_and_the_answer_says_so() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     let decision = &said["hookSpecificOutput"]["decision"];
     assert_eq!(decision["behavior"], "deny");
-    assert!(decision["message"].as_str().unwrap().contains("nobody sits at this host"), "{decision}");
+    assert!(decision["message"].as_str().unwrap().contains("no person sits at this host"), "{decision}");
 }
 
 /// Calls of a host over HTTP, of which nobody has said a name.
@@ -259,7 +259,7 @@ fn where_codex_never_asks_the_wait_is_short_and_the_answer_says_so() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     let decision = &said["hookSpecificOutput"]["decision"];
     assert_eq!(decision["behavior"], "deny");
-    assert!(decision["message"].as_str().unwrap().contains("nobody sits at this host"), "{decision}");
+    assert!(decision["message"].as_str().unwrap().contains("no person sits at this host"), "{decision}");
     // Where its person is there, it is for the person to say, in Codex' own dialog.
     let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 5s", "--wait 1s");
     let told = recorded(&world, "codex/permission_request").to_string();
