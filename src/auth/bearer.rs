@@ -1,7 +1,7 @@
 //! Tokens that requests over HTTP carry: `Authorization: Bearer ...`.
 //!
-//! A token is 256 random bits behind a word by which scanners for secrets know it. Only its digest is kept, and looking
-//! that up compares digests of what the peer sent, so that time tells nothing about the token.
+//! A token is 256 random bits behind a word by which scanners for secrets know it. Only its digest is kept,
+//! and looking that up compares digests of what the peer sent, so that time tells nothing about the token.
 
 use super::Rejected;
 use provost_base::limits::TOKEN_LEN_MAX;

@@ -38,8 +38,8 @@ impl Caller {
         Self { line, ..self }
     }
 
-    /// The process that asks; `None` where that cannot be found out. Blocking, for some milliseconds: it is looked for
-    /// among all processes.
+    /// The process that asks; `None` where that cannot be found out. Blocking, for some milliseconds: it is
+    /// looked for among all processes.
     pub fn process(&self) -> Option<i32> {
         let socket = self.socket?;
         holders(BTreeSet::from([socket])).ok()?.remove(&socket)

@@ -1,9 +1,9 @@
 //! The key ring: one shared DevIt secret, and separate keys for idents that no other client may use.
 //!
 //! A folder (0700) with one file per ident and one for the shared secret (0600 each). An ident with a file is
-//! reserved, also after its key was revoked or has expired: the shared secret never speaks for it. The key ring
-//! refuses files that another user could read or write, with the command that repairs it, and nothing has a default.
-//! Key ids, idents and dates may be shown; secrets leave only as a [`Secret`].
+//! reserved, also after its key was revoked or has expired: the shared secret never speaks for it. The key
+//! ring refuses files that another user could read or write, with the command that repairs it, and nothing
+//! has a default. Key ids, idents and dates may be shown; secrets leave only as a [`Secret`].
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -214,7 +214,8 @@ impl KeyRing {
         self.in_force().shared().clone()
     }
 
-    /// A key for one purpose, in hexadecimal digits. It follows from the shared secret, and is the same as long as that is.
+    /// A key for one purpose, in hexadecimal digits. It follows from the shared secret, and is the same as
+    /// long as that is.
     pub fn derived(&self, purpose: &[u8]) -> Secret {
         let mut mac = self.in_force().shared().mac();
         mac.update(purpose);

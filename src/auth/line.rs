@@ -43,9 +43,9 @@ impl Line {
         self.processes.push((mark, self.sessions.len() - 1));
     }
 
-    /// Those of the process's own session, up to its leader. Above it is another program's, which may have started others:
-    /// but where no terminal controls the session, its program has made it of itself in passing, and what started it counts up
-    /// to the leader of the next session that a terminal does control.
+    /// Those of the process's own session, up to its leader. Above it is another program's, which may have
+    /// started others: but where no terminal controls the session, its program has made it of itself in
+    /// passing, and what started it counts up to the leader of the next session that a terminal does control.
     pub(super) fn up_to_terminal(&self) -> impl Iterator<Item = ProcessMark> + Clone {
         let last = self.sessions.iter().position(|it| it.terminal).unwrap_or(0);
         self.processes.iter().filter(move |it| it.1 <= last).map(|it| it.0)

@@ -1,8 +1,8 @@
 //! The peer of a TCP connection within this machine, by the kernel's data.
 //!
-//! This module asks the kernel over netlink (`sock_diag`) about exactly this connection, by both of its ends, from
-//! the peer's side. Only an established one with an inode counts: the kernel attributes a closed socket, or one in a
-//! waiting state, to the superuser, and it may have been any user's.
+//! This module asks the kernel over netlink (`sock_diag`) about exactly this connection, by both of its ends,
+//! from the peer's side. Only an established one with an inode counts: the kernel attributes a closed socket,
+//! or one in a waiting state, to the superuser, and it may have been any user's.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,9 @@ const ANSWER: usize = HEADER + 4 + SOCKET_ID + 20;
 /// Answers to earlier questions of this thread that were given up, which are skipped.
 const STALE_MAX: u32 = 16;
 
-/// Programs that carry connections of containers and virtual machines without root's help to this machine, by the
-/// beginning of the name that the kernel keeps of a program. Each runs as its user, and whatever is behind it does not.
+/// Programs that carry connections of containers and virtual machines without root's help to this machine, by
+/// the beginning of the name that the kernel keeps of a program. Each runs as its user, and whatever is
+/// behind it does not.
 const CARRIERS: [&str; 8] =
     ["gvproxy", "passt", "pasta", "qemu-system-", "rootlesskit", "rootlessport", "slirp4netns", "vpnkit"];
 
@@ -55,7 +56,8 @@ impl LoopbackPeer {
     /// Asks the kernel who has connected from `peer` to `us`.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say; [`Rejected::Busy`].
+    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say;
+    /// [`Rejected::Busy`].
     pub fn of(peer: SocketAddr, us: SocketAddr) -> Result<Self, Rejected> {
         thread_local! {
             /// Open for as long as the thread runs: a question then takes about a microsecond.
@@ -159,8 +161,8 @@ pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
     Ok(found)
 }
 
-/// The numbers of the sockets among the descriptors of a process, as far as we may see them; those that were opened last
-/// come first, mostly, since what is looked for is new.
+/// The numbers of the sockets among the descriptors of a process, as far as we may see them; those that were
+/// opened last come first, mostly, since what is looked for is new.
 fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     let folder = format!("/proc/{process}/fd");
     let entries = match std::fs::read_dir(&folder) {

@@ -1,9 +1,9 @@
 //! Authentication: which agent speaks.
 //!
-//! Promises: this module accepts no caller without proof, compares in constant time, and refuses with the same words
-//! for every cause, while the log gets the cause. Neither a key nor an expected MAC leaves this module except through
-//! a function that hands out a new key. `policy` and the rules decide what a proven caller may do, and the doors word
-//! the refusals.
+//! Promises: this module accepts no caller without proof, compares in constant time, and refuses with the
+//! same words for every cause, while the log gets the cause. Neither a key nor an expected MAC leaves this
+//! module except through a function that hands out a new key. `policy` and the rules decide what a proven
+//! caller may do, and the doors word the refusals.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
 pub mod bearer;

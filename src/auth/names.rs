@@ -1,8 +1,8 @@
 //! The ownership of names: the one check before every handler of every door.
 //!
-//! Promises: only this module makes a [`Principal`] under a name without its key, for reading as for writing; a name
-//! with a key or a token is its owner's in all its spellings; no client can have the names of the daemon and of
-//! people. The doors word the refusals.
+//! Promises: only this module makes a [`Principal`] under a name without its key, for reading as for writing;
+//! a name with a key or a token is its owner's in all its spellings; no client can have the names of the
+//! daemon and of people. The doors word the refusals.
 
 use std::io;
 use std::path::Path;
@@ -143,8 +143,8 @@ impl Names {
         Ok(role::devit(agent, standing).coming_from(self.origin(line)))
     }
 
-    /// Keeps in mind that a model speaks from these processes: one that called, and those above it up to the leader of the
-    /// session that has a terminal.
+    /// Keeps in mind that a model speaks from these processes: one that called, and those above it up to the
+    /// leader of the session that has a terminal.
     pub fn note(&self, line: &Line) {
         self.speakers.note(line.up_to_terminal());
     }
@@ -190,8 +190,8 @@ impl Names {
     }
 }
 
-/// Whether two spellings are one name, as in the names of inboxes: letters of either case are the same, and so are slashes
-/// and dashes.
+/// Whether two spellings are one name, as in the names of inboxes: letters of either case are the same, and
+/// so are slashes and dashes.
 pub fn is_same(one: &AgentId, other: &AgentId) -> bool {
     one == other || slug(one.as_str()) == slug(other.as_str())
 }

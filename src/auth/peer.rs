@@ -1,8 +1,8 @@
 //! The peer of a Unix socket, by the kernel's data.
 //!
-//! The uid gives the user; a pidfd holds the process, so that its number cannot stand for another one. A process in
-//! another pid namespace counts as jailed, regardless of its uid: workers in a jail have a door of their own. A
-//! socket that its opener has passed on counts as the opener's.
+//! The uid gives the user; a pidfd holds the process, so that its number cannot stand for another one. A
+//! process in another pid namespace counts as jailed, regardless of its uid: workers in a jail have a door of
+//! their own. A socket that its opener has passed on counts as the opener's.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -66,8 +66,8 @@ impl PeerId {
     /// Whether the peer runs in our pid namespace and is alive.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one, but for
-    /// [`Rejected::Busy`].
+    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one,
+    /// but for [`Rejected::Busy`].
     pub fn check_not_jailed(&self) -> Result<(), Rejected> {
         let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
         let peer = pids(self.pidfd.as_fd()).map_err(jailed)?;
@@ -99,8 +99,8 @@ impl PeerId {
         }
     }
 
-    /// Whether the peer and all above it could be seen. Asked for as soon as it has connected: a process that ends leaves
-    /// its socket to others, and nothing by which they would be known.
+    /// Whether the peer and all above it could be seen. Asked for as soon as it has connected: a process that
+    /// ends leaves its socket to others, and nothing by which they would be known.
     ///
     /// # Errors
     /// [`Rejected::Unseen`]; [`Rejected::Busy`].
@@ -112,8 +112,9 @@ impl PeerId {
         Err(Stat::of(self.pid).err().as_ref().map_or(Rejected::Unseen, unseen))
     }
 
-    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an ancestor, now or
-    /// when it was looked at first, is one of `agents`, the processes known to be agents or workers.
+    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an
+    /// ancestor, now or when it was looked at first, is one of `agents`, the processes known to be agents or
+    /// workers.
     pub fn is_at_terminal_outside(&self, agents: &HashSet<i32>) -> bool {
         let at_terminal = controlling_tty(self.pid).is_ok_and(|tty| tty.is_some());
         let outside = !agents.contains(&self.pid)
@@ -157,8 +158,8 @@ pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
     (owner == user_number() && same).then_some(ProcessMark { pid, started })
 }
 
-/// A process and those above it; nothing where it has ended, or has more above it than can be looked at. A part of a line
-/// would make a process the first of its session that is not.
+/// A process and those above it; nothing where it has ended, or has more above it than can be looked at. A
+/// part of a line would make a process the first of its session that is not.
 pub fn line_of(pid: i32) -> Line {
     // Where one ends between two looks, those below it have another parent by then.
     (0..LOOKS_MAX).find_map(|_| look(pid)).unwrap_or_default()

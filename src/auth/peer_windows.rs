@@ -1,7 +1,8 @@
 //! The peer of a named pipe, by the token of its process.
 //!
-//! The pipe's descriptor admits only this user; this module checks it again. A process with a restricted token, or in
-//! an app container, counts as jailed, regardless of its user: workers in a jail have a door of their own.
+//! The pipe's descriptor admits only this user; this module checks it again. A process with a restricted
+//! token, or in an app container, counts as jailed, regardless of its user: workers in a jail have a door of
+//! their own.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;

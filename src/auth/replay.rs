@@ -1,9 +1,9 @@
 //! Replay protection: no frame is accepted twice.
 //!
 //! Remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per second.
-//! When memory is full, it drops the oldest second and refuses frames of that age from then on: a frame outside of
-//! the memory is never accepted. Frames that are dated ahead get a small part of the memory and push
-//! nothing out, so that a sender of such frames cannot lock out the others.
+//! When memory is full, it drops the oldest second and refuses frames of that age from then on: a frame
+//! outside of the memory is never accepted. Frames that are dated ahead get a small part of the memory and
+//! push nothing out, so that a sender of such frames cannot lock out the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -79,9 +79,9 @@ impl ReplayGuard {
         }
     }
 
-    /// The same with a file where it keeps in mind what a start cannot tell by its own time: frames that were believed
-    /// and are dated ahead, and the newest second of the others, above which it begins. The clock may have been set back
-    /// since, or may have been ahead.
+    /// The same with a file where it keeps in mind what a start cannot tell by its own time: frames that were
+    /// believed and are dated ahead, and the newest second of the others, above which it begins. The clock
+    /// may have been set back since, or may have been ahead.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -292,8 +292,8 @@ impl Book {
         Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string()
     }
 
-    /// Drops frames from before a second. The next start begins above them, since the clock by which they are so old may be
-    /// wrong.
+    /// Drops frames from before a second. The next start begins above them, since the clock by which they are
+    /// so old may be wrong.
     fn forget(&mut self, oldest: u64) {
         while self.known.first().is_some_and(|(second, _)| *second < oldest) {
             let second = self.known.pop_first().map(|(second, _)| second);

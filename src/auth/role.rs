@@ -72,8 +72,8 @@ pub fn host_dialog(agent: &Principal) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::HostDialog)
 }
 
-/// A process of this user that speaks under a name without proof of it, with the rights that the door's row gives to such names;
-/// `None` where it gives none.
+/// A process of this user that speaks under a name without proof of it, with the rights that the door's row
+/// gives to such names; `None` where it gives none.
 pub(super) fn by_name(agent: AgentId, door: Door) -> Option<Principal> {
     let scopes = Scopes::of(door.row().unproved?);
     Some(Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid))

@@ -1,9 +1,9 @@
-//! Processes that have spoken as agents, and their ancestors up to the leader of a session with a terminal. A model
-//! may have started every process below one of them, so such a process does not count as a person.
+//! Processes that have spoken as agents, and their ancestors up to the leader of a session with a terminal. A
+//! model may have started every process below one of them, so such a process does not count as a person.
 //!
-//! Each is kept with its start time, so that its number cannot stand for another process. They are also kept in a
-//! file, so that an agent does not count as a person after it has restarted the daemon. The file names the boot of
-//! the machine; its processes have ended with that boot.
+//! Each is kept with its start time, so that its number cannot stand for another process. They are also kept
+//! in a file, so that an agent does not count as a person after it has restarted the daemon. The file names
+//! the boot of the machine; its processes have ended with that boot.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -47,7 +47,8 @@ impl Speakers {
         };
         let mut lines = text.lines();
         let same_start = lines.next() == Some(&*boot_name());
-        // The last line was cut off where the daemon ended in the middle of it, and the process was not let in then.
+        // The last line was cut off where the daemon ended in the middle of it, and the process was not let
+        // in then.
         let marks = lines.filter(|_| same_start).filter_map(|line| {
             let (pid, started) = line.split_once(' ')?;
             Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
@@ -74,8 +75,8 @@ impl Speakers {
         }
     }
 
-    /// Where a process calls from: what was started below a session in which an agent has spoken is of that one's tree. `None`
-    /// where that could not be seen, though the system tells it of others.
+    /// Where a process calls from: what was started below a session in which an agent has spoken is of that
+    /// one's tree. `None` where that could not be seen, though the system tells it of others.
     pub(super) fn origin(&self, line: &Line) -> Option<CallOrigin> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let spoken = line.sessions_up_to(|it| known.marks.get(&it.pid) == Some(it));
@@ -127,8 +128,8 @@ fn lines_of<'a>(marks: impl Iterator<Item = &'a ProcessMark>) -> String {
     marks.map(|it| format!("{} {}\n", it.pid, it.started)).collect()
 }
 
-/// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the system does not
-/// say.
+/// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the
+/// system does not say.
 pub fn runs(mark: &ProcessMark) -> Option<bool> {
     process_began(mark.pid).ok().map(|began| began == Some(mark.started))
 }

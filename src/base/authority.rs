@@ -1,8 +1,8 @@
 //! The address that a worker may connect to: a host and a port, in one spelling only.
 //!
-//! The same text can mean one host to a check and another to a resolver: a zero byte, a full stop at the end, an
-//! address as one number, an IPv4 address in IPv6's clothes. So there is one spelling, everything else is an error,
-//! and comparisons and connections take the parsed form.
+//! The same text can mean one host to a check and another to a resolver: a zero byte, a full stop at the end,
+//! an address as one number, an IPv4 address in IPv6's clothes. So there is one spelling, everything else is
+//! an error, and comparisons and connections take the parsed form.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -154,8 +154,8 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
 /// What a worker may be allowed to reach, as written in the configuration: `name:port`, `address:port`, or
 /// `name:port=address`.
 ///
-/// A name leads to public addresses only. An address is meant as written, also a private one; with `=` the name is
-/// not asked for at all, and stands for that one address.
+/// A name leads to public addresses only. An address is meant as written, also a private one; with `=` the
+/// name is not asked for at all, and stands for that one address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Destination {

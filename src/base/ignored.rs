@@ -1,4 +1,5 @@
-//! The files that git ignores, by its ignore files. The caller reads the files; this module only interprets them.
+//! The files that git ignores, by its ignore files. The caller reads the files; this module only interprets
+//! them.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub struct IgnoreRules(Vec<(usize, Arc<Gitignore>)>);
 
 impl IgnoreRules {
-    /// Adds what the text of an ignore file says about what lies below a folder, which is given from the root; the root
-    /// itself is the empty name.
+    /// Adds what the text of an ignore file says about what lies below a folder, which is given from the
+    /// root; the root itself is the empty name.
     pub fn add(&mut self, text: &str, folder: &str) {
         let mut builder = GitignoreBuilder::new(".");
         for line in text.lines() {

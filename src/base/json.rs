@@ -1,8 +1,8 @@
 //! Provost's canonical JSON: the text that is signed, stored and compared.
 //!
-//! Promises: the same value has one text, regardless of its form on arrival and of the features of `serde_json`,
-//! which it does not use. A number gets the text that existing clients read and print back unchanged, so that they
-//! find the signed bytes. The caller interprets the value.
+//! Promises: the same value has one text, regardless of its form on arrival and of the features of
+//! `serde_json`, which it does not use. A number gets the text that existing clients read and print back
+//! unchanged, so that they find the signed bytes. The caller interprets the value.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
-//! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the next time
-//! that a person works in the folder. One table for the jail, the hand-off report, applies and the documents.
+//! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the
+//! next time that a person works in the folder. One table for the jail, the hand-off report, applies and the
+//! documents.
 //!
-//! A row is a pattern of the last names of a path. It applies in every folder, in upper and lower case, to files of
-//! such a name and to everything below a folder of such a name. Files that people run on purpose (a build, a test)
-//! have no row here: a worker may change them, and the hand-off report names them.
+//! A row is a pattern of the last names of a path. It applies in every folder, in upper and lower case, to
+//! files of such a name and to everything below a folder of such a name. Files that people run on purpose (a
+//! build, a test) have no row here: a worker may change them, and the hand-off report names them.
 
 pub mod names;
 mod table;
@@ -58,7 +59,8 @@ impl Whose {
     }
 }
 
-/// What a worker that works in the user's own directory can do with them. The hand-off report names a change of each.
+/// What a worker that works in the user's own directory can do with them. The hand-off report names a change
+/// of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
     /// Read-only where it is, and at the top of the worker's directory it cannot be made.
@@ -108,8 +110,9 @@ impl Row {
     }
 }
 
-/// What stands at the top of a worker's directory where nothing is, so that it cannot be made. Managers of git's hooks
-/// are started by git's hooks, which no worker can install, so that nothing stands for their files where there is none.
+/// What stands at the top of a worker's directory where nothing is, so that it cannot be made. Managers of
+/// git's hooks are started by git's hooks, which no worker can install, so that nothing stands for their
+/// files where there is none.
 pub fn stood_in_for(hooks: GitHooks) -> impl Iterator<Item = &'static str> {
     let in_use = move |row: &&Row| row.whose != Whose::Hooks || hooks == GitHooks::Installed;
     ROWS.iter().filter(|row| row.held == Held::Kept).filter(in_use).flat_map(Row::examples)
@@ -144,14 +147,14 @@ pub fn is_fetched(name: &[u8]) -> bool {
     FETCHED.iter().any(|it| it.as_bytes() == name)
 }
 
-/// The files and folders of a workspace, apart from settings, that run outside of every jail or lead to such files. Each
-/// path is absolute or the end of a path, and includes everything below it.
+/// The files and folders of a workspace, apart from settings, that run outside of every jail or lead to such
+/// files. Each path is absolute or the end of a path, and includes everything below it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunsOutside {
     /// Named by git's or Provost's configuration, or protected.
     pub by_git_or_us: Vec<PathBuf>,
-    /// Named by settings that are read-only for workers, or targets of links among them: read-only if they exist; the
-    /// report names new ones.
+    /// Named by settings that are read-only for workers, or targets of links among them: read-only if they
+    /// exist; the report names new ones.
     pub by_settings: Vec<PathBuf>,
     /// Reported when they change.
     pub told: Vec<PathBuf>,
@@ -205,8 +208,8 @@ pub fn row_at(path: &[u8]) -> Option<&'static Row> {
     known.into_iter().flatten().chain(open).copied().find(|row| ends_with(path, row.pattern))
 }
 
-/// The row of what has this path, or of a folder above it that has one: the outermost that is read-only, and only where
-/// there is none, the outermost that is reported.
+/// The row of what has this path, or of a folder above it that has one: the outermost that is read-only, and
+/// only where there is none, the outermost that is reported.
 pub fn row_over(path: &[u8]) -> Option<&'static Row> {
     let ends = path.iter().enumerate().filter(|(_, it)| **it == b'/').map(|(at, _)| at);
     let rows = || ends.clone().chain([path.len()]).filter_map(|end| row_at(&path[..end]));

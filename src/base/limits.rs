@@ -100,14 +100,15 @@ pub const HOOKS_OWED_MAX: usize = 1_000;
 /// Bytes of what owed hooks are to be told, held in memory and in the store.
 pub const HOOKS_OWED_BYTES_MAX: usize = 64 << 20;
 
-/// Longest JSON value in a variable of a hook, in bytes. Three of them and what stands beside them make up the payload,
-/// which Linux takes up to 128 KiB; what is larger is in a file.
+/// Longest JSON value in a variable of a hook, in bytes. Three of them and what stands beside them make up
+/// the payload, which Linux takes up to 128 KiB; what is larger is in a file.
 pub const HOOK_VALUE_BYTES_MAX: usize = 30 << 10;
 
 /// How much of a failed hook's standard error is logged, in bytes.
 pub const HOOK_COMPLAINT_MAX: usize = 2_000;
 
-/// How long the processes of a hook that is over may take to die, in milliseconds. They are killed, so it takes one.
+/// How long the processes of a hook that is over may take to die, in milliseconds. They are killed, so it
+/// takes one.
 pub const HOOK_END_MS_MAX: u64 = 5_000;
 
 /// Connections that wait at one hook's ACK socket; a hook needs one. The oldest gives way.
@@ -192,12 +193,12 @@ pub const KEYS_PER_IDENT_MAX: usize = 8;
 /// Shortest secret that a key file may hold, in bytes; less can be guessed.
 pub const SECRET_LEN_MIN: usize = 16;
 
-/// Lines of the daemon's own log that wait for the disk; further ones are left out. Room for all of them is made at the
-/// start, at 32 bytes each.
+/// Lines of the daemon's own log that wait for the disk; further ones are left out. Room for all of them is
+/// made at the start, at 32 bytes each.
 pub const LOG_LINES_WAITING_MAX: usize = 8_192;
 
-/// By how much memory may grow before what is free of it is given back to the system, in bytes: less is not worth the
-/// milliseconds that it takes.
+/// By how much memory may grow before what is free of it is given back to the system, in bytes: less is not
+/// worth the milliseconds that it takes.
 pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 
 /// How long a statement waits for another program's lock on the store, in milliseconds: only a person with a
@@ -217,8 +218,8 @@ pub const REASON_LEN_MAX: usize = 1_000;
 /// Size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes given to a worker on its standard input. A prompt with a mebibyte of code in it, its lines numbered; anything
-/// larger is a file in the workspace.
+/// Bytes given to a worker on its standard input. A prompt with a mebibyte of code in it, its lines numbered;
+/// anything larger is a file in the workspace.
 pub const STDIN_BYTES_MAX: usize = 4 << 20;
 
 /// Workers at once, where the setting `limits.workers` says nothing.
@@ -233,12 +234,12 @@ pub const JAIL_GRACE_MS: u64 = 5_000;
 /// Time a supervisor has to end every process of its jail and say so, in milliseconds; then it is killed too.
 pub const JAIL_END_MS_MAX: u64 = 10_000;
 
-/// Directories whose placeholders are kept between runs, some forty empty folders each; the one not used for longest is
-/// forgotten.
+/// Directories whose placeholders are kept between runs, some forty empty folders each; the one not used for
+/// longest is forgotten.
 pub const SPARE_FOLDERS_MAX: usize = 32;
 
-/// Time that measuring a workspace may keep its worker from starting, in milliseconds. A hundred thousand files take
-/// about as long; of larger ones the rest is measured while the worker runs.
+/// Time that measuring a workspace may keep its worker from starting, in milliseconds. A hundred thousand
+/// files take about as long; of larger ones the rest is measured while the worker runs.
 pub const GROWTH_FIRST_LOOK_MS_MAX: u64 = 500;
 
 /// Output answered to one question about a running task, in bytes; the next question goes on from there.
@@ -275,14 +276,15 @@ pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
 /// daemon answers within one; only one that hangs takes this long.
 pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
 
-/// Connections to the own API that one client keeps for its next questions: a host's calls are rarely more at once.
+/// Connections to the own API that one client keeps for its next questions: a host's calls are rarely more at
+/// once.
 pub const OWN_KEPT_MAX: usize = 4;
 
 /// How long one of them is kept, in milliseconds: half of what the daemon bears of silence.
 pub const OWN_IDLE_MS_MAX: u64 = 5_000;
 
-/// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a slow
-/// disk gets the rest.
+/// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a
+/// slow disk gets the rest.
 pub const READY_MS_MAX: u64 = 60_000;
 
 /// Names of tasks that a task is told ran beside it; more say nothing that these do not.
@@ -291,12 +293,12 @@ pub const BESIDE_MAX: usize = 16;
 /// Longest name of a model that a worker's word about itself is believed for, in bytes.
 pub const MODEL_LEN_MAX: usize = 200;
 
-/// Files, directories and links that are looked at for a hand-off report. At a microsecond or two each, a look takes
-/// a second at most; in a larger workspace the report is incomplete, and says so.
+/// Files, directories and links that are looked at for a hand-off report. At a microsecond or two each, a
+/// look takes a second at most; in a larger workspace the report is incomplete, and says so.
 pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 
-/// How many times as much is looked at after a run: a worker may have added to what was there, and what it has added is
-/// not to be hidden by its number.
+/// How many times as much is looked at after a run: a worker may have added to what was there, and what it
+/// has added is not to be hidden by its number.
 pub const SURVEY_AFTER_TIMES: u64 = 4;
 
 /// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
@@ -305,7 +307,8 @@ pub const SURVEY_KEPT_MAX: usize = 100_000;
 /// Symbolic links that lead over each other, as many as Linux follows.
 pub const LINKS_FOLLOWED_MAX: u32 = 40;
 
-/// How long a look at a workspace may take, in milliseconds: a network's disk may be slow, and a task waits for it.
+/// How long a look at a workspace may take, in milliseconds: a network's disk may be slow, and a task waits
+/// for it.
 pub const SURVEY_MS_MAX: u64 = 20_000;
 
 /// Local sockets that are covered for one worker; each takes a mount.
@@ -314,8 +317,8 @@ pub const SOCKETS_COVERED_MAX: usize = 1_024;
 /// Longest path in a hand-off report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
 
-/// Words of progress about one task that wait for one agent, when they come from inside a jail; newer ones take the
-/// place of older ones.
+/// Words of progress about one task that wait for one agent, when they come from inside a jail; newer ones
+/// take the place of older ones.
 pub const PROGRESS_WAITING_MAX: usize = 16;
 
 /// Size of one report from inside a jail, in bytes. What is larger is a file in the workspace.
@@ -330,8 +333,8 @@ pub const WORKER_LINES_BURST: u32 = 100;
 /// Lines that a report counts for: it is stored, told, and may start a hook.
 pub const WORKER_REPORT_LINES: u32 = 5;
 
-/// Pause between two lines at the door of one run, in milliseconds, once the burst is used up: a worker cannot keep
-/// the daemon busy, and progress is for people to read.
+/// Pause between two lines at the door of one run, in milliseconds, once the burst is used up: a worker
+/// cannot keep the daemon busy, and progress is for people to read.
 pub const WORKER_LINE_EVERY_MS: u64 = 100;
 
 /// Bytes held for one run's connections before they have proved anything.
@@ -343,8 +346,8 @@ pub const WORKER_NONCES_MAX: usize = 1 << 13;
 /// Refused claims of one run that are put on record one by one; those beyond are counted and told at its end.
 pub const WORKER_CLAIMS_MAX: u32 = 8;
 
-/// Ports inside of a jail at which the daemon answers; each takes two listeners, and one message between processes
-/// carries 253 descriptors.
+/// Ports inside of a jail at which the daemon answers; each takes two listeners, and one message between
+/// processes carries 253 descriptors.
 pub const OUTLETS_MAX: usize = 64;
 
 /// Connections that one run may have open to the outside at once; more wait to be accepted.
@@ -377,8 +380,8 @@ pub const GIT_LINKS_MAX: usize = 4_096;
 /// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
 pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
 
-/// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is room for
-/// its spelling.
+/// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is
+/// room for its spelling.
 pub const MCP_LINE_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes that a worker that speaks MCP may say during one run, notifications included.
@@ -422,22 +425,22 @@ pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 /// symbol there; this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
-/// How long one source file may take, in milliseconds. Four megabytes of code take one second; noise of that size takes
-/// twenty, since a parser tries to make sense of it.
+/// How long one source file may take, in milliseconds. Four megabytes of code take one second; noise of that
+/// size takes twenty, since a parser tries to make sense of it.
 pub const SOURCE_READ_MS_MAX: u64 = 10_000;
 
 /// For how long a source file that took longer is not tried again, in milliseconds.
 pub const SOURCE_RETRY_MS: u64 = 60_000;
 
-/// Deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or `else if` get to
-/// hundreds.
+/// Deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or
+/// `else if` get to hundreds.
 pub const SOURCE_DEPTH_MAX: usize = 10_000;
 
 /// Symbols, and calls, imports and exports alike, that are kept of one source file.
 pub const SOURCE_FACTS_MAX: usize = 100_000;
 
-/// Bytes of names and signatures kept of one source file, per byte of it. Signatures within others, and paths, make it
-/// more than one.
+/// Bytes of names and signatures kept of one source file, per byte of it. Signatures within others, and
+/// paths, make it more than one.
 pub const SOURCE_TEXT_PER_BYTE: usize = 8;
 
 /// Bytes of names and signatures that even a small file may have.
@@ -461,11 +464,12 @@ pub const LOST_NAMES_MAX: usize = 1_000;
 /// Bytes of readings that are kept for those who ask again: some thousands of ordinary files.
 pub const READINGS_BYTES_MAX: usize = 128 << 20;
 
-/// Largest body of a request at the wit door, in bytes: what is staged of a thousand files. wit's own daemon takes twice
-/// as much.
+/// Largest body of a request at the wit door, in bytes: what is staged of a thousand files. wit's own daemon
+/// takes twice as much.
 pub const WIT_BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes held for bodies at the wit door, over all its connections and sockets; further ones wait for their turn.
+/// Bytes held for bodies at the wit door, over all its connections and sockets; further ones wait for their
+/// turn.
 pub const WIT_BODIES_BYTES_MAX: usize = 160 << 20;
 
 /// A body up to this size is not counted: as many as there can be connections are as much as two large ones.
@@ -489,7 +493,8 @@ pub const CODE_STAMPS_MAX: usize = 20_000;
 /// Files of one check of contracts; a commit that touches more is a rewrite.
 pub const STAGED_FILES_MAX: usize = 10_000;
 
-/// Source files whose calls are followed across files. The largest repositories have ten thousands in these languages.
+/// Source files whose calls are followed across files. The largest repositories have ten thousands in these
+/// languages.
 pub const GRAPH_FILES_MAX: usize = 50_000;
 
 /// Bytes of names and calls of those files; an ordinary file takes five to ten thousand.
@@ -502,8 +507,8 @@ pub const RESOLVE_STEPS_MAX: u32 = 2_000;
 /// How far they may lead from one to the next; each level takes some of the stack.
 pub const RESOLVE_DEPTH_MAX: u32 = 48;
 
-/// Files that are followed before a question is answered, at some 50 microseconds each; more than that is only waiting
-/// while a repository is read for the first time.
+/// Files that are followed before a question is answered, at some 50 microseconds each; more than that is
+/// only waiting while a repository is read for the first time.
 pub const GRAPH_SETTLE_MAX: usize = 2_000;
 
 /// Settings of modules that extend one another.
@@ -549,14 +554,14 @@ pub const INDEX_SETTLE_STEP: usize = 64;
 /// Size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
 pub const SCIP_BYTES_MAX: usize = 64 << 20;
 
-/// Largest body of a request of our own client that carries contents of files, in bytes. A commit that has more is
-/// asked about in pieces.
+/// Largest body of a request of our own client that carries contents of files, in bytes. A commit that has
+/// more is asked about in pieces.
 pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 
-/// Contents of files in one such request, in bytes, before they are spelt out in a third more; or one file if that has
-/// more.
+/// Contents of files in one such request, in bytes, before they are spelt out in a third more; or one file if
+/// that has more.
 pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;
 
-/// How often the daemon looks whether its rules have changed and whether its repository is there, in seconds: about what a
-/// person takes who has saved a file and goes on.
+/// How often the daemon looks whether its rules have changed and whether its repository is there, in seconds:
+/// about what a person takes who has saved a file and goes on.
 pub const POLICY_LOOK_S: u64 = 2;

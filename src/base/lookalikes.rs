@@ -1,8 +1,9 @@
 //! Names that look like other names.
 //!
-//! It refuses: characters that are invisible or rearrange their neighbours; marks that combine with the letter
-//! before them, since the same letter is there in one piece; and characters that look like a letter, digit or dash of
-//! ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name like any other.
+//! It refuses: characters that are invisible or rearrange their neighbours; marks that combine with the
+//! letter before them, since the same letter is there in one piece; and characters that look like a letter,
+//! digit or dash of ASCII, in a name that would then read as if it were written in ASCII. A name in another
+//! script is a name like any other.
 
 use std::sync::LazyLock;
 
@@ -31,8 +32,9 @@ pub enum Unclear {
     Lookalike(u32, char),
 }
 
-/// Characters of the property `Default_Ignorable_Code_Point`, further ones that show nothing, other spaces and separators
-/// than U+0020, and those for private use, which look however the reader's fonts want. First and last of each range.
+/// Characters of the property `Default_Ignorable_Code_Point`, further ones that show nothing, other spaces
+/// and separators than U+0020, and those for private use, which look however the reader's fonts want. First
+/// and last of each range.
 const INVISIBLE: &[(u32, u32)] = &[
     (0x00A0, 0x00A0),
     (0x00AD, 0x00AD),
@@ -89,8 +91,8 @@ const MARKS: &[(u32, u32)] = &[
     (0xFE20, 0xFE2F),
 ];
 
-/// Characters that look like one of ASCII, with that: Latin, Greek, Cyrillic, Armenian and Cherokee letters, and dashes,
-/// dots and strokes of any script.
+/// Characters that look like one of ASCII, with that: Latin, Greek, Cyrillic, Armenian and Cherokee letters,
+/// and dashes, dots and strokes of any script.
 const ALIKE: &[(char, &str)] = &[
     ('a', "ɑаαａ"),
     ('b', "Ьƅ"),
@@ -168,8 +170,8 @@ const DRESSED: &[(u32, u32)] = &[
     (0x1F100, 0x1F18F),
 ];
 
-/// The small letter of this one, where that is a single character that takes no more room. Letters that have one large
-/// form are one letter (`σ` and `ς`).
+/// The small letter of this one, where that is a single character that takes no more room. Letters that have
+/// one large form are one letter (`σ` and `ς`).
 pub fn small(c: char) -> char {
     fn single(mut all: impl Iterator<Item = char>) -> Option<char> {
         all.next().filter(|_| all.next().is_none())
@@ -181,9 +183,9 @@ pub fn small(c: char) -> char {
     single(large.to_lowercase()).filter(|it| it.len_utf8() <= c.len_utf8()).unwrap_or(c)
 }
 
-/// Characters that are there for the sake of other encodings and look like others in the same script: radicals and
-/// ideographs of Han, letters of Hangul one by one, Katakana and Hangul of half width, Arabic and other letters as they are
-/// joined, squared words.
+/// Characters that are there for the sake of other encodings and look like others in the same script:
+/// radicals and ideographs of Han, letters of Hangul one by one, Katakana and Hangul of half width, Arabic
+/// and other letters as they are joined, squared words.
 const FORMS: &[(u32, u32)] = &[
     (0x1100, 0x11FF),
     (0x2E80, 0x2FDF),
@@ -255,11 +257,12 @@ fn alike_to(c: char) -> Option<char> {
     })
 }
 
-/// What a text looks like: two texts that cannot be told apart, in whatever size of letters, have the same one. Unicode
-/// Technical Standard 39, section 4.
+/// What a text looks like: two texts that cannot be told apart, in whatever size of letters, have the same
+/// one. Unicode Technical Standard 39, section 4.
 pub fn look_of(text: &str) -> String {
-    /// What each character of ASCII looks like. None of them changes what stands beside it, so that a text of them looks
-    /// like its characters one after the other; a look by the tables costs a microsecond for a short name.
+    /// What each character of ASCII looks like. None of them changes what stands beside it, so that a text of
+    /// them looks like its characters one after the other; a look by the tables costs a microsecond for a
+    /// short name.
     static OF_ASCII: LazyLock<[String; 128]> =
         LazyLock::new(|| std::array::from_fn(|it| look_by_tables(&char::from(it as u8).to_string())));
     match text.bytes().map(|it| OF_ASCII.get(usize::from(it))).collect::<Option<Vec<_>>>() {
@@ -272,8 +275,9 @@ fn look_by_tables(text: &str) -> String {
     skeleton(&text.to_lowercase()).collect::<String>().to_lowercase()
 }
 
-/// Refuses letters of several scripts beside those of ASCII: within one of them a letter of another passes for its own.
-/// Scripts that are written together, as those of Japanese, count as one. Unicode Technical Standard 39, section 5.1.
+/// Refuses letters of several scripts beside those of ASCII: within one of them a letter of another passes
+/// for its own. Scripts that are written together, as those of Japanese, count as one. Unicode Technical
+/// Standard 39, section 5.1.
 fn one_script(name: &str) -> Result<(), Unclear> {
     let mut so_far = String::new();
     for c in name.chars().filter(|c| !c.is_ascii()) {

@@ -132,9 +132,9 @@ pub fn is_absolute(text: &str) -> bool {
     text.starts_with(['/', '\\']) || drive
 }
 
-/// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash, and
-/// no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative one keeps
-/// the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
+/// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash,
+/// and no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative
+/// one keeps the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
 ///
 /// By spelling only: it follows no link. The code that opens the path finds out where it leads.
 pub fn normalised_path(text: &str) -> String {

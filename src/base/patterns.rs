@@ -34,8 +34,8 @@ pub enum BadPattern {
 pub struct WatchPatterns(GlobSet);
 
 impl WatchPatterns {
-    /// Checks patterns, without making them ready: that takes a hundred times as long, and who only passes them on
-    /// needs it not.
+    /// Checks patterns, without making them ready: that takes a hundred times as long, and who only passes
+    /// them on needs it not.
     ///
     /// # Errors
     /// [`BadPattern`] names the first that is wrong.

@@ -4,9 +4,10 @@
 //! @KIND            KIND   begins with a letter of a-z, then a-z, 0-9 and `-`; at most 32 bytes
 //! @KIND:VALUE      VALUE  letters and digits of one script, and . _ - + / : between them; at most 128 bytes
 //! ```
-//! Large letters are read as small ones, so that two agents that write one name differently mean one resource. A name that
-//! looks like another one is refused, by the rules for names of agents. What begins with `@` is a resource where its first `/`
-//! does not come before its first `:`; a file of such a name is written `./@name`.
+//! Large letters are read as small ones, so that two agents that write one name differently mean one
+//! resource. A name that looks like another one is refused, by the rules for names of agents. What begins
+//! with `@` is a resource where its first `/` does not come before its first `:`; a file of such a name is
+//! written `./@name`.
 
 use std::fmt;
 
@@ -73,7 +74,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Whether a text means a resource, and no symbol or file: it begins with `@`, and has no `/` before its first colon.
+    /// Whether a text means a resource, and no symbol or file: it begins with `@`, and has no `/` before its
+    /// first colon.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with('@') && !text.split(':').next().unwrap_or_default().contains(['/', '\\'])
     }
@@ -114,7 +116,8 @@ impl Resource {
         Self { kind: PORT.into(), value: Some(number.to_string().into()) }
     }
 
-    /// The resource as it is in a linked work tree: each has an index of git's own. Everything else is one for all.
+    /// The resource as it is in a linked work tree: each has an index of git's own. Everything else is one
+    /// for all.
     #[must_use]
     pub fn in_tree(self, tree: &str) -> Self {
         if &*self.kind != GIT || self.value.as_deref() != Some("index") {
@@ -148,7 +151,8 @@ impl Resource {
         (&*self.kind == PORT).then(|| self.value.as_deref()?.parse().ok()).flatten()
     }
 
-    /// How many of a counted kind are asked for: one where no number is named; `None` where its value is no number.
+    /// How many of a counted kind are asked for: one where no number is named; `None` where its value is no
+    /// number.
     pub fn units(&self) -> Option<u64> {
         match &self.value {
             None => Some(1),

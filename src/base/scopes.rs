@@ -22,7 +22,8 @@ pub enum Scope {
     Operate = 64,
     /// Verbs of the daemon itself, by which its effects report; no client has this right.
     Host = 128,
-    /// Have files written into the workspace without another yes. A person gives it away with a token; no proof of a name comes with it.
+    /// Have files written into the workspace without another yes. A person gives it away with a token; no
+    /// proof of a name comes with it.
     Apply = 256,
 }
 

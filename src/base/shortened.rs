@@ -13,8 +13,8 @@ const SIGN: &str = "\n[provost: the beginning of ";
 /// The member that stands for all arguments where they are too many.
 const WHOLE: &str = "arguments";
 
-/// Arguments within a bound, in bytes of JSON: the same, if they are; else with each long member cut to its beginning, its length
-/// and its digest; else one such member for all.
+/// Arguments within a bound, in bytes of JSON: the same, if they are; else with each long member cut to its
+/// beginning, its length and its digest; else one such member for all.
 pub fn shortened(arguments: &Value, most: usize) -> Value {
     if arguments.to_string().len() <= most {
         return arguments.clone();

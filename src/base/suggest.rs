@@ -2,8 +2,8 @@
 
 use strsim::osa_distance;
 
-/// The candidate that is at most a third of the word's letters away, the nearest first. Two letters that have changed
-/// places count as one change.
+/// The candidate that is at most a third of the word's letters away, the nearest first. Two letters that have
+/// changed places count as one change.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let reach = (word.chars().count() / 3).max(1);
     candidates

@@ -35,11 +35,11 @@ pub enum BadSymbol {
 /// What stands between a symbol and the number of a lease beside others. No name from a peer has it.
 const BESIDE: char = '\u{1f}';
 
-/// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the symbol is
-/// as written. An empty symbol is the whole file. wit, 5.3.
+/// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the
+/// symbol is as written. An empty symbol is the whole file. wit, 5.3.
 ///
-/// Or a resource: `@db:test`, which is in no file. Its file is the root, where no symbol is, and its name is kept as that of a
-/// symbol. A file that could be taken for a resource is written with `./` before it.
+/// Or a resource: `@db:test`, which is in no file. Its file is the root, where no symbol is, and its name is
+/// kept as that of a symbol. A file that could be taken for a resource is written with `./` before it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SymbolPath {
@@ -94,8 +94,8 @@ impl SymbolPath {
         Self { file: RepoPath::default(), symbol: resource.to_string().into() }
     }
 
-    /// The same symbol for a lease of another work tree, by the grant: several agents may have one each. `None` if there is no room
-    /// for the number.
+    /// The same symbol for a lease of another work tree, by the grant: several agents may have one each.
+    /// `None` if there is no room for the number.
     pub fn beside(&self, grant: Fence) -> Option<Self> {
         let symbol = format!("{}{BESIDE}{grant}", self.name());
         (symbol.len() <= SYMBOL_LEN_MAX).then(|| Self { file: self.file.clone(), symbol: symbol.into() })
@@ -191,8 +191,8 @@ impl From<SymbolPath> for String {
     }
 }
 
-/// Whether `inner` lies inside `outer`, by name: `Session.renew` in `Session`, and everything in a whole file (the
-/// empty name).
+/// Whether `inner` lies inside `outer`, by name: `Session.renew` in `Session`, and everything in a whole file
+/// (the empty name).
 pub fn encloses(outer: &str, inner: &str) -> bool {
     if outer.is_empty() {
         return !inner.is_empty();

@@ -1,11 +1,12 @@
-//! Words of command lines that a person copies into a shell: what others have chosen, as an id or a name of a file, is one
-//! word there, and no command.
+//! Words of command lines that a person copies into a shell: what others have chosen, as an id or a name of a
+//! file, is one word there, and no command.
 
 use std::fmt::Write as _;
 
 use crate::lookalikes::is_hidden;
 
-/// A text as one word of a shell's line. What hides is written as in `$'\u202e'`, which shells read as that character.
+/// A text as one word of a shell's line. What hides is written as in `$'\u202e'`, which shells read as that
+/// character.
 pub fn shell_word(text: &str) -> String {
     let hides = |c: char| c.is_control() || is_hidden(c) || (c.is_whitespace() && c != ' ');
     let is_plain = |c: char| (c.is_alphanumeric() && !hides(c)) || "/._-+:@".contains(c);

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-/// A text in which nothing hides. Control characters and characters that show nothing or turn the direction of text around
-/// are written as `\u{1b}`, with their code point in hexadecimal; line feeds and tabs stay. What a terminal would act upon,
-/// or swallow with all that follows, is read instead.
+/// A text in which nothing hides. Control characters and characters that show nothing or turn the direction
+/// of text around are written as `\u{1b}`, with their code point in hexadecimal; line feeds and tabs stay.
+/// What a terminal would act upon, or swallow with all that follows, is read instead.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -21,8 +21,8 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The name of a file in one line, in which nothing hides: all of its spaces are kept, and other blanks and line ends are
-/// written as code points as well. Of a longer one, `most` characters.
+/// The name of a file in one line, in which nothing hides: all of its spaces are kept, and other blanks and
+/// line ends are written as code points as well. Of a longer one, `most` characters.
 pub fn visible_name(name: &str, most: usize) -> String {
     let mut shown = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,18 +1,18 @@
 //! EGRESS: the only way out of a jail's network.
 //!
 //! A jail has a network of its own with nothing in it but listeners, which were made inside and handed to the
-//! daemon. This module answers a worker's connections to them: a granted port leads to the same port of the host's
-//! loopback, and a proxy leads to the granted hosts and to no others.
+//! daemon. This module answers a worker's connections to them: a granted port leads to the same port of the
+//! host's loopback, and a proxy leads to the granted hosts and to no others.
 //!
 //! What it promises:
-//! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected to.
-//!   A name leads to public addresses only, unless the grant names the address.
+//! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected
+//!   to. A name leads to public addresses only, unless the grant names the address.
 //! - Provost's own doors are never reached, regardless of the grant.
-//! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run in its
-//!   place, and reaches that host in no other way.
+//! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run
+//!   in its place, and reaches that host in no other way.
 //! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
-//! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are recorded at
-//!   the end.
+//! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are
+//!   recorded at the end.
 //!
 //! Left to others: what is granted (`policy`, `effects`), and the jail (`jail`).
 #![forbid(unsafe_code)]
@@ -92,7 +92,8 @@ impl Outlets {
     /// Plans the way out for what is granted.
     ///
     /// # Errors
-    /// A sentence: a secret is for a host that is not granted, or cannot be used; or the system has no randomness.
+    /// A sentence: a secret is for a host that is not granted, or cannot be used; or the system has no
+    /// randomness.
     pub fn new(grants: &Grants, resolver: Resolver) -> Result<Self, String> {
         let upstreams = grants.keyed.iter().filter_map(upstream_of).collect();
         let dialer = Arc::new(Dialer::new(&grants.hosts, upstreams, resolver));
@@ -139,7 +140,8 @@ impl Outlets {
         self.roles.keys().copied().collect()
     }
 
-    /// The variables that tell a worker's programs of the proxies. They hold tokens of the run and nothing of ours.
+    /// The variables that tell a worker's programs of the proxies. They hold tokens of the run and nothing of
+    /// ours.
     pub fn environment(&self) -> &[(Box<str>, String)] {
         &self.environment
     }

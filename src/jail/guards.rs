@@ -40,8 +40,8 @@ pub struct Guard {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Git {
-    /// Read it. What is staged, ignored, hidden or replaced there decides what a person sees of a worker's changes,
-    /// and which programs their next git command starts.
+    /// Read it. What is staged, ignored, hidden or replaced there decides what a person sees of a worker's
+    /// changes, and which programs their next git command starts.
     #[default]
     Read,
     /// Commit to it: all of it but what names programs. For private copies, and where a rule says so by name.

@@ -1,9 +1,10 @@
-//! What tier `job` is made of, as far as it can be said without Windows: text and numbers, made from the plan alone.
+//! What tier `job` is made of, as far as it can be said without Windows: text and numbers, made from the plan
+//! alone.
 //!
-//! A job object holds the worker's processes together and to their limits; a token that is restricted for writing,
-//! and of low integrity, keeps them from writing anywhere but in folders made for them. Each such folder names an
-//! identity of its own ([`folder_identity`]) in its access list, and the token is restricted to the identities of
-//! the worker's folders.
+//! A job object holds the worker's processes together and to their limits; a token that is restricted for
+//! writing, and of low integrity, keeps them from writing anywhere but in folders made for them. Each such
+//! folder names an identity of its own ([`folder_identity`]) in its access list, and the token is restricted
+//! to the identities of the worker's folders.
 //!
 //! What is not covered stands in [`OPEN_IN_JOB`].
 #![forbid(unsafe_code)]
@@ -49,7 +50,8 @@ pub struct JobLimits {
 /// Hundreds of nanoseconds in a second.
 const TICKS: u64 = 10_000_000;
 
-/// The job object's share of a worker's limits. A number that the system cannot hold becomes the largest that it can.
+/// The job object's share of a worker's limits. A number that the system cannot hold becomes the largest that
+/// it can.
 pub fn job_limits(limits: &Limits) -> JobLimits {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     JobLimits {
@@ -72,7 +74,8 @@ pub fn folder_identity(folder: &Path) -> String {
     format!("S-1-5-21-{}-{}-{}-{}", part(0), part(1), part(2), part(3))
 }
 
-/// Owner's and system's rights, changing what is in it for the worker, and low integrity; for everything below, too.
+/// Owner's and system's rights, changing what is in it for the worker, and low integrity; for everything
+/// below, too.
 pub fn folder_descriptor(user: &str, identity: &str) -> String {
     // Reading, writing, executing and deleting, but neither rights nor owners are the worker's to change.
     const CHANGE: &str = "0x1301bf";
@@ -87,8 +90,8 @@ pub fn object_descriptor(user: &str, identities: &[String]) -> String {
     format!("D:(A;;GA;;;{user})(A;;GA;;;SY){theirs}")
 }
 
-/// The command line of a program that takes its arguments apart as most do; of `cmd.exe`, which does it otherwise,
-/// with the last argument between quotation marks and everything else as it is.
+/// The command line of a program that takes its arguments apart as most do; of `cmd.exe`, which does it
+/// otherwise, with the last argument between quotation marks and everything else as it is.
 ///
 /// # Errors
 /// A sentence about a program that cannot be started so.

@@ -62,8 +62,8 @@ impl Supervisor {
         Self { user: Some((uid, gid)), ..self }
     }
 
-    /// Workers get control groups, if any are delegated to this process, which may be moved to one of its own then.
-    /// Called once, by a daemon, at its start.
+    /// Workers get control groups, if any are delegated to this process, which may be moved to one of its own
+    /// then. Called once, by a daemon, at its start.
     #[must_use]
     pub fn with_control_groups(self) -> Self {
         Self { groups: super::child::prepare_groups(), ..self }
@@ -75,9 +75,9 @@ impl Supervisor {
         Self { groups: Some(groups), ..self }
     }
 
-    /// Directories that stood in for missing settings are kept there for the next run in the same place, instead of
-    /// being made and removed each time. The folder is made if what it lies in exists, must be on the file system of
-    /// the workspaces to be of use, and is to be this user's alone.
+    /// Directories that stood in for missing settings are kept there for the next run in the same place,
+    /// instead of being made and removed each time. The folder is made if what it lies in exists, must be on
+    /// the file system of the workspaces to be of use, and is to be this user's alone.
     #[must_use]
     pub fn keeping_spares_in(self, folder: impl Into<PathBuf>) -> Self {
         Self { spares: Some(folder.into()), ..self }
@@ -89,8 +89,8 @@ impl Supervisor {
         Self { spares: None, ..self }
     }
 
-    /// So many workers may run at once: what the kernel counts for the whole user, such as instances of inotify, is
-    /// shared among them, and half of it is left to the user.
+    /// So many workers may run at once: what the kernel counts for the whole user, such as instances of
+    /// inotify, is shared among them, and half of it is left to the user.
     #[must_use]
     pub fn sharing_among(self, workers: u32) -> Self {
         Self { workers, ..self }
@@ -183,8 +183,9 @@ impl Running {
         std::mem::take(&mut self.outlets)
     }
 
-    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); where
-    /// that cannot be told, at once. Returns at once; [`Running::wait`] tells when it has come.
+    /// Tells everything in the jail to end, and orders the end if that has not happened after
+    /// [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); where that cannot be told, at once. Returns at
+    /// once; [`Running::wait`] tells when it has come.
     pub fn ask_to_end(&mut self) {
         // It may have ended already.
         let _over = self.stop.take().map(|stop| stop.send(()));

@@ -1,9 +1,10 @@
 //! The layers of a jail by name, and how the tests leave some out to see what each of them is for.
 //!
-//! No worker ever gets such a jail. A plan that lacks a layer can be made only by programs built for debugging, or
-//! with the feature `layers-off` for measuring ([`Plan::without`](super::Plan)). It is honoured only by a supervisor
-//! that was started by [`main_of_the_tests_if_asked`](super::main_of_the_tests_if_asked), which exists only in such
-//! programs and which `provost` does not call. Every other supervisor refuses it.
+//! No worker ever gets such a jail. A plan that lacks a layer can be made only by programs built for
+//! debugging, or with the feature `layers-off` for measuring ([`Plan::without`](super::Plan)). It is honoured
+//! only by a supervisor that was started by
+//! [`main_of_the_tests_if_asked`](super::main_of_the_tests_if_asked), which exists only in such programs and
+//! which `provost` does not call. Every other supervisor refuses it.
 #![forbid(unsafe_code)]
 
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,8 @@ pub enum Layer {
     NoNestedNamespaces,
     /// The system call filter.
     Seccomp,
-    /// The worker's Landlock domain. The supervisor's own, which keeps signals inside in `ll`, always stays: what
-    /// ends a worker's processes there relies on it.
+    /// The worker's Landlock domain. The supervisor's own, which keeps signals inside in `ll`, always stays:
+    /// what ends a worker's processes there relies on it.
     Landlock,
     /// No setuid program gives privileges.
     NoNewPrivileges,

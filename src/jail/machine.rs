@@ -40,8 +40,8 @@ const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
     KnownOpen { attempt, what }
 }
 
-/// What stays open in tier `ll`; in tier `ns` nothing does that is known. In the order of `docs/escapes.md`, with
-/// which the escape tests compare it.
+/// What stays open in tier `ll`; in tier `ns` nothing does that is known. In the order of `docs/escapes.md`,
+/// with which the escape tests compare it.
 pub const OPEN_IN_LL: [KnownOpen; 19] = [
     open("fs.proc_daemon_fd", "count the daemon's descriptors"),
     open("fs.chmod_outside", "change modes of this user's files"),

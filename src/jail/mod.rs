@@ -11,14 +11,15 @@
 //!   [`Running`] is dropped, and when the daemon dies of whatever cause.
 //! - Bounded output: a worker that floods its standard output neither blocks nor grows the daemon.
 //!
-//! Three tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then Landlock,
-//! a system call filter, resource limits and no capabilities. `ll` is for hosts without unprivileged user
-//! namespaces and has the last four only: files below the workspace cannot be protected there, and metadata
-//! (modes, times, extended attributes) of the user's other files stays within reach. `job` is for Windows, where a
-//! job object and a write-restricted token keep a worker to its folders in writing, and in nothing else.
+//! Three tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then
+//! Landlock, a system call filter, resource limits and no capabilities. `ll` is for hosts without
+//! unprivileged user namespaces and has the last four only: files below the workspace cannot be protected
+//! there, and metadata (modes, times, extended attributes) of the user's other files stays within reach.
+//! `job` is for Windows, where a job object and a write-restricted token keep a worker to its folders in
+//! writing, and in nothing else.
 //!
-//! Beside the jail there are restricted processes ([`start_restricted`]) for the few programs of the daemon's own
-//! that must see the user's session: they read what the user reads and write into one folder.
+//! Beside the jail there are restricted processes ([`start_restricted`]) for the few programs of the daemon's
+//! own that must see the user's session: they read what the user reads and write into one folder.
 //!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason

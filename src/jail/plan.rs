@@ -75,8 +75,8 @@ pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoorSocket {
-    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`DOOR_SOCKET`]. Tier
-    /// `ns` only.
+    /// A socket of the host, absolute and without symbolic links, that appears in the jail as
+    /// [`DOOR_SOCKET`]. Tier `ns` only.
     Mounted(PathBuf),
     /// A connected socket that is handed over at launch; the one descriptor above 2 that a worker ever has.
     Inherited,
@@ -109,12 +109,13 @@ pub struct Draft {
     pub hooks: GitHooks,
     /// Files and directories beneath `read_only` that it sees empty.
     pub hidden: Vec<PathBuf>,
-    /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty files.
+    /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty
+    /// files.
     pub sockets: Vec<PathBuf>,
     /// The network that it may reach.
     pub network: Network,
-    /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
-    /// which answers; nothing else leads out of the jail's network.
+    /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the
+    /// daemon, which answers; nothing else leads out of the jail's network.
     pub outlets: Vec<u16>,
     /// Files that it finds in its home.
     pub home_files: Vec<HomeFile>,
@@ -269,8 +270,8 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        // OpenCode ends where it finds a folder of this name, and bears an empty file. Elsewhere folders stay: they are moved
-        // there and need not be made.
+        // OpenCode ends where it finds a folder of this name, and bears an empty file. Elsewhere folders
+        // stay: they are moved there and need not be made.
         let is_file = |path: &str| self.is_copy && path.starts_with("opencode.json");
         let kind = |path: &str| if is_file(path) { Missing::File } else { Missing::Directory };
         let settings = later::stood_in_for(self.hooks).map(|path| (path, kind(path)));

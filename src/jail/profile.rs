@@ -25,7 +25,8 @@ pub struct Profile {
     pub id: AgentId,
     /// The executable, absolute.
     pub program: PathBuf,
-    /// Arguments with placeholders; without `{goal}` (or an agent's `{prompt}`) among them, the goal becomes the last one.
+    /// Arguments with placeholders; without `{goal}` (or an agent's `{prompt}`) among them, the goal becomes
+    /// the last one.
     pub args: Vec<String>,
     /// How its output is read.
     pub parse: ParseMode,
@@ -49,7 +50,8 @@ pub struct Profile {
     pub read_only: Vec<PathBuf>,
     /// Paths in the workspace that stay read-only for it, besides the usual.
     pub protect: Vec<RepoPath>,
-    /// Command lines that are run outside of any jail, in the workspace: what they name there stays read-only, too.
+    /// Command lines that are run outside of any jail, in the workspace: what they name there stays
+    /// read-only, too.
     pub run_outside: Vec<String>,
     /// What it may do with the repository that it works in; with that of a copy it does what it likes.
     pub git: Git,
@@ -156,14 +158,14 @@ impl Profile {
     /// What an allowed run is bound to: the executable's content, and everything that says how it is started. A
     /// worker that is configured otherwise afterwards is another one.
     pub fn fingerprint(&self, program: Digest) -> Digest {
-        // Every field is in the debugging text, in a fixed order; it is hashed and never shown. What is run elsewhere
-        // takes something away from a worker and gives it nothing.
+        // Every field is in the debugging text, in a fixed order; it is hashed and never shown. What is run
+        // elsewhere takes something away from a worker and gives it nothing.
         let own = Self { run_outside: Vec::new(), ..self.clone() };
         Digest::of_fields([program.as_bytes().as_slice(), format!("{own:?}").as_bytes()])
     }
 
-    /// The same worker with another program in its place, which is given no goal, no model and no secrets, and whose
-    /// output is lines of text. Its confinement, environment and bounds stay.
+    /// The same worker with another program in its place, which is given no goal, no model and no secrets,
+    /// and whose output is lines of text. Its confinement, environment and bounds stay.
     #[must_use]
     pub fn instead(&self, program: PathBuf) -> Self {
         let agent = self.agent.map(|it| AsAgent { by_stdin: false, reader: Reader::Lines, ..it });

@@ -59,15 +59,15 @@ impl RepositoryParts {
 
 #[cfg(unix)]
 impl Repositories {
-    /// The same of a folder with all parts of a repository that is not called `.git`: git obeys it for each program that
-    /// is started in it or below it. What lies in a repository is no other one.
+    /// The same of a folder with all parts of a repository that is not called `.git`: git obeys it for each
+    /// program that is started in it or below it. What lies in a repository is no other one.
     pub fn is_one_more_folder(&self, at: &Path) -> bool {
         let is_inside = at.iter().any(|name| is_repository_name(name.as_encoded_bytes()));
         !is_inside && !self.known.iter().any(|known| at.starts_with(known))
     }
 
-    /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An empty
-    /// folder is none yet, and what has gone since it was seen is none any more.
+    /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An
+    /// empty folder is none yet, and what has gone since it was seen is none any more.
     pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
         is_repository_name(name.to_bytes())
             && !self.known.contains(at)

@@ -4,8 +4,8 @@
 //! deny default, then allow: programs of its own, reading the system and what the plan names,
 //! writing to its directories and its private folder; then deny again: protected and masked paths
 //! ```
-//! Of two rules that fit, the later one counts. The names of protected paths fit in any spelling of upper and lower
-//! case, since the file system of a Mac takes `.GIT` for `.git`.
+//! Of two rules that fit, the later one counts. The names of protected paths fit in any spelling of upper and
+//! lower case, since the file system of a Mac takes `.GIT` for `.git`.
 //!
 //! The callers refuse what a profile cannot do, or it is named in [`SEATBELT_LACKS`].
 #![forbid(unsafe_code)]

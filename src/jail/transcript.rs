@@ -1,8 +1,10 @@
-//! What an agent says while it works: its answer so far, how much it has done, what it has used, and lines for people.
+//! What an agent says while it works: its answer so far, how much it has done, what it has used, and lines
+//! for people.
 //!
-//! Some agents write messages, a JSON object a line; others write text. All of it is hostile: a line has a bound, what
-//! is no message is a line for people, and nothing that could act on a terminal comes through. Bytes are taken as they
-//! come; what a [`LiveOutput`](super::LiveOutput) could not keep is a gap, and said to be one.
+//! Some agents write messages, a JSON object a line; others write text. All of it is hostile: a line has a
+//! bound, what is no message is a line for people, and nothing that could act on a terminal comes through.
+//! Bytes are taken as they come; what a [`LiveOutput`](super::LiveOutput) could not keep is a gap, and said
+//! to be one.
 #![forbid(unsafe_code)]
 
 mod claude;

@@ -1,8 +1,8 @@
 //! Patterns over the commands of hosts' tools.
 //!
-//! A rule that allows is met by a single plain command that a pattern describes from its first word to its last. Any other
-//! rule is met as soon as the words of a pattern may begin a command anywhere in the line. So what cannot be read is never
-//! allowed, and is refused by each rule that refuses commands.
+//! A rule that allows is met by a single plain command that a pattern describes from its first word to its
+//! last. Any other rule is met as soon as the words of a pattern may begin a command anywhere in the line. So
+//! what cannot be read is never allowed, and is refused by each rule that refuses commands.
 
 use serde::Serialize;
 
@@ -114,7 +114,8 @@ impl Star {
     }
 }
 
-/// Whether a word is no option, no file with more words, no command of an editor, no setting, and leaves no folder.
+/// Whether a word is no option, no file with more words, no command of an editor, no setting, and leaves no
+/// folder.
 fn is_name(word: &str) -> bool {
     !word.starts_with(['-', '+', '@']) && !climbs(word) && !sets(word, word)
 }
@@ -157,8 +158,8 @@ impl Pattern {
         Ok(Self { program, words: words.collect::<Result<_, String>>()?, open: !open.is_empty() })
     }
 
-    /// Whether this is the command, from its first word to its last. A star stands for a name, and for nothing by which many
-    /// programs run others.
+    /// Whether this is the command, from its first word to its last. A star stands for a name, and for
+    /// nothing by which many programs run others.
     fn is(&self, words: &[String]) -> bool {
         let Some((program, words)) = words.split_first() else { return false };
         let (listed, more) = words.split_at(words.len().min(self.words.len()));
@@ -170,7 +171,8 @@ impl Pattern {
             && (more.is_empty() || (self.open && more.iter().all(|it| is_name(it))))
     }
 
-    /// Whether a command that begins with these words may be it: options, each with a word behind it, may stand between.
+    /// Whether a command that begins with these words may be it: options, each with a word behind it, may
+    /// stand between.
     fn may_be(&self, begun: &Begun<'_>) -> bool {
         let mut words = begun.words();
         let Some(program) = words.next() else { return false };

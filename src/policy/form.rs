@@ -1,7 +1,7 @@
 //! The forms that conditions have: how a rule writes the value, and when the condition holds.
 //!
-//! A row of [`super::condition`] names a form and the property of the request that it examines. Most new conditions need
-//! no new form.
+//! A row of [`super::condition`] names a form and the property of the request that it examines. Most new
+//! conditions need no new form.
 
 use std::fmt::Debug;
 
@@ -219,8 +219,8 @@ impl Form for PathsOutside {
     }
 }
 
-/// Patterns over the paths of a tool. Of a delegation's one path, one of them matches. Of the files that a call of a host's
-/// tool names, a rule that allows matches all, and any other rule one.
+/// Patterns over the paths of a tool. Of a delegation's one path, one of them matches. Of the files that a
+/// call of a host's tool names, a rule that allows matches all, and any other rule one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Paths(pub Vec<Box<str>>);
 

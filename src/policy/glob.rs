@@ -231,8 +231,8 @@ impl PathGlobs {
         Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")?, names })
     }
 
-    /// Whether a word with stars for what is not known may be a path that a pattern covers: one of its components may be the
-    /// last one that the pattern names.
+    /// Whether a word with stars for what is not known may be a path that a pattern covers: one of its
+    /// components may be the last one that the pattern names.
     pub(super) fn may_match(&self, word: &str) -> bool {
         word.split('/').any(|part| self.names.iter().any(|name| may_meet(part.as_bytes(), name.as_bytes())))
     }

@@ -1,11 +1,11 @@
 //! The judge with compiled rules.
 //!
-//! The judge checks all rules. The strictest matching rule wins: deny, then approve, then allow; without a match, the
-//! answer is no. The first rule of the winning kind, in the order of the file, gives its name
-//! and reason. A permission carries the limits of every matching allow and approve rule, the tightest of each.
+//! The judge checks all rules. The strictest matching rule wins: deny, then approve, then allow; without a
+//! match, the answer is no. The first rule of the winning kind, in the order of the file, gives its name and
+//! reason. A permission carries the limits of every matching allow and approve rule, the tightest of each.
 //!
-//! A rule set has a base, which alone can permit, and layers over it, which can only restrict further: a request that
-//! the base does not match is denied, regardless of the layers.
+//! A rule set has a base, which alone can permit, and layers over it, which can only restrict further: a
+//! request that the base does not match is denied, regardless of the layers.
 
 use std::sync::Arc;
 
@@ -285,8 +285,8 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// How far secrets may go. Where the base says nothing they stay in the proxy, and what lies over it cannot let
-    /// them out.
+    /// How far secrets may go. Where the base says nothing they stay in the proxy, and what lies over it
+    /// cannot let them out.
     fn let_secrets(&mut self, limit: Option<Credentials>, is_base: bool) {
         let Some(limit) = limit else { return };
         let known = self.terms.credentials.or((!is_base).then_some(Credentials::Proxy));
@@ -361,8 +361,8 @@ fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     })
 }
 
-/// Secrets go no further than every rule that lets the worker run has said; where none says anything, no further than
-/// the proxy.
+/// Secrets go no further than every rule that lets the worker run has said; where none says anything, no
+/// further than the proxy.
 fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
     let most = most.unwrap_or(Credentials::Proxy);
     let wanted = work.credentials.filter(|wanted| *wanted > most)?;

@@ -1,8 +1,8 @@
 //! The sources of rules, and the check whether they can be trusted.
 //!
 //! The base is one source: the file named in the configuration, else the user's own, else the shipped
-//! default. A system file, if it exists, lies over it and can only restrict further. A rule file that another user
-//! could have written is not read at all; the caller keeps the present rules.
+//! default. A system file, if it exists, lies over it and can only restrict further. A rule file that another
+//! user could have written is not read at all; the caller keeps the present rules.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -55,8 +55,8 @@ pub enum LoadError {
 }
 
 impl Source {
-    /// The base of a configuration: what it names (`builtin:strict`, or a path from the folder of the user's own file), else the user's own file if
-    /// there is one, else the shipped default.
+    /// The base of a configuration: what it names (`builtin:strict`, or a path from the folder of the user's
+    /// own file), else the user's own file if there is one, else the shipped default.
     ///
     /// # Errors
     /// [`LoadError::NoSuchBuiltin`]. A named file that is missing is an error when it is loaded.

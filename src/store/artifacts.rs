@@ -1,7 +1,7 @@
 //! The changes of runs, kept in files of the state folder: a folder for each task, complete or absent.
 //!
-//! A folder is made under a temporary name, written, synced to disk and then renamed; a start removes folders that
-//! still have a temporary name. The oldest are removed when there are too many or they are too old.
+//! A folder is made under a temporary name, written, synced to disk and then renamed; a start removes folders
+//! that still have a temporary name. The oldest are removed when there are too many or they are too old.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};

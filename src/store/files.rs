@@ -43,8 +43,8 @@ pub(super) fn database(dir: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// The database file, which has to be there. It is not opened to find that out: when a process closes any descriptor of a
-/// file, the system drops all locks that SQLite has on it in the same process.
+/// The database file, which has to be there. It is not opened to find that out: when a process closes any
+/// descriptor of a file, the system drops all locks that SQLite has on it in the same process.
 pub(super) fn existing_database(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(DATABASE);
     let meta = std::fs::symlink_metadata(&path).map_err(StoreError::io(&path))?;
@@ -62,7 +62,8 @@ pub(super) fn is_small(dir: &Path) -> bool {
     dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() <= STORE_CHECKED_BYTES_MAX)
 }
 
-/// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would give the same numbers again.
+/// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would give the
+/// same numbers again.
 pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreError> {
     let keyed = dir.join(JOURNAL_KEY).symlink_metadata().is_ok();
     if has_database(dir) || !(keyed || marked) {
@@ -118,8 +119,8 @@ impl Stamps {
         }
     }
 
-    /// Whether they are the same files, and look the same. What a write of ours has left that failed is not known:
-    /// then it has to be the same files alone.
+    /// Whether they are the same files, and look the same. What a write of ours has left that failed is not
+    /// known: then it has to be the same files alone.
     pub(super) fn check(&self, settled: bool) -> Result<(), StoreError> {
         let counts = |it: &Option<private::Stamp>| match settled {
             true => it.clone(),
@@ -271,7 +272,8 @@ fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
 const LEASE_LINGERS: Duration = Duration::from_millis(500);
 const LEASE_LOOK: Duration = Duration::from_millis(10);
 
-/// The right to write, for as long as this lives. The kernel takes it back when the process ends, however it ends.
+/// The right to write, for as long as this lives. The kernel takes it back when the process ends, however it
+/// ends.
 #[derive(Debug)]
 pub(super) struct Lease {
     _file: File,

@@ -9,7 +9,8 @@
 //! So frames continue one head alone. The commit that brings their messages into the journal moves that head,
 //! which makes all of them void without a write. The next frame then begins at the start of the file again.
 //!
-//! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the machine's power.
+//! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the
+//! machine's power.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};

@@ -3,13 +3,13 @@
 //! ```text
 //!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(time, kind, actor, task) || SHA-256(body))
 //! ```
-//! It is written in the same commit as the rows and goes on over restarts. A body may be pruned: its digest stays,
-//! and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone; they also say
-//! up to where bodies may be missing.
+//! It is written in the same commit as the rows and goes on over restarts. A body may be pruned: its digest
+//! stays, and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone;
+//! they also say up to where bodies may be missing.
 //!
-//! Promised: a check finds every change, insertion, move and removal inside, and its [`Verdict`] names the first
-//! wrong event. It finds the removal of the newest events back to the last [`Anchor`] that was recorded elsewhere.
-//! Not promised: protection against an attacker who can read the key, if no anchors are kept.
+//! Promised: a check finds every change, insertion, move and removal inside, and its [`Verdict`] names the
+//! first wrong event. It finds the removal of the newest events back to the last [`Anchor`] that was recorded
+//! elsewhere. Not promised: protection against an attacker who can read the key, if no anchors are kept.
 #![forbid(unsafe_code)]
 
 mod anchor;
@@ -61,7 +61,8 @@ pub enum Verdict {
         /// The last event that is there.
         head: JournalHead,
     },
-    /// It has reached that point, and a restore has given up what came before it and after the last event that was kept.
+    /// It has reached that point, and a restore has given up what came before it and after the last event
+    /// that was kept.
     GivenUp {
         /// The point that the journal had reached.
         anchor: Anchor,

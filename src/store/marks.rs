@@ -1,10 +1,10 @@
-//! Marks: positions that the journal has reached, recorded beside the key and outside of the state folder, for the
-//! check at a start.
+//! Marks: positions that the journal has reached, recorded beside the key and outside of the state folder,
+//! for the check at a start.
 //!
-//! Each file has two places of a fixed length. One is for changes that waited for the disk: they have to exist after
-//! every crash. The other is for changes that only the kernel had: they have to exist as long as the machine has not
-//! been rebooted. Both are sealed with the journal's key. A store that ends before its mark has lost its newest
-//! history.
+//! Each file has two places of a fixed length. One is for changes that waited for the disk: they have to
+//! exist after every crash. The other is for changes that only the kernel had: they have to exist as long as
+//! the machine has not been rebooted. Both are sealed with the journal's key. A store that ends before its
+//! mark has lost its newest history.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,7 +22,8 @@ use provost_system as system;
 /// The file's name in the state folder.
 pub(super) const MARK: &str = "journal.anchor";
 
-/// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in one piece.
+/// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in
+/// one piece.
 const PLACE: usize = 1_024;
 
 /// The place of a mark in its file.
@@ -170,7 +171,8 @@ impl FoundMarks {
 }
 
 impl Marks {
-    /// Opens all places, and makes those that are not there. One that cannot be had is tried again with each mark.
+    /// Opens all places, and makes those that are not there. One that cannot be had is tried again with each
+    /// mark.
     pub(super) fn open(places: &[PathBuf]) -> Self {
         let places = places.iter().map(|path| MarksFile::at(path)).collect();
         Self { places, boot: system::boot_name() }

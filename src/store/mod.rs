@@ -1,9 +1,9 @@
 //! Storage of the state.
 //!
-//! A [`Store`] is the one writer: it stores all changes of a batch of commands or none, with the durability that the
-//! batch demands. A [`Reader`] serves history beside it. Memory holds what is unfinished;
-//! finished tasks and the event log live here, so that a start takes as long as there is unfinished work,
-//! whatever the history.
+//! A [`Store`] is the one writer: it stores all changes of a batch of commands or none, with the durability
+//! that the batch demands. A [`Reader`] serves history beside it. Memory holds what is unfinished; finished
+//! tasks and the event log live here, so that a start takes as long as there is unfinished work, whatever the
+//! history.
 //!
 //! The event log is a journal: a keyed chain that is written in the same commit as the rows ([`journal`]).
 //!
@@ -58,8 +58,8 @@ pub trait Store: Send {
     /// Any; then nothing of it is stored.
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
 
-    /// Keeps messages whose commit comes later, as safely as a commit that does not wait for the disk; [`Loaded::received`]
-    /// has them if none comes. `false` where a commit has to come first.
+    /// Keeps messages whose commit comes later, as safely as a commit that does not wait for the disk;
+    /// [`Loaded::received`] has them if none comes. `false` where a commit has to come first.
     ///
     /// # Errors
     /// Any; then they are not kept.
@@ -81,8 +81,8 @@ pub trait Store: Send {
     /// Where the journal ends.
     fn journal_head(&self) -> JournalHead;
 
-    /// Takes one bounded bite of what is beyond `keep`, by age or number: at most `most` (at least one) finished tasks and the bodies of
-    /// as many events. Counts and chain stay.
+    /// Takes one bounded bite of what is beyond `keep`, by age or number: at most `most` (at least one)
+    /// finished tasks and the bodies of as many events. Counts and chain stay.
     ///
     /// # Errors
     /// Any; then nothing was removed.
@@ -123,8 +123,8 @@ pub trait Store: Send {
 
 /// Read-only, beside the writer, on a thread that may block.
 pub trait Reader: Send {
-    /// Finished tasks, newest first, and whether there are more. At most `limit`, and no more than `bytes_max` bytes
-    /// as stored; the first one always comes, so that paging moves on.
+    /// Finished tasks, newest first, and whether there are more. At most `limit`, and no more than
+    /// `bytes_max` bytes as stored; the first one always comes, so that paging moves on.
     ///
     /// # Errors
     /// When the store does not answer or a row cannot be read.
@@ -141,7 +141,8 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError>;
 
-    /// Events after `seq`, oldest first, at most `limit`, and fewer where they are large; none only where there are none.
+    /// Events after `seq`, oldest first, at most `limit`, and fewer where they are large; none only where
+    /// there are none.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -195,7 +196,8 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError>;
 
-    /// Sums of what runs say that they have used: of days and tasks the newest first, of others the dearest first.
+    /// Sums of what runs say that they have used: of days and tasks the newest first, of others the dearest
+    /// first.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -570,8 +572,8 @@ pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> 
     Ok(Box::new(SqliteStore::open(dir, options)?))
 }
 
-/// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes nothing. All
-/// pages of a large store are looked through only where `all` says so.
+/// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes
+/// nothing. All pages of a large store are looked through only where `all` says so.
 ///
 /// # Errors
 /// Why not, with what to do.

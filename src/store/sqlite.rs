@@ -148,7 +148,8 @@ impl SqliteStore {
         })
     }
 
-    /// What SQLite says that a commit waits for at present: 1 the kernel, 2 the disk. Nothing else shows it from outside.
+    /// What SQLite says that a commit waits for at present: 1 the kernel, 2 the disk. Nothing else shows it
+    /// from outside.
     ///
     /// # Errors
     /// When SQLite does not answer.
@@ -185,7 +186,8 @@ impl SqliteStore {
         if self.stage == Stage::Running { Ok(()) } else { Err(StoreError::NotRunning) }
     }
 
-    /// What is open has to be what lies at its path, as we have left it: what is written into a file without a name is gone.
+    /// What is open has to be what lies at its path, as we have left it: what is written into a file without
+    /// a name is gone.
     fn must_be_ours(&self) -> Result<(), StoreError> {
         self.must_run()?;
         self.stamps.as_ref().map_or(Ok(()), |it| it.check(self.settled))

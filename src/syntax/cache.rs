@@ -1,7 +1,7 @@
 //! Readings that are kept: one per content, shared by all who ask.
 //!
-//! The first thread that asks for a content parses it itself, without holding the lock; another one that asks for the
-//! same content waits for that thread alone. The least recently used reading is dropped first.
+//! The first thread that asks for a content parses it itself, without holding the lock; another one that asks
+//! for the same content waits for that thread alone. The least recently used reading is dropped first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,8 @@ impl Cache {
         Self { bytes_max, state: Mutex::default(), done: Condvar::new() }
     }
 
-    /// The reading of some content, from the cache or made now. Blocks; asynchronous callers hand it to a thread.
+    /// The reading of some content, from the cache or made now. Blocks; asynchronous callers hand it to a
+    /// thread.
     ///
     /// A reading that was cut short by one caller's patience is that caller's alone.
     pub fn read(&self, language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> Arc<Reading> {

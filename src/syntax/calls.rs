@@ -8,8 +8,8 @@ use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 /// A place in a file from which a function or method is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of the module.
-    /// What happens in a callback belongs to the function in which it is written.
+    /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of
+    /// the module. What happens in a callback belongs to the function in which it is written.
     pub caller: Option<u32>,
     /// The called function or method, as it is written.
     pub callee: Callee,
@@ -43,8 +43,9 @@ pub enum Receiver {
     Instance(Box<str>),
     /// A value of a type that the language brings: `[].f()`.
     BuiltIn,
-    /// A value that may be of several classes, as far as the file shows, or of one that it does not show: `s.f()` after
-    /// `s = x ? new S() : new T()`, `new S().f()` in `function g(S) {}`. Nothing is guessed of it.
+    /// A value that may be of several classes, as far as the file shows, or of one that it does not show:
+    /// `s.f()` after `s = x ? new S() : new T()`, `new S().f()` in `function g(S) {}`. Nothing is guessed of
+    /// it.
     Several,
     /// Nothing, and the name is that of a parameter or a variable: `f()` in `function g(f) {}`.
     Local,
@@ -118,8 +119,8 @@ impl Reading {
         false
     }
 
-    /// To what in this file a call leads, by scope and receiver; none if to nothing here. Of several definitions of
-    /// one path the first is named.
+    /// To what in this file a call leads, by scope and receiver; none if to nothing here. Of several
+    /// definitions of one path the first is named.
     pub fn resolve(&self, call: &Call) -> Option<u32> {
         let name = &*call.callee.name;
         match &call.callee.receiver {
@@ -171,8 +172,8 @@ impl Reading {
         edges
     }
 
-    /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes; none where
-    /// an import is nearer.
+    /// The nearest symbol of this name, looking outwards from a caller through functions, not through
+    /// classes; none where an import is nearer.
     pub(super) fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         match self.nearest(caller, name) {
             Near::Symbol(found) => Some(found),
@@ -250,9 +251,9 @@ impl Reading {
         None
     }
 
-    /// The member with this name, if all that have it share one path: the best guess for a receiver of unknown type.
-    /// None for names that members of the language's own types have. Classes that a function has for itself are known
-    /// within that function alone.
+    /// The member with this name, if all that have it share one path: the best guess for a receiver of
+    /// unknown type. None for names that members of the language's own types have. Classes that a function
+    /// has for itself are known within that function alone.
     fn only_member(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         if self.language.has_built_in(name) {
             return None;

@@ -1,8 +1,9 @@
 //! Canonical form: the tokens of a signature that carry meaning, and its text for people.
 //!
-//! Both are made in one pass over a node's tokens. Comments, blanks, line ends, trailing commas, the kind of quotes,
-//! separators between members of a type, a leading `|` and the parentheses around a lone parameter are the formatter's
-//! business and make no difference. The text keeps the source's words and spacing where the form does not matter.
+//! Both are made in one pass over a node's tokens. Comments, blanks, line ends, trailing commas, the kind of
+//! quotes, separators between members of a type, a leading `|` and the parentheses around a lone parameter
+//! are the formatter's business and make no difference. The text keeps the source's words and spacing where
+//! the form does not matter.
 
 use tree_sitter::{Node, TreeCursor};
 
@@ -298,7 +299,8 @@ impl<'a> Scribe<'a> {
     }
 }
 
-/// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`) stay.
+/// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`)
+/// stay.
 fn canonical_string(literal: &str) -> String {
     let at = literal.find(['"', '\'']).unwrap_or(0);
     let (prefix, quoted) = literal.split_at(at);

@@ -13,8 +13,8 @@ pub struct Import {
     pub types_only: bool,
     /// The symbol in which it stands; none at the top.
     pub within: Option<u32>,
-    /// Whether it stands in a branch of a condition or of a `try`, so that another import of the same name may be the one
-    /// that counts.
+    /// Whether it stands in a branch of a condition or of a `try`, so that another import of the same name
+    /// may be the one that counts.
     pub either: bool,
     /// Where, in bytes, as on disk.
     pub at: u32,
@@ -59,8 +59,8 @@ pub enum Imported {
 /// One name under which others can import something.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Export {
-    /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for everything of
-    /// another module.
+    /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for
+    /// everything of another module.
     pub name: Box<str>,
     /// The symbol or import that the name stands for.
     pub what: Exported,

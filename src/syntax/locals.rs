@@ -1,7 +1,8 @@
 //! Names that functions have for themselves, and the classes of what they stand for, as far as the file shows.
 //!
-//! A walk collects them; once everything was read, they say what stands before each call. A name that a parameter or a
-//! variable has taken is no import, and the instance of a class that can be seen has the methods of that class.
+//! A walk collects them; once everything was read, they say what stands before each call. A name that a
+//! parameter or a variable has taken is no import, and the instance of a class that can be seen has the
+//! methods of that class.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -95,7 +96,8 @@ pub(super) struct Locals {
     /// The values of symbols, as far as they are seen: constants and fields.
     values: Vec<(u32, InferredValue)>,
     assigned: Vec<Assigned>,
-    /// Names that functions have from outside though they assign to them, with the part of the file where that is so.
+    /// Names that functions have from outside though they assign to them, with the part of the file where
+    /// that is so.
     outside: HashMap<Box<str>, Vec<Range<u32>>>,
 }
 

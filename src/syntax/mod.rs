@@ -1,13 +1,13 @@
 //! Parsing: takes the bytes of a file and returns facts about it.
 //!
-//! The facts are definitions ([`Symbol`]) with their contracts ([`Signature`]), calls ([`Call`]), and ties to other
-//! files ([`Import`], [`Export`]). This module opens no file; other modules resolve paths and imports. If a file
-//! cannot be read completely, the module reads its sound part, and the [`Reading`] says what is missing
-//! ([`Trouble`]).
+//! The facts are definitions ([`Symbol`]) with their contracts ([`Signature`]), calls ([`Call`]), and ties to
+//! other files ([`Import`], [`Export`]). This module opens no file; other modules resolve paths and imports.
+//! If a file cannot be read completely, the module reads its sound part, and the [`Reading`] says what is
+//! missing ([`Trouble`]).
 //!
-//! One parse by tree-sitter, one walk over its tree, no recursion. `lang/` knows what a node of a language means;
-//! everything else knows none. To add a language, write `lang/<name>.rs` and its line in `language.rs`; the compiler
-//! then asks for its module rules in the graph.
+//! One parse by tree-sitter, one walk over its tree, no recursion. `lang/` knows what a node of a language
+//! means; everything else knows none. To add a language, write `lang/<name>.rs` and its line in
+//! `language.rs`; the compiler then asks for its module rules in the graph.
 #![forbid(unsafe_code)]
 
 mod built_in;

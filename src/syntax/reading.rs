@@ -35,8 +35,8 @@ pub struct Reading {
     by_name: Vec<u32>,
     /// Other names by which symbols are known: the inner name of `f = function g() {}`.
     aliases: Vec<(Box<str>, u32)>,
-    /// Names that functions import for themselves: the function, the import and the place among its names. By function and
-    /// name.
+    /// Names that functions import for themselves: the function, the import and the place among its names. By
+    /// function and name.
     inner_imports: Vec<(u32, u32, u32)>,
     /// Names within what does not parse; none if there are too many to tell.
     lost: Option<BTreeSet<Box<str>>>,

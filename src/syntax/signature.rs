@@ -6,8 +6,9 @@ use provost_base::limits::SIGNATURE_LEN_MAX;
 /// A contract's text.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// For people, in the words of the source: `(token: string): boolean`, `async (n: int) -> int`. Without comments,
-    /// line breaks and trailing commas; several signatures of one name in order, with `; ` between them.
+    /// For people, in the words of the source: `(token: string): boolean`, `async (n: int) -> int`. Without
+    /// comments, line breaks and trailing commas; several signatures of one name in order, with `; ` between
+    /// them.
     pub text: Box<str>,
     /// For comparison: the tokens that carry meaning, one space between them, strings in double quotes.
     pub canon: Box<str>,

@@ -29,7 +29,8 @@ pub enum Kind {
     Namespace,
     /// A constant or variable outside functions.
     Variable,
-    /// A member that is no function: a class' attribute, an object's or interface's property, an enumeration's case.
+    /// A member that is no function: a class' attribute, an object's or interface's property, an
+    /// enumeration's case.
     Field,
 }
 
@@ -45,8 +46,8 @@ impl Kind {
     }
 }
 
-/// One definition. A name that is defined several times (overloads, a getter and its setter, a function in either
-/// branch of an `if`) has a symbol for each, with the same path.
+/// One definition. A name that is defined several times (overloads, a getter and its setter, a function in
+/// either branch of an `if`) has a symbol for each, with the same path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
     /// Its name behind those of what contains it: `Base.run`, `NS.inNs`, `outer.nested`.

@@ -1,8 +1,9 @@
-//! What an edit touches: the symbols whose text differs before and after it, each as far inside as the change lies.
+//! What an edit touches: the symbols whose text differs before and after it, each as far inside as the change
+//! lies.
 //!
-//! To a symbol belong the rest of its lines (`export`, a semicolon) and the comments and attributes directly above it, so
-//! that a new function with its comment touches nothing but itself. Of what contains others, and of the file, only what lies
-//! outside of these counts, without empty lines.
+//! To a symbol belong the rest of its lines (`export`, a semicolon) and the comments and attributes directly
+//! above it, so that a new function with its comment touches nothing but itself. Of what contains others, and
+//! of the file, only what lies outside of these counts, without empty lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,8 +21,8 @@ pub struct Version<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The paths of the symbols that an edit touches; an empty path stands for the file, where the change lies outside of all
-/// symbols or cannot be told. Nothing where both versions say the same.
+/// The paths of the symbols that an edit touches; an empty path stands for the file, where the change lies
+/// outside of all symbols or cannot be told. Nothing where both versions say the same.
 pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     if old.bytes == new.bytes {
         return Vec::new();
@@ -37,8 +38,8 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     outermost.collect()
 }
 
-/// Whether a symbol has changed its place among those beside it, though its text may be the same. Of two that have changed
-/// places, both have.
+/// Whether a symbol has changed its place among those beside it, though its text may be the same. Of two that
+/// have changed places, both have.
 pub fn has_moved(old: &Reading, new: &Reading, name: &str) -> bool {
     let around = name.rsplit_once('.').map_or("", |(around, _)| around);
     let (before, after) = (siblings(old, around), siblings(new, around));
@@ -105,7 +106,8 @@ fn owned<'a>(version: Version<'a>) -> BTreeMap<&'a str, Vec<u8>> {
     found
 }
 
-/// For each symbol the range that belongs to it, and the numbers of those directly within it; those of the file come last.
+/// For each symbol the range that belongs to it, and the numbers of those directly within it; those of the
+/// file come last.
 fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let symbols = &version.reading.symbols;
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); symbols.len() + 1];

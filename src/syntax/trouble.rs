@@ -11,17 +11,19 @@ pub enum Trouble {
         /// The length of the file, in bytes.
         bytes: u64,
     },
-    /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found until then is
-    /// kept.
+    /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found
+    /// until then is kept.
     TooHard,
     /// The caller's time was up, or the caller was cancelled; what was found until then is kept.
     TooSlow,
-    /// Nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
+    /// Nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); what is below was not
+    /// looked at.
     TooDeep {
         /// The byte at which the nesting was too deep.
         at: u32,
     },
-    /// More symbols, calls, imports or text of signatures than are kept of one file; what is behind was left out.
+    /// More symbols, calls, imports or text of signatures than are kept of one file; what is behind was left
+    /// out.
     TooMany {
         /// The byte from which symbols, calls and imports were left out.
         at: u32,

@@ -1,8 +1,8 @@
 //! Log-ins that another program keeps: the value is read from that program's file whenever a run needs it.
 //!
-//! A subscription's token lives for hours or days, and the program that has it renews it by itself, outside of every jail. The
-//! vault keeps where it lies. It reads the file for each run, checks that no other user can, and refuses a token whose time is
-//! over with the command that renews it.
+//! A subscription's token lives for hours or days, and the program that has it renews it by itself, outside
+//! of every jail. The vault keeps where it lies. It reads the file for each run, checks that no other user
+//! can, and refuses a token whose time is over with the command that renews it.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -27,7 +27,8 @@ pub struct LoginFile {
     pub path: PathBuf,
     /// The member with the token, as a JSON pointer.
     pub token: String,
-    /// The member with the time at which it ends, in milliseconds since 1970; without one, the token is asked if it is a JWT.
+    /// The member with the time at which it ends, in milliseconds since 1970; without one, the token is asked
+    /// if it is a JWT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
     /// A header that goes along with the token.

@@ -1,8 +1,8 @@
 //! The store of secrets that workers may get, and the form in which they get them.
 //!
-//! A folder (0700) of the user's configuration with one file per secret (0600): its value, and how it reaches a
-//! worker. The vault refuses files that another user could read or write, with the command that repairs it. It never
-//! prints a value, and returns it as a [`Secret`] only.
+//! A folder (0700) of the user's configuration with one file per secret (0600): its value, and how it reaches
+//! a worker. The vault refuses files that another user could read or write, with the command that repairs it.
+//! It never prints a value, and returns it as a [`Secret`] only.
 //!
 //! ```text
 //! proxy   the daemon adds it to requests for one host; the worker has a token of its run and a base URL
@@ -11,8 +11,8 @@
 //! ```
 //! The value of a log-in stays in the file of the program that renews it, and is read there for each run.
 //!
-//! Left to others: which worker names which secret (`config`), whether it may have it in this form (`policy`), and
-//! the transport (`egress`, `jail`).
+//! Left to others: which worker names which secret (`config`), whether it may have it in this form
+//! (`policy`), and the transport (`egress`, `jail`).
 #![forbid(unsafe_code)]
 
 mod delivery;

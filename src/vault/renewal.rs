@@ -1,8 +1,9 @@
-//! Renewing a log-in in the file of its program, as that program does it: the one request to its service, and what its answer
-//! changes in the file.
+//! Renewing a log-in in the file of its program, as that program does it: the one request to its service, and
+//! what its answer changes in the file.
 //!
-//! A refresh token may be good once. The file is locked for the time of the request, so that daemons do not take it from each
-//! other, and is read again under the lock; it is replaced in one step, if it still says what was read. `egress` sends the request.
+//! A refresh token may be good once. The file is locked for the time of the request, so that daemons do not
+//! take it from each other, and is read again under the lock; it is replaced in one step, if it still says
+//! what was read. `egress` sends the request.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -25,7 +26,8 @@ pub struct Renewal {
     pub endpoint: Upstream,
     /// The program's own name at its service.
     pub client_id: String,
-    /// The folder of the file's tokens, as a JSON pointer: it has `access_token`, `refresh_token` and perhaps `id_token`.
+    /// The folder of the file's tokens, as a JSON pointer: it has `access_token`, `refresh_token` and perhaps
+    /// `id_token`.
     pub tokens: String,
     /// The member that says when it was renewed, as a JSON pointer.
     pub renewed_at: String,
@@ -64,8 +66,9 @@ impl Drop for Beside {
 }
 
 impl LoginFile {
-    /// Begins to renew it, if its time is over. `None` where it is good, or cannot be renewed. Blocks while another process renews
-    /// it, for some seconds at most. The place for the answer is made here, before a refresh token is used up.
+    /// Begins to renew it, if its time is over. `None` where it is good, or cannot be renewed. Blocks while
+    /// another process renews it, for some seconds at most. The place for the answer is made here, before a
+    /// refresh token is used up.
     ///
     /// # Errors
     /// The file cannot be used, another process holds it, or nothing can be written beside it.
@@ -114,7 +117,8 @@ impl LoginFile {
         }
     }
 
-    /// A new file for us alone. Those of processes that ended before they could remove theirs go first: only who has the lock makes one.
+    /// A new file for us alone. Those of processes that ended before they could remove theirs go first: only
+    /// who has the lock makes one.
     fn beside(&self) -> std::io::Result<Beside> {
         let folder = self.path.parent().unwrap_or(&self.path);
         let start = format!("{}.{BESIDE}", self.path.file_stem().unwrap_or_default().to_string_lossy());
@@ -184,7 +188,8 @@ impl OpenRenewal {
             .unusable(format!("has expired, and {} cannot be asked to renew it: {why}", self.endpoint()))
     }
 
-    /// Takes the answer over into the file. One that has changed meanwhile stays as it is: its program has logged in again, or out.
+    /// Takes the answer over into the file. One that has changed meanwhile stays as it is: its program has
+    /// logged in again, or out.
     ///
     /// # Errors
     /// The answer has no token, the file is gone, or it cannot be written; then it is as it was.

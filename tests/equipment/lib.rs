@@ -1,6 +1,8 @@
-//! Test equipment that shares code with no test: a store in memory, a second judge of rules, and callers without proof.
+//! Test equipment that shares code with no test: a store in memory, a second judge of rules, and callers
+//! without proof.
 //!
-//! It is a crate of its own so that nothing of it is in the product. Only the tests and the benches depend on it.
+//! It is a crate of its own so that nothing of it is in the product. Only the tests and the benches depend on
+//! it.
 #![forbid(unsafe_code)]
 
 pub mod callers;

@@ -1,6 +1,7 @@
 //! Calls of hosts' tools, for the naive judge: which command one would run, and which files it names.
 //!
-//! Written from what `policy/README.md` promises, a list of signs at a time; it shares no code with the readings of the core.
+//! Written from what `policy/README.md` promises, a list of signs at a time; it shares no code with the
+//! readings of the core.
 
 use provost_policy::{Request, Ruling};
 
@@ -213,7 +214,8 @@ const TARGET: char = '\u{5}';
 /// A blank within marks.
 const BLANK_WITHIN: char = '\u{6}';
 
-/// The line with marks of our own in the place of everything that means something, and whether it may mean something else.
+/// The line with marks of our own in the place of everything that means something, and whether it may mean
+/// something else.
 fn marked(line: &str, bare: bool) -> (String, bool) {
     let signs: Vec<char> = line.chars().collect();
     let mut marked = String::new();

@@ -1,6 +1,7 @@
 //! Workers that Provost starts on Windows, from a delegation at the pipe to the ACK of their result.
 //!
-//! Wine restricts no token, so that the daemons here are told to go on without; `jail.rs` tries that others do not.
+//! Wine restricts no token, so that the daemons here are told to go on without; `jail.rs` tries that others
+//! do not.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

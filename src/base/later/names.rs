@@ -175,7 +175,8 @@ pub fn is_hiding(name: &str) -> bool {
     HIDING.contains(&name)
 }
 
-/// Whether a program of the host opens what has this path without having been told its name: git, an editor, an agent, a build.
+/// Whether a program of the host opens what has this path without having been told its name: git, an editor,
+/// an agent, a build.
 pub fn is_opened_by_itself(path: &[u8]) -> bool {
     let is_such = |name: &str| is_ci(name) || is_build(name) || is_lock(name) || is_hiding(name);
     let mut names = path.split(|it| *it == b'/').filter_map(|it| std::str::from_utf8(it).ok());

@@ -15,8 +15,8 @@ pub const PROMPT_BYTES_MAX: usize = super::STDIN_BYTES_MAX;
 /// Size of the JSON Schema that a worker's answer has to satisfy, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
-/// Files and links of a workspace that is copied for an agent, those that git ignores not counted, at some two hundred
-/// bytes of memory each while it runs.
+/// Files and links of a workspace that is copied for an agent, those that git ignores not counted, at some
+/// two hundred bytes of memory each while it runs.
 pub const HARVEST_FILES_MAX: usize = 200_000;
 
 /// Size of git's index that is read to know what it tracks, in bytes: of half a million files.
@@ -31,10 +31,12 @@ pub const BASE_FILE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of all such contents, on the disk and for the time of one run.
 pub const BASE_BYTES_MAX: u64 = 1 << 30;
 
-/// Changed files of one run that are kept, where `changes.files` says nothing. No person looks through a larger change.
+/// Changed files of one run that are kept, where `changes.files` says nothing. No person looks through a
+/// larger change.
 pub const CHANGED_FILES_USUAL: usize = 200;
 
-/// The largest value of `changes.files`: each two of them are compared for whether one takes the place of the other.
+/// The largest value of `changes.files`: each two of them are compared for whether one takes the place of the
+/// other.
 pub const CHANGED_FILES_MAX: usize = 2_000;
 
 /// Bytes of the contents of one run's changed files, where `changes.size` says nothing.
@@ -52,11 +54,12 @@ pub const LEFT_OUT_MAX: usize = 50;
 /// Runs whose changes are kept, where `changes.runs` says nothing; the oldest go first.
 pub const HARVESTS_KEPT_MAX: usize = 500;
 
-/// How long changes are kept, in days, where `changes.days` says nothing; and private copies of runs whose daemon was killed.
+/// How long changes are kept, in days, where `changes.days` says nothing; and private copies of runs whose
+/// daemon was killed.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
-/// What the time between two starts of the machine counts for at most, in seconds, when something that is kept grows old: the
-/// clock may have been set meanwhile.
+/// What the time between two starts of the machine counts for at most, in seconds, when something that is
+/// kept grows old: the clock may have been set meanwhile.
 pub const AGE_OVER_A_START_S_MAX: u64 = 24 * 60 * 60;
 
 /// Most private copies that are kept of runs whose daemon was killed; the newest are.

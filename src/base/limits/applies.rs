@@ -6,7 +6,8 @@ pub const APPLY_FILES_USUAL: usize = 500;
 /// The largest value of `changes.files_per_call`.
 pub const APPLY_FILES_MAX: usize = 2_000;
 
-/// Content of one artifact, and of a file that one replaces, in bytes. A6s 3.3; what is replaced is kept for an undo.
+/// Content of one artifact, and of a file that one replaces, in bytes. A6s 3.3; what is replaced is kept for
+/// an undo.
 pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;
 
 /// Longest diff that is shown, in bytes; of a longer one only the lines are counted. A6s 6.8.
@@ -15,7 +16,8 @@ pub const DIFF_BYTES_MAX: usize = 1 << 20;
 /// Diffs of one preview together, in bytes; of those that come after it, only the lines are counted.
 pub const DIFFS_BYTES_MAX: usize = 8 << 20;
 
-/// How long the diffs of one call may take to be found, in milliseconds; what is found by then is coarser, and right.
+/// How long the diffs of one call may take to be found, in milliseconds; what is found by then is coarser,
+/// and right.
 pub const DIFF_MS_MAX: u64 = 3_000;
 
 /// How often an apply reads a file that keeps changing before it gives up on it.

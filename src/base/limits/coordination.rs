@@ -1,4 +1,5 @@
-//! Bounds of locks, intents and contracts. One tree of processes may have a quarter of them, under all its names.
+//! Bounds of locks, intents and contracts. One tree of processes may have a quarter of them, under all its
+//! names.
 
 /// Locks held at once. A lock is for a symbol that an agent edits at this moment; there are never many.
 pub const LOCKS_MAX: usize = 20_000;
@@ -9,8 +10,8 @@ pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
 /// Symbols of one file that a write takes leases on; a write that touches more takes the file.
 pub const HELD_IN_A_FILE_MAX: usize = 64;
 
-/// How often a write looks again at what others hold, because another agent was granted something meanwhile. Each time, one of
-/// them has got what it wanted.
+/// How often a write looks again at what others hold, because another agent was granted something meanwhile.
+/// Each time, one of them has got what it wanted.
 pub const HOLD_LOOKS_MAX: usize = 64;
 
 /// Bytes of a file in which git names commits that are read.
@@ -19,8 +20,8 @@ pub const GIT_REFS_BYTES_MAX: u64 = 16 << 20;
 /// Locks that may be held under all names of one tree of processes, so that one cannot take all.
 pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
 
-/// Resources that may be held under all names of one tree of processes. An agent works with a few at a time, and a range of
-/// ports has to be left to others.
+/// Resources that may be held under all names of one tree of processes. An agent works with a few at a time,
+/// and a range of ports has to be left to others.
 pub const RESOURCES_OF_ONE_MAX: usize = 256;
 
 /// Resources that one worker may need.

@@ -36,7 +36,8 @@ pub const RECORD_BYTES_MAX: usize = 64 << 10;
 /// Size of all assignments, and of all transfers, in bytes: they are held in memory, and shown together.
 pub const RECORDS_BYTES_MAX: usize = 32 << 20;
 
-/// Of these, so many bytes in assignments that are not done, or transfers that wait, are of one tree of processes.
+/// Of these, so many bytes in assignments that are not done, or transfers that wait, are of one tree of
+/// processes.
 pub const RECORDS_OF_ONE_BYTES_MAX: usize = RECORDS_BYTES_MAX / 4;
 
 /// Size of what a note on the timeline says beside its few words, in bytes.
@@ -52,10 +53,12 @@ pub const TIMELINE_PAGE_MAX: usize = 10_000;
 /// Size of one answer about the timeline, in bytes as stored; the first entry always comes.
 pub const TIMELINE_BYTES_MAX: usize = 16 << 20;
 
-/// Size of a claimed file that is read for its digest, in bytes. Larger ones are data, and take longer than a claim may.
+/// Size of a claimed file that is read for its digest, in bytes. Larger ones are data, and take longer than a
+/// claim may.
 pub const CLAIMED_BYTES_MAX: u64 = 64 << 20;
 
-/// How long reading claimed files for one request may take, in milliseconds. 64 MiB from a disk take some hundred.
+/// How long reading claimed files for one request may take, in milliseconds. 64 MiB from a disk take some
+/// hundred.
 pub const CLAIMED_READ_MS_MAX: u64 = 2_000;
 
 /// Claimed files that are read at once.
@@ -77,8 +80,8 @@ pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;
 /// client's own patience usually is.
 pub const TIMELINE_WAIT_S_MAX: u64 = 25;
 
-/// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on the way
-/// takes the connection for dead.
+/// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on
+/// the way takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;
 
 /// Largest claimed file whose versions are kept, in bytes. Larger ones are generated, or data.
@@ -99,5 +102,6 @@ pub const CONFLICT_BYTES_MAX: u64 = 64 << 20;
 /// Entries of their folder that are looked at to find the oldest: others can write there.
 pub const CONFLICT_ENTRIES_MAX: usize = 10_000;
 
-/// Size of a file in which a host looks for what its agent should know, in bytes. Agents read it whole; pages, not books.
+/// Size of a file in which a host looks for what its agent should know, in bytes. Agents read it whole;
+/// pages, not books.
 pub const HOST_FILE_BYTES_MAX: u64 = 4 << 20;

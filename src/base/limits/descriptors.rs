@@ -3,8 +3,9 @@
 /// Descriptors that one connection takes: its socket, and a handle of the process at its other end.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 2;
 
-/// Descriptors that are kept from connections, at least: for the store and its readers, the log, what is looked at in the
-/// workspace (two for each level of folders), and some for each worker. Where there are fewer than twice as many, half.
+/// Descriptors that are kept from connections, at least: for the store and its readers, the log, what is
+/// looked at in the workspace (two for each level of folders), and some for each worker. Where there are
+/// fewer than twice as many, half.
 pub const DESCRIPTORS_KEPT_MIN: u64 = 256;
 
 /// The same at most: sixteen workers with all their ways out, and as much again.
@@ -13,6 +14,6 @@ pub const DESCRIPTORS_KEPT_MAX: u64 = 2_048;
 /// Threads that a daemon has soon after its start, in addition to one for each processor.
 pub const THREADS_AT_START: usize = 14;
 
-/// Address space that a daemon needs, in bytes: it takes 300 MiB at its start, most of it reserved for threads and never
-/// used, and 800 MiB with some workers.
+/// Address space that a daemon needs, in bytes: it takes 300 MiB at its start, most of it reserved for
+/// threads and never used, and 800 MiB with some workers.
 pub const ADDRESS_SPACE_MIN: u64 = 512 << 20;

@@ -4,14 +4,15 @@
 /// it. The hand-off report names changes of all of them. A large repository of many packages has some dozens.
 pub const SETTINGS_HELD_MAX: usize = 512;
 
-/// Files with names outside of a task's directory that are copied before it starts: some seconds. Folders of fetched
-/// packages with more become read-only as a whole.
+/// Files with names outside of a task's directory that are copied before it starts: some seconds. Folders of
+/// fetched packages with more become read-only as a whole.
 pub const UNSHARED_FILES_MAX: usize = 10_000;
 
 /// Bytes of them together, since not every file system can share blocks.
 pub const UNSHARED_BYTES_MAX: u64 = 1 << 30;
 
-/// Looks at a workspace until no file in it is shared any more. The second finds none, unless others work in there.
+/// Looks at a workspace until no file in it is shared any more. The second finds none, unless others work in
+/// there.
 pub const UNSHARE_LOOKS_MAX: usize = 3;
 
 /// Bytes of one extended attribute, and of the names of all: Linux' own bound.

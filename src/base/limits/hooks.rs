@@ -5,21 +5,23 @@
 /// Obstacles that a refusal names; a model reads it, and that costs.
 pub const HOOK_OBSTACLES_NAMED_MAX: usize = 8;
 
-/// How long a hook works out what a call writes, in milliseconds, and as long again what of it others hold; the rest of
-/// [`HOOK_MS_MAX`] is for asking the daemon.
+/// How long a hook works out what a call writes, in milliseconds, and as long again what of it others hold;
+/// the rest of [`HOOK_MS_MAX`] is for asking the daemon.
 pub const HOOK_WORK_MS_MAX: u64 = 6_000;
 
-/// How long one question to the daemon about a permission waits, in milliseconds, before it is put again: less than a
-/// connection may be silent.
+/// How long one question to the daemon about a permission waits, in milliseconds, before it is put again:
+/// less than a connection may be silent.
 pub const HOOK_ASK_MS: u64 = 20_000;
 
-/// Stack of the threads that work out a call, in bytes: what is nested is bounded, and this is far more than it takes.
+/// Stack of the threads that work out a call, in bytes: what is nested is bounded, and this is far more than
+/// it takes.
 pub const HOOK_STACK_BYTES: usize = 16 << 20;
 
 /// Links that are followed one after the other to the file that a call means; the kernel follows forty.
 pub const HOOK_LINKS_MAX: usize = 16;
 
-/// Brackets within brackets in JSON with comments that are read; the reader takes stack for each. Real files stay under ten.
+/// Brackets within brackets in JSON with comments that are read; the reader takes stack for each. Real files
+/// stay under ten.
 pub const JSONC_DEPTH_MAX: usize = 128;
 
 /// Bytes of git's list of differences that are read; a longer list counts as every file.
@@ -31,7 +33,8 @@ pub const HOOK_WIDE_MAX: usize = 500;
 /// Those of them that git is asked about: each takes it some milliseconds.
 pub const HOOK_CHANGED_MAX: usize = 24;
 
-/// How long a hook may take to put aside what others hold, in milliseconds; a command that takes longer to prepare is not watched.
+/// How long a hook may take to put aside what others hold, in milliseconds; a command that takes longer to
+/// prepare is not watched.
 pub const HOOK_ASIDE_MS_MAX: u64 = 1_000;
 
 /// Files that are put aside before one shell command, since others hold them.
@@ -52,7 +55,8 @@ pub const SHELL_FUNCTIONS_MAX: usize = 100;
 /// Folders that one line goes into and has to come back from: as many brackets that are open at once.
 pub const SHELL_PLACES_MAX: usize = 1_000;
 
-/// Lines that are read for one command, those within scripts and loops included; the scripts of a project have fewer.
+/// Lines that are read for one command, those within scripts and loops included; the scripts of a project
+/// have fewer.
 pub const SHELL_LINES_MAX: usize = 500;
 
 /// Levels of commands within commands that a hook reads. Each level takes stack; real lines have fewer.
@@ -123,7 +127,8 @@ pub const DAEMONS_ASKED_MAX: usize = 256;
 /// Largest entry of a daemon in the folder of all daemons, in bytes: two paths and some numbers.
 pub const DAEMON_ENTRY_BYTES_MAX: u64 = 16 << 10;
 
-/// How long a daemon may take to say what needs its user, in milliseconds; then it is listed as one that does not answer.
+/// How long a daemon may take to say what needs its user, in milliseconds; then it is listed as one that does
+/// not answer.
 pub const DAEMON_ASKED_MS: u64 = 1_000;
 
 /// Words of one line in which a rule looks for commands; a longer line may run anything.
@@ -135,14 +140,16 @@ pub const CALL_WORDS_FOLLOWED_MAX: usize = 64;
 /// Words of a pattern for commands.
 pub const COMMAND_PATTERN_WORDS_MAX: usize = 16;
 
-/// Paths of one tool call that are followed to where they lead; each takes some system calls. A call that names more may touch
-/// any file.
+/// Paths of one tool call that are followed to where they lead; each takes some system calls. A call that
+/// names more may touch any file.
 pub const TOOL_PATHS_MAX: usize = 2_048;
 
-/// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write to everything.
+/// Files of one tool call about which a hook asks the daemon. A command that changes more counts as a write
+/// to everything.
 pub const HOOK_FILES_MAX: usize = 2_000;
 
-/// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it thirty seconds.
+/// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give
+/// it thirty seconds.
 pub const HOOK_MS_MAX: u64 = 20_000;
 
 /// Calls of an agent for which a hook puts files aside at one time; the oldest goes first.

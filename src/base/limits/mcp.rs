@@ -6,7 +6,8 @@ pub const MCP_WAIT_S_MAX: u64 = 45;
 /// Output of a worker in one answer, in bytes: it is there twice, as text and as a member of the structure.
 pub const MCP_OUTPUT_BYTES_MAX: usize = 16 << 10;
 
-/// The text of one answer, in bytes. It says what the structure says, for hosts that hand their model only the text.
+/// The text of one answer, in bytes. It says what the structure says, for hosts that hand their model only
+/// the text.
 pub const MCP_TEXT_BYTES_MAX: usize = 24 << 10;
 
 /// Finished tasks in one answer.
@@ -15,8 +16,8 @@ pub const MCP_TASKS_MAX: usize = 100;
 /// Tasks that a caller has asked for, on one page.
 pub const MY_TASKS_MAX: usize = 50;
 
-/// Finished tasks that are looked through for one page of a caller's own; a page may be short, and then says where to go
-/// on.
+/// Finished tasks that are looked through for one page of a caller's own; a page may be short, and then says
+/// where to go on.
 pub const MY_TASKS_SCANNED_MAX: usize = 1_000;
 
 /// How often a host is asked to look at a task, in milliseconds.
@@ -25,11 +26,12 @@ pub const MCP_POLL_MS: u64 = 2_000;
 /// Tasks that one server process watches for its host, to report changes. A host polls as well.
 pub const MCP_WATCHED_MAX: usize = 64;
 
-/// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and what
-/// packs worst has about two bytes to each.
+/// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens,
+/// and what packs worst has about two bytes to each.
 pub const MCP_ANSWER_BYTES_MAX: usize = 48 << 10;
 
-/// All that a tool is called with, in bytes as JSON: what the daemon takes in one request, less what is around it.
+/// All that a tool is called with, in bytes as JSON: what the daemon takes in one request, less what is
+/// around it.
 pub const MCP_ARGUMENTS_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
 /// Rows of one page of a list, in bytes as JSON; the text says the same once more.
@@ -50,8 +52,8 @@ pub const INBOX_TEXT_MAX: usize = 8 << 10;
 /// Entries of an inbox in one answer.
 pub const INBOX_PAGE_MAX: usize = 100;
 
-/// Largest request to the door over HTTP, and largest line over standard input, in bytes: twice what the daemon takes of
-/// one, since JSON may stand in JSON.
+/// Largest request to the door over HTTP, and largest line over standard input, in bytes: twice what the
+/// daemon takes of one, since JSON may stand in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Longest id of a request that an answer about a faulty request repeats, in bytes.
@@ -63,7 +65,8 @@ pub const MCP_WHY_CHARS_MAX: usize = 300;
 /// Answers that a host has not read yet, in lines; then it is waited for.
 pub const MCP_LINES_UNREAD_MAX: usize = 64;
 
-/// Sessions of hosts of the older era at the door over HTTP; a further one ends the one that was silent for longest.
+/// Sessions of hosts of the older era at the door over HTTP; a further one ends the one that was silent for
+/// longest.
 pub const MCP_SESSIONS_MAX: usize = 512;
 
 /// How long a session of the older era may be silent, in seconds: a night with an agent that waits for a person.
@@ -78,13 +81,15 @@ pub const MCP_PROMPT_CHARS_MAX: usize = 8_000;
 /// Largest text of a resource, in bytes.
 pub const MCP_RESOURCE_BYTES_MAX: usize = 64 << 10;
 
-/// How often a stream that has nothing to say sends a comment, in seconds; hosts give up silent ones after some minutes.
+/// How often a stream that has nothing to say sends a comment, in seconds; hosts give up silent ones after
+/// some minutes.
 pub const MCP_COMMENT_EVERY_S: u64 = 15;
 
 /// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 
-/// Longest arguments of a host's tool, in bytes of JSON, that are asked about and put on record. A hook shortens longer ones.
+/// Longest arguments of a host's tool, in bytes of JSON, that are asked about and put on record. A hook
+/// shortens longer ones.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
 /// Longest member of such arguments, in bytes of JSON, that a hook leaves whole when it shortens them.
@@ -93,9 +98,9 @@ pub const PERMISSION_MEMBER_BYTES_MAX: usize = 4 << 10;
 /// How much of a longer member the hook keeps, in bytes.
 pub const PERMISSION_MEMBER_KEPT_BYTES: usize = 2 << 10;
 
-/// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of all. Agents
-/// without a key or a token count by the tree of processes that they speak from, since they can have as many names as they
-/// like.
+/// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of
+/// all. Agents without a key or a token count by the tree of processes that they speak from, since they can
+/// have as many names as they like.
 pub const PARKED_OF_ONE_MAX: usize = 64;
 
 /// The processes above one that are looked at; no real chain is a tenth as long.

@@ -7,8 +7,8 @@ pub const POST_AGENTS_MAX: usize = 1_000;
 /// no other agent out.
 pub const POST_AGENTS_OF_ONE_MAX: usize = POST_AGENTS_MAX / 4;
 
-/// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and its rest
-/// compared with nothing.
+/// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and
+/// its rest compared with nothing.
 pub const POST_FILES_MAX: usize = 1_000;
 
 /// Folders and patterns among these: each is compared with every file that an agent works on.
@@ -68,18 +68,21 @@ pub const REPEATS_SOON: usize = 512;
 /// How long the first of them waits at most, in milliseconds: less than an agent needs to notice.
 pub const REPEATS_TOLD_MS_MAX: u64 = 100;
 
-/// How long an acknowledged message waits for its commit at most, in milliseconds: a commit takes a few at most, and no
-/// reader waits for this.
+/// How long an acknowledged message waits for its commit at most, in milliseconds: a commit takes a few at
+/// most, and no reader waits for this.
 pub const RECEIVED_TOLD_MS_MAX: u64 = 20;
 
 /// How long it waits where no other message comes, in milliseconds.
 pub const RECEIVED_PAUSE_MS: u64 = 5;
 
-/// So many messages that wait for their commit are committed at once: one commit of them takes a few milliseconds.
+/// So many messages that wait for their commit are committed at once: one commit of them takes a few
+/// milliseconds.
 pub const RECEIVED_MAX: usize = 512;
 
-/// Size of the file of messages that wait for their commit, in bytes. What finds no room there is committed first.
+/// Size of the file of messages that wait for their commit, in bytes. What finds no room there is committed
+/// first.
 pub const INTAKE_BYTES_MAX: usize = 4 << 20;
 
-/// The largest status that is kept in mind to be compared with the next one, in bytes. There are as many as inboxes.
+/// The largest status that is kept in mind to be compared with the next one, in bytes. There are as many as
+/// inboxes.
 pub const REPEATED_BYTES_MAX: usize = 8 << 10;

@@ -1,14 +1,15 @@
 //! Bounds of the handling of git repositories in a workspace.
 
-/// Repositories in one workspace, submodules and work trees among them: each is protected by a mount and asked for its
-/// configuration. Where there are more, no worker works in it.
+/// Repositories in one workspace, submodules and work trees among them: each is protected by a mount and
+/// asked for its configuration. Where there are more, no worker works in it.
 pub const REPOSITORIES_MAX: usize = 256;
 
-/// Repositories that a worker has made which are named in the sentence about its end; the report names the others.
+/// Repositories that a worker has made which are named in the sentence about its end; the report names the
+/// others.
 pub const REPOSITORIES_NAMED_MAX: usize = 4;
 
-/// Folders of one workspace in which the kernel is asked to tell at once of a new repository. Each takes a kibibyte of the
-/// kernel's memory; those beyond are walked through once a second.
+/// Folders of one workspace in which the kernel is asked to tell at once of a new repository. Each takes a
+/// kibibyte of the kernel's memory; those beyond are walked through once a second.
 pub const FOLDERS_HEARD_MAX: usize = 4_096;
 
 /// One worker's share of what the kernel lets a user watch: one in so many.

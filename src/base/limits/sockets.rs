@@ -1,6 +1,7 @@
 //! Bounds of WebSocket connections, and of the A6s door, which has them.
 
-/// Messages that wait for one peer. An editor reads them as they come; one that has stopped has some minutes of them.
+/// Messages that wait for one peer. An editor reads them as they come; one that has stopped has some minutes
+/// of them.
 pub const SOCKET_QUEUE_MESSAGES_MAX: usize = 1_000;
 
 /// Bytes that wait for one peer, but for a single message.
@@ -48,7 +49,8 @@ pub const A6S_CONTEXT_BYTES_MAX: usize = 1 << 20;
 /// Artifacts in one call.
 pub const A6S_ARTIFACTS_MAX: usize = 500;
 
-/// Contents of artifacts that are being compared or written, in bytes, over all connections; one call more is turned down.
+/// Contents of artifacts that are being compared or written, in bytes, over all connections; one call more is
+/// turned down.
 pub const A6S_ARTIFACTS_BYTES_AT_ONCE_MAX: usize = 64 << 20;
 
 /// How often it is told at most how far an execution has come, in milliseconds.
@@ -60,6 +62,6 @@ pub const A6S_WATCHED_MAX: usize = 4_096;
 /// Background tasks that are over and listed; the newest. A6s 6.3.
 pub const A6S_LISTED_MAX: usize = 100;
 
-/// Longest list of reasons in the error of an apply that has written nothing, in bytes: what a person reads in an editor's
-/// message.
+/// Longest list of reasons in the error of an apply that has written nothing, in bytes: what a person reads
+/// in an editor's message.
 pub const A6S_REASONS_BYTES_MAX: usize = 1_500;

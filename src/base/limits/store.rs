@@ -1,7 +1,7 @@
 //! Bounds of the store.
 
-/// The largest store, in bytes, that a start looks through page by page: a fifth of a second. A larger one is looked
-/// through by `provost doctor`.
+/// The largest store, in bytes, that a start looks through page by page: a fifth of a second. A larger one is
+/// looked through by `provost doctor`.
 pub const STORE_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// Events between two checkpoints of the journal, each of which waits for the disk.
@@ -18,8 +18,8 @@ pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 /// more of them than fit between two syncs of the store.
 pub const NUMBERS_SKIPPED: u64 = 100_000;
 
-/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
-/// cheaper and the first start after a crash slower.
+/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes
+/// commits cheaper and the first start after a crash slower.
 pub const WAL_PAGES: u32 = 4_000;
 
 /// How long a backup waits for a program that holds the database, in milliseconds.

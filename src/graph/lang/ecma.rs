@@ -1,4 +1,5 @@
-//! Modules of TypeScript and JavaScript: relative paths, extensions, index files, settings, CommonJS and `export *`.
+//! Modules of TypeScript and JavaScript: relative paths, extensions, index files, settings, CommonJS and
+//! `export *`.
 
 use std::collections::BTreeSet;
 

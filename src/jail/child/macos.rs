@@ -1,7 +1,8 @@
-//! Workers on macOS, where tier `ll` is kept by Seatbelt: the system's own `sandbox-exec`, with a profile made for the plan.
+//! Workers on macOS, where tier `ll` is kept by Seatbelt: the system's own `sandbox-exec`, with a profile
+//! made for the plan.
 //!
-//! Not run by the tests, which take place on Linux; the profile's text is tried there. What is not covered stands
-//! in [`SEATBELT_LACKS`](crate::SEATBELT_LACKS). Plans of tier `ns` are refused.
+//! Not run by the tests, which take place on Linux; the profile's text is tried there. What is not covered
+//! stands in [`SEATBELT_LACKS`](crate::SEATBELT_LACKS). Plans of tier `ns` are refused.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

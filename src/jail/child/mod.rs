@@ -1,7 +1,7 @@
 //! The supervisor's side of a jail, one folder per system, and the few things that a daemon does to itself.
 //!
-//! Everything that asks the kernel directly is below here; `unsafe` occurs in `linux/sys.rs` and in `windows/sys/`,
-//! one call per block.
+//! Everything that asks the kernel directly is below here; `unsafe` occurs in `linux/sys.rs` and in
+//! `windows/sys/`, one call per block.
 
 #[cfg(target_os = "linux")]
 mod linux;

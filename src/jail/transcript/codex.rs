@@ -1,7 +1,8 @@
 //! Messages of `codex exec --json`.
 //!
-//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, a call of a tool. What
-//! counts is how an item was completed. An `error` may be of the connection alone; a completed turn takes it back.
+//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, a call of a
+//! tool. What counts is how an item was completed. An `error` may be of the connection alone; a completed
+//! turn takes it back.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Messages of `copilot -p TEXT --output-format json`.
 //!
-//! Whole messages come as `assistant.message`; their pieces are not looked at. `session.error` says why it gives up, and one
-//! `result` comes at the end. It counts requests and not tokens, and blanks in all that it prints what looks like one of its
-//! keys, names of members included.
+//! Whole messages come as `assistant.message`; their pieces are not looked at. `session.error` says why it
+//! gives up, and one `result` comes at the end. It counts requests and not tokens, and blanks in all that it
+//! prints what looks like one of its keys, names of members included.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Messages of `opencode run --format json`.
 //!
-//! A run has steps, each with texts and calls of tools, and each ends with what it has used. An `error` is the end of all.
+//! A run has steps, each with texts and calls of tools, and each ends with what it has used. An `error` is
+//! the end of all.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

@@ -1,8 +1,9 @@
 //! Recovery after damage: copies of the store, restoring from one, and numbers that were never issued before.
 //!
-//! The lost history had numbers, and other programs may have seen them: a file server has recorded a fence, a reader
-//! has a cursor. A store after a loss therefore begins an *epoch*: all numbers continue beyond every number that is
-//! known to have been issued, and the journal seals the gap, so that it verifies and is visible.
+//! The lost history had numbers, and other programs may have seen them: a file server has recorded a fence, a
+//! reader has a cursor. A store after a loss therefore begins an *epoch*: all numbers continue beyond every
+//! number that is known to have been issued, and the journal seals the gap, so that it verifies and is
+//! visible.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -45,8 +46,8 @@ pub struct Restored {
     pub aside: Option<PathBuf>,
 }
 
-/// Writes a copy of a store into one file, which must not exist, while a daemon may be at work. The journal's key is in
-/// it: without that, no copy can be gone on with.
+/// Writes a copy of a store into one file, which must not exist, while a daemon may be at work. The journal's
+/// key is in it: without that, no copy can be gone on with.
 ///
 /// # Errors
 /// When the store cannot be read or the file not be written; then there is no file.
@@ -65,8 +66,9 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
     copied.inspect_err(|_| drop(std::fs::remove_file(to)))
 }
 
-/// Whether a journal that ends at `head` has all that was acknowledged. A daemon that runs has put on record what it had
-/// acknowledged before it was asked for the backup; one that was killed has left that to the next start.
+/// Whether a journal that ends at `head` has all that was acknowledged. A daemon that runs has put on record
+/// what it had acknowledged before it was asked for the backup; one that was killed has left that to the next
+/// start.
 fn must_have_all(dir: &Path, secret: &Secret, head: &Anchor) -> Result<(), StoreError> {
     let messages = Intake::open(dir, &Key::new(secret), head)?.1.len();
     if messages == 0 || Lease::take(dir).is_err() {
@@ -103,8 +105,8 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
 /// is gone on with.
 ///
 /// # Errors
-/// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is still there,
-/// under its own name or beside it.
+/// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is
+/// still there, under its own name or beside it.
 pub fn restore(
     dir: &Path,
     outside: Option<&Path>,
@@ -190,8 +192,9 @@ impl SqliteStore {
             highest = higher(highest, Counters { event: mark.head.seq, ..mark.counters });
         }
         if known.all().next().is_none() {
-            // Nothing tells what was given after this: no store gives one each millisecond for as long as there are
-            // clocks. A reader that takes numbers as doubles still reads them exactly, up to 2 to the power of 53.
+            // Nothing tells what was given after this: no store gives one each millisecond for as long as
+            // there are clocks. A reader that takes numbers as doubles still reads them exactly, up to 2 to
+            // the power of 53.
             highest = higher(highest, at_least(u64::try_from(now.0).unwrap_or(0)));
         }
         let mut walk = Walk::whole(&self.key, checkpoints, read::gaps(&self.db)?, None);
@@ -252,8 +255,8 @@ impl SqliteStore {
     }
 }
 
-/// Has nothing done that may have been done already: workers, pictures and jobs count as begun, so that the next start reports
-/// them lost, and hooks with their releases are settled.
+/// Has nothing done that may have been done already: workers, pictures and jobs count as begun, so that the
+/// next start reports them lost, and hooks with their releases are settled.
 fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     let mut select = tx.prepare("SELECT id, body FROM effect")?;
     let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
@@ -266,9 +269,9 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
             Effect::RunHook { .. } | Effect::SignalAck { .. } => {
                 tx.execute("DELETE FROM effect WHERE id = ?1", [id])?;
             }
-            // An end that was asked for holds, files are watched as long as their task goes on, and how far an apply came
-            // is seen in the files.
-            // Discarded files are removed also after a restore from an older backup.
+            // An end that was asked for holds, files are watched as long as their task goes on, and how far
+            // an apply came is seen in the files. Discarded files are removed also after a restore from an
+            // older backup.
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::WriteFiles { .. }

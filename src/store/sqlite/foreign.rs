@@ -1,7 +1,8 @@
 //! Reads the events of the published server of Agent Protocol from its own database.
 //!
-//! Every program that works in the repository can write that file, so the daemon does not trust it: it opens the file
-//! for reading alone, without following links, with its triggers and views switched off, and each row has a bound.
+//! Every program that works in the repository can write that file, so the daemon does not trust it: it opens
+//! the file for reading alone, without following links, with its triggers and views switched off, and each
+//! row has a bound.
 
 use std::path::Path;
 

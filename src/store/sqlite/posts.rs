@@ -100,8 +100,9 @@ pub(super) fn apply<'a>(
     }
 }
 
-/// Of the changes of a batch, which ones leave nothing behind, since a later one undoes them: agents that publish much change
-/// their rows with each message, and what waits for an absent agent gives way to what is newer.
+/// Of the changes of a batch, which ones leave nothing behind, since a later one undoes them: agents that
+/// publish much change their rows with each message, and what waits for an absent agent gives way to what is
+/// newer.
 pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
     let (mut rows, mut prints, mut unparked) = (HashSet::new(), HashSet::new(), HashMap::new());
     let mut undone = vec![false; changes.len()];

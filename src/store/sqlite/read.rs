@@ -263,8 +263,8 @@ pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
     Ok(Tail { last, head, counters })
 }
 
-/// Looks whether a store can be gone on with, without changing anything; through the pages of a large one only where
-/// `all` says so.
+/// Looks whether a store can be gone on with, without changing anything; through the pages of a large one
+/// only where `all` says so.
 pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
     let places = marks::places(&dir, outside);

@@ -1,8 +1,9 @@
-//! Sums of what runs have used, as their workers report it: a row for each day, worker and model, and one for each finished
-//! task that is kept.
+//! Sums of what runs have used, as their workers report it: a row for each day, worker and model, and one for
+//! each finished task that is kept.
 //!
-//! A sum grows in the commit that ends the task, so that reading it costs what it holds and not what has happened. All numbers
-//! and names are claims of workers: each has a bound, and a worker that invents models fills one row with the rest of them.
+//! A sum grows in the commit that ends the task, so that reading it costs what it holds and not what has
+//! happened. All numbers and names are claims of workers: each has a bound, and a worker that invents models
+//! fills one row with the rest of them.
 
 use rusqlite::{Connection, Row, params};
 

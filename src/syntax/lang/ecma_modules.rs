@@ -244,7 +244,8 @@ pub(super) fn taken(walk: &mut Walk<'_>, call: Node<'_>, function: Node<'_>) -> 
     }
 }
 
-/// A call that takes a module in, with its module and what of it is meant: `await import("…")`, `require("…").b`.
+/// A call that takes a module in, with its module and what of it is meant: `await import("…")`,
+/// `require("…").b`.
 struct Taken<'t> {
     call: Node<'t>,
     from: Box<str>,
@@ -294,8 +295,8 @@ impl<'t> Taken<'t> {
     }
 }
 
-/// `const x = require("…")`, `const { a, b: c } = await import("…")`, `const a = require("…").b`: whether names are
-/// those of another module, which makes them no symbols of this one.
+/// `const x = require("…")`, `const { a, b: c } = await import("…")`, `const a = require("…").b`: whether
+/// names are those of another module, which makes them no symbols of this one.
 pub(super) fn taken_by(walk: &mut Walk<'_>, pattern: Node<'_>, value: Node<'_>) -> bool {
     let Some(taken) = Taken::of(walk, value) else { return false };
     let names = match (Kind::at(walk, pattern), &taken.imported) {

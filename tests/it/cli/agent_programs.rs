@@ -1,5 +1,5 @@
-//! `provost agent add`, `remove` and `try`, and `provost cost`, with stand-ins for the vendors' programs. They write what the
-//! real ones wrote; `fixtures/agents/recorded` has that.
+//! `provost agent add`, `remove` and `try`, and `provost cost`, with stand-ins for the vendors' programs.
+//! They write what the real ones wrote; `fixtures/agents/recorded` has that.
 
 mod cost;
 mod hostile;
@@ -186,7 +186,8 @@ fn each_program_is_started_as_it_expects_and_its_stream_is_read() {
     assert!(server.heard().iter().all(|head| head.contains(KEY)), "{:?}", server.heard());
 }
 
-/// How runs end that the model's service does not serve: the program, the recording, and the words that reach the asker.
+/// How runs end that the model's service does not serve: the program, the recording, and the words that reach
+/// the asker.
 const ENDINGS: [(&str, &str, &str, &str); 12] = [
     ("claude", "401", "Invalid API key · Fix external API key", "another key"),
     ("claude", "429", "This request would exceed your account rate limit", "wait a while"),

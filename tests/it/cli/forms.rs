@@ -1,4 +1,5 @@
-//! The forms of commands: nouns with verbs, the short forms of daily use, and the old forms that work for one more version.
+//! The forms of commands: nouns with verbs, the short forms of daily use, and the old forms that work for one
+//! more version.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

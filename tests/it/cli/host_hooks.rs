@@ -1,5 +1,5 @@
-//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with what their
-//! documentation says that they are told.
+//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with
+//! what their documentation says that they are told.
 
 mod afterwards;
 mod bounds;
@@ -115,7 +115,8 @@ impl World {
     }
 }
 
-/// A world with code in it and the hooks of a host. A write takes no lease there: tried is what agents have asked for.
+/// A world with code in it and the hooks of a host. A write takes no lease there: tried is what agents have
+/// asked for.
 fn world(host: &str) -> World {
     let world = World::new();
     world.configure("[coordination]\nauto = \"off\"\n");

@@ -1,5 +1,5 @@
-//! Questions about tools of hosts: the rules as scripts over the core, and the hooks that ask, with a real daemon and a
-//! person at a terminal.
+//! Questions about tools of hosts: the rules as scripts over the core, and the hooks that ask, with a real
+//! daemon and a person at a terminal.
 
 mod settled;
 
@@ -137,7 +137,8 @@ impl Asking {
         Self::say(world, host, wait, &told, &[])
     }
 
-    /// The same with what the host says, and variables of its own; without a time, as long as the hook waits by itself.
+    /// The same with what the host says, and variables of its own; without a time, as long as the hook waits
+    /// by itself.
     fn say(world: &World, host: &str, wait: &str, told: &Value, variables: &[(&str, &str)]) -> Self {
         let like = world.command(&[]);
         let file = world.path("told.json");

@@ -1,4 +1,5 @@
-//! Resources from the command line: locks, commands that run with them, free ports, and git's index, with real processes.
+//! Resources from the command line: locks, commands that run with them, free ports, and git's index, with
+//! real processes.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! Who calls whom across files: every kind of import that people write, with the edges that a reader would draw; and
-//! changes, after which the graph is the one that reading everything anew would give.
+//! Who calls whom across files: every kind of import that people write, with the edges that a reader would
+//! draw; and changes, after which the graph is the one that reading everything anew would give.
 
 use std::collections::BTreeMap;
 

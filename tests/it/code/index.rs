@@ -1,4 +1,5 @@
-//! The index of a real repository: what is read and what never is, how changes are heard of, and questions about it.
+//! The index of a real repository: what is read and what never is, how changes are heard of, and questions
+//! about it.
 
 use std::fs;
 use std::os::unix::fs::symlink;

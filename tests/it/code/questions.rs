@@ -1,6 +1,7 @@
-//! Questions about callees, with the answers that a person has read from the source. A line `//?` or `#?` above a
-//! function names all that it calls within the repository: direct, aliased, passed on, through instances, namespaces,
-//! relative imports, in circles and dynamically, among names that several classes and the language itself have.
+//! Questions about callees, with the answers that a person has read from the source. A line `//?` or `#?`
+//! above a function names all that it calls within the repository: direct, aliased, passed on, through
+//! instances, namespaces, relative imports, in circles and dynamically, among names that several classes and
+//! the language itself have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -91,8 +92,8 @@ fn eighty_questions_about_callees_are_answered_with_few_mistakes() {
     assert!(asked >= 160, "{asked}");
 }
 
-/// Of names that mean something else where they are called than at the top of the file, no edge may be wrong: what is
-/// ambiguous is not answered.
+/// Of names that mean something else where they are called than at the top of the file, no edge may be wrong:
+/// what is ambiguous is not answered.
 #[test]
 fn no_edge_is_drawn_by_a_name_that_means_something_else_where_it_is_called() {
     let mut asked = 0;

@@ -1,7 +1,7 @@
 //! A clock that somebody sets while leases run, through a daemon whose clock the test can set.
 //!
-//! No ordinary user may set the machine's clock. The daemon runs with a small library before the C library's own clocks,
-//! which adds what the test has written into a file that both have in memory.
+//! No ordinary user may set the machine's clock. The daemon runs with a small library before the C library's
+//! own clocks, which adds what the test has written into a file that both have in memory.
 
 use std::fs;
 use std::path::Path;
@@ -65,7 +65,8 @@ impl Clocks {
         clocks
     }
 
-    /// Sets how far the daemon's clocks are ahead: the system's, and the one that counts from the machine's start.
+    /// Sets how far the daemon's clocks are ahead: the system's, and the one that counts from the machine's
+    /// start.
     fn set(&self, wall_s: i64, boot_s: i64) {
         use std::os::unix::fs::FileExt as _;
         let path = self.0.path("ahead");

@@ -1,4 +1,5 @@
-//! kill -9 in the middle of everything: what was answered stands, nothing stands twice, what is owed is paid once.
+//! kill -9 in the middle of everything: what was answered stands, nothing stands twice, what is owed is paid
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -418,7 +418,8 @@ fn who_owns_up_in_time_has_changed_what_was_seen_before() {
         }],
     };
     let (second, third) = (Content::Sha([2; 8]), Content::Sha([3; 8]));
-    // How long after the first change was seen, whether its owner has owned up to it, and what is the owner's then.
+    // How long after the first change was seen, whether its owner has owned up to it, and what is the owner's
+    // then.
     for (late, owned, before) in [
         (5_000, false, SHA),
         (5_001, false, third),

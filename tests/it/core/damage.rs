@@ -1,5 +1,5 @@
-//! What happens to a store from outside: files that vanish or are swapped, history that is lost, bytes that are flipped.
-//! Each is told where people look, and each has a way on that gives no number twice.
+//! What happens to a store from outside: files that vanish or are swapped, history that is lost, bytes that
+//! are flipped. Each is told where people look, and each has a way on that gives no number twice.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,8 @@
 //! Files that cannot be read any more, or that take for ever, under a whole daemon.
 //!
-//! No ordinary user has a disk that fails on request. The daemon runs with a small library before the C library's own
-//! calls, which fail, or wait, for files of one name as long as the test says so in a file that both have in memory.
+//! No ordinary user has a disk that fails on request. The daemon runs with a small library before the C
+//! library's own calls, which fail, or wait, for files of one name as long as the test says so in a file that
+//! both have in memory.
 
 use std::fs;
 use std::process::Command;

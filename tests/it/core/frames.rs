@@ -251,7 +251,8 @@ fn text_is_canonical_after_parsing() {
         (r#"{"b":1,"a":2}"#, r#"{"a":2,"b":1}"#),
         (r#"{"b":1,"a":2,"b":3}"#, r#"{"a":2,"b":3}"#),
         (r#"{"a":{"d":[{"f":1,"e":2}],"c":3}}"#, r#"{"a":{"c":3,"d":[{"e":2,"f":1}]}}"#),
-        // By the bytes of the key, not of its escaped spelling: U+0001 < `"` < `Z` < `\` < `é` < an astral letter.
+        // By the bytes of the key, not of its escaped spelling: U+0001 < `"` < `Z` < `\` < `é` < an astral
+        // letter.
         (
             r#"{"😀":1,"é":2,"\\":3,"Z":4,"\"":5,"\u0001":6}"#,
             r#"{"\u0001":6,"\"":5,"Z":4,"\\":3,"é":2,"😀":1}"#,

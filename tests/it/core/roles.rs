@@ -1,4 +1,5 @@
-//! Whom a name means: an agent, a role of the configuration, or one that editors' plugins know from the beginning.
+//! Whom a name means: an agent, a role of the configuration, or one that editors' plugins know from the
+//! beginning.
 
 use std::collections::BTreeMap;
 

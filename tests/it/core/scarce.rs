@@ -1,4 +1,5 @@
-//! What a daemon does where there is little: few descriptors, threads or address space, or a store that cannot be read.
+//! What a daemon does where there is little: few descriptors, threads or address space, or a store that
+//! cannot be read.
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -169,8 +170,8 @@ async fn a_store_that_cannot_be_read_any_more_ends_the_engine_and_is_named() {
     assert!(matches!(said, Err(Refusal::Unavailable { .. })), "nothing is said afterwards: {said:?}");
 }
 
-/// Gives its user so many instances of inotify, starts the product, and on request runs a command beside it, and says how many
-/// instances are left, and the watches of the daemon, one to a line.
+/// Gives its user so many instances of inotify, starts the product, and on request runs a command beside it,
+/// and says how many instances are left, and the watches of the daemon, one to a line.
 const COUNTER: &str = "
 import ctypes, os, signal, subprocess, sys, time
 open('/proc/sys/user/max_inotify_instances', 'w').write(sys.argv[2])
@@ -205,12 +206,14 @@ fn with_instances(world: &World, instances: usize) -> Daemon {
     world.start_as(command)
 }
 
-/// How many instances its user has left, and the folders that the daemon has watched, each as often as it is watched.
+/// How many instances its user has left, and the folders that the daemon has watched, each as often as it is
+/// watched.
 fn counted(world: &World) -> (usize, Vec<String>) {
     counted_after(world, "")
 }
 
-/// The same after a command, which the daemon can look at: it sees nothing of processes in the namespace around its own.
+/// The same after a command, which the daemon can look at: it sees nothing of processes in the namespace
+/// around its own.
 fn counted_after(world: &World, command: &str) -> (usize, Vec<String>) {
     world.put(&world.home().join("ask"), command);
     eventually("an answer", || world.home().join("answer").exists());

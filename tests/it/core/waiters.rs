@@ -1,4 +1,5 @@
-//! What those who wait for a lock may do to its holder's mail: one word for each grant, which pushes nothing out.
+//! What those who wait for a lock may do to its holder's mail: one word for each grant, which pushes nothing
+//! out.
 
 use provost::base::Ttl;
 use provost::domain::command::{AcquireLock, LeaveQueue, Locked, Status};

@@ -1,4 +1,5 @@
-//! Absolute paths in the repository mean the same as those from its top, at each door; outside of it they are refused.
+//! Absolute paths in the repository mean the same as those from its top, at each door; outside of it they are
+//! refused.
 
 use std::path::PathBuf;
 

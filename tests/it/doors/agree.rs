@@ -98,7 +98,8 @@ fn claims_locks_and_intents_of_three_protocols_find_each_other() {
         (&json!("witty"), &json!("lock"), &json!("claim"))
     );
 
-    // Then an intent at the broker, on the same function: it meets both. One on another function meets the claim alone.
+    // Then an intent at the broker, on the same function: it meets both. One on another function meets the
+    // claim alone.
     doors.work("feat-a");
     doors.work("feat-b");
     let renew = json!({ "path": "src/a.ts", "regions": [{ "kind": "function", "name": "renew" }] });

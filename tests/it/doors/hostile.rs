@@ -479,7 +479,8 @@ fn when_the_disk_is_full_writes_are_refused_and_everything_else_goes_on() {
 #[test]
 fn who_waits_for_news_holds_no_files_open() {
     let world = World::new();
-    // Enough for so many connections and what the daemon keeps for itself, not for as many times the files of the store.
+    // Enough for so many connections and what the daemon keeps for itself, not for as many times the files of
+    // the store.
     let daemon = with_limits(&world, "ulimit -n 600");
     let mut waiting: Vec<UnixStream> = (0..120)
         .map(|_| {

@@ -100,7 +100,8 @@ fn a_name_with_a_key_or_a_token_is_had_at_no_door_without_it() {
     }
     crate::support::tokens::revoke_of(&world, "feat-tokened");
     assert_eq!(names(&everywhere(&world, &daemon, "feat-tokened"), false), [""; 0]);
-    // Editors all have one name, under which they only look; whose it is by a token is asked when something is done.
+    // Editors all have one name, under which they only look; whose it is by a token is asked when something
+    // is done.
     assert!(editor(&world));
     ok(&world, &["key", "add", "editor"]);
     assert!(!editor(&world));

@@ -1,5 +1,6 @@
-//! An agent that has a good token of its own, and says another's name beside it: in headers, queries, paths and bodies that
-//! disagree, in every spelling. It reads nothing that is the other's, and nothing happens in the other's name.
+//! An agent that has a good token of its own, and says another's name beside it: in headers, queries, paths
+//! and bodies that disagree, in every spelling. It reads nothing that is the other's, and nothing happens in
+//! the other's name.
 
 mod hosts;
 mod loopback;

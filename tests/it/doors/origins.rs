@@ -1,5 +1,5 @@
-//! Where a caller is among the processes of the machine is known for as long as its connection lasts: of what cannot be known,
-//! nothing good is believed.
+//! Where a caller is among the processes of the machine is known for as long as its connection lasts: of what
+//! cannot be known, nothing good is believed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,8 @@ use crate::support::own_api::own;
 use crate::support::terminal::at_a_hosts_terminal;
 use crate::support::{Client, Daemon, Reply, World, eventually, provost};
 
-/// A child connects, and ends: either once it was let in, or before anybody has looked at it. What it leaves says something.
+/// A child connects, and ends: either once it was let in, or before anybody has looked at it. What it leaves
+/// says something.
 const LEFT: &str = r#"
 import os, signal, socket, sys, time
 at, said, how, daemon = sys.argv[1:]

@@ -1,5 +1,5 @@
-//! No agent answers for itself: not under another name, not with another key, not at another door, and not from another
-//! session of their own tree of processes.
+//! No agent answers for itself: not under another name, not with another key, not at another door, and not
+//! from another session of their own tree of processes.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,6 @@
-//! Absolute paths that reach the repository through symbolic links outside of it mean the files that they lead to, at every
-//! door and on the command line. Links that lead out of the repository are not followed for it.
+//! Absolute paths that reach the repository through symbolic links outside of it mean the files that they
+//! lead to, at every door and on the command line. Links that lead out of the repository are not followed for
+//! it.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;

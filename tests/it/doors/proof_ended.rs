@@ -1,5 +1,5 @@
-//! What waits or streams at a door ends with the proof that it was begun with, in that door's own words: revoked, then an
-//! event, of which nothing arrives.
+//! What waits or streams at a door ends with the proof that it was begun with, in that door's own words:
+//! revoked, then an event, of which nothing arrives.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

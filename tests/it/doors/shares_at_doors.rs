@@ -1,5 +1,5 @@
-//! What is everybody's, asked for through real sockets by one process under three hundred names: it is refused in the form of
-//! the door that it asks at, and another process still gets through.
+//! What is everybody's, asked for through real sockets by one process under three hundred names: it is
+//! refused in the form of the door that it asks at, and another process still gets through.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,7 +17,8 @@ use crate::support::{World, apart};
 
 const FILL: &str = include_str!("../fixtures/shares/fill.py");
 
-/// Runs the program in a tree of processes of its own, or at a terminal of its own; what it got, and what it was told then.
+/// Runs the program in a tree of processes of its own, or at a terminal of its own; what it got, and what it
+/// was told then.
 fn run(world: &World, args: &[&str], at_a_terminal: bool) -> (usize, u64, Value) {
     let program = world.path("fill.py");
     std::fs::write(&program, FILL).unwrap();

@@ -1,5 +1,5 @@
-//! What is everybody's, asked for as a host of agents and as an editor: a tree of processes has one share of it at all doors
-//! together, under all of its names and with tokens that it has had made for itself.
+//! What is everybody's, asked for as a host of agents and as an editor: a tree of processes has one share of
+//! it at all doors together, under all of its names and with tokens that it has had made for itself.
 
 use std::process::{Command, Stdio};
 
@@ -20,7 +20,8 @@ const RULES: &str = "version = 1\ndefault = \"deny\"\n\
     [[rule]]\nid = \"t\"\ndecision = \"allow\"\nreason = \"t\"\nwhen.action = [\"token\"]\n\
     [[rule]]\nid = \"a\"\ndecision = \"approve\"\nreason = \"a\"\nwhen.action = [\"delegate\", \"apply\"]\napprove.by = [\"human\"]\n";
 
-/// How much one tree of processes gets, in one session or at a terminal of its own; the first no; and the no with a token.
+/// How much one tree of processes gets, in one session or at a terminal of its own; the first no; and the no
+/// with a token.
 fn run(world: &World, args: &[&str], at_a_terminal: bool) -> (usize, u64, Value, Value) {
     let program = world.path("hosts.py");
     std::fs::write(&program, FILL).unwrap();

@@ -1,4 +1,5 @@
-//! The table of endpoints: each row is served, has a client, and is reached by a person and by a model, or says why not.
+//! The table of endpoints: each row is served, has a client, and is reached by a person and by a model, or
+//! says why not.
 
 use std::collections::BTreeSet;
 use std::fs;

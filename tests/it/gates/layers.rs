@@ -1,5 +1,6 @@
-//! Who may use whom. The compiler holds it, since each part of `src` is a crate; these tests hold the table in
-//! docs/architecture.md against the crates, and what a crate cannot say: purity, proof, and the types of the wire.
+//! Who may use whom. The compiler holds it, since each part of `src` is a crate; these tests hold the table
+//! in docs/architecture.md against the crates, and what a crate cannot say: purity, proof, and the types of
+//! the wire.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -175,8 +176,8 @@ fn impurities(source: &Source, tokens: &[(usize, &str)]) -> Vec<String> {
     found
 }
 
-/// Every path into ours: from `crate` and `super`, resolved from `src`, and from another crate of ours by its folder;
-/// groups are taken apart.
+/// Every path into ours: from `crate` and `super`, resolved from `src`, and from another crate of ours by its
+/// folder; groups are taken apart.
 fn paths(tokens: &[(usize, &str)], module: &[String]) -> Vec<(usize, Vec<String>)> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Code waits for an event or a notice, and keeps a limit of time by a deadline. Each place that looks again and again, or that
-//! pauses for a time, is in a table here, with the reason.
+//! Code waits for an event or a notice, and keeps a limit of time by a deadline. Each place that looks again
+//! and again, or that pauses for a time, is in a table here, with the reason.
 
 use crate::support::source::{Source, sources};
 

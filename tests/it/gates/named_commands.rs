@@ -1,6 +1,6 @@
-//! Commands that our own texts name: each exists, with these arguments, and is no old form. Found in the string literals
-//! of the sources (errors, help, descriptions of tools, instructions), in the code of the documents, and in the scripts
-//! and settings; read by the program itself.
+//! Commands that our own texts name: each exists, with these arguments, and is no old form. Found in the
+//! string literals of the sources (errors, help, descriptions of tools, instructions), in the code of the
+//! documents, and in the scripts and settings; read by the program itself.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -133,7 +133,8 @@ fn in_script(text: &str, found: &mut Vec<(String, Form)>) {
     }
 }
 
-/// The words of a command, up to what a shell would take for another one, or a reader for the rest of the sentence.
+/// The words of a command, up to what a shell would take for another one, or a reader for the rest of the
+/// sentence.
 fn words(command: &str, form: Form) -> Vec<String> {
     let (mut words, mut word, mut mark) = (Vec::new(), String::new(), None);
     let mut chars = command.chars().peekable();

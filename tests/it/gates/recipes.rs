@@ -1,5 +1,6 @@
-//! Recipes: for each thing that is often added, `docs/contributing.md` lists the files to touch, and a patch in `tests/recipes/` is an
-//! example. The list and the patch name the same files, and the patch fits the sources as they are. `scripts/recipes` compiles it.
+//! Recipes: for each thing that is often added, `docs/contributing.md` lists the files to touch, and a patch
+//! in `tests/recipes/` is an example. The list and the patch name the same files, and the patch fits the
+//! sources as they are. `scripts/recipes` compiles it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -328,8 +328,9 @@ fn a_folder_that_allows_unsafe_code_is_caught() {
 
 // Refusals.
 
-/// Functions that answer a refusal, or a kind of refusals, and have one answer for all that they do not name. What is left
-/// over may be handed on: to the kind of the refusal, or to the conversion that answers all of them.
+/// Functions that answer a refusal, or a kind of refusals, and have one answer for all that they do not name.
+/// What is left over may be handed on: to the kind of the refusal, or to the conversion that answers all of
+/// them.
 fn wordless(source: &Source) -> Vec<String> {
     let tokens = source.tokens();
     let lines: Vec<&str> = source.text.lines().collect();

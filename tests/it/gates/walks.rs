@@ -1,5 +1,6 @@
-//! Where the folders of a tree may be listed, and where the system may be asked to watch some: `provost_system::walk` walks
-//! and `provost_system::folder_watch` watches. Each other place is in a table here, with the reason.
+//! Where the folders of a tree may be listed, and where the system may be asked to watch some:
+//! `provost_system::walk` walks and `provost_system::folder_watch` watches. Each other place is in a table
+//! here, with the reason.
 
 use crate::support::source::{Source, sources};
 

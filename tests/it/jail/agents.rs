@@ -1,5 +1,5 @@
-//! Agents of the configuration, through the daemon: what they are told, what of their work is kept, and what the user's
-//! own files have to do with it: nothing.
+//! Agents of the configuration, through the daemon: what they are told, what of their work is kept, and what
+//! the user's own files have to do with it: nothing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Where a worker may connect to: one spelling, public addresses only, and what was checked is what is connected to.
+//! Where a worker may connect to: one spelling, public addresses only, and what was checked is what is
+//! connected to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

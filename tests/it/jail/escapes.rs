@@ -1,8 +1,8 @@
 //! A hostile worker tries more than a hundred ways out of the jail, one after the other: without a jail, in both
 //! tiers, and in jails that lack a layer.
 //!
-//! `docs/escapes.md` has the attempts and what is expected of each. An attempt that fails where it should work is an
-//! error as well: it would show nothing.
+//! `docs/escapes.md` has the attempts and what is expected of each. An attempt that fails where it should
+//! work is an error as well: it would show nothing.
 #![expect(clippy::unwrap_used, reason = "what fails in here fails the test")]
 
 mod calls;
@@ -208,8 +208,8 @@ mod less {
         as_foreseen(Tier::Ll, OF_LL);
     }
 
-    /// Each set of layers that the table names is left out as a whole and, so that none of them is named in vain,
-    /// but for one.
+    /// Each set of layers that the table names is left out as a whole and, so that none of them is named in
+    /// vain, but for one.
     #[test]
     fn each_set_of_layers_in_the_table_is_left_out_once_and_each_layer_holds_something() {
         let of_ns: Vec<&[Layer]> = [FILES, NAMESPACES, PRIVILEGES, INHERITED].concat();
@@ -230,8 +230,8 @@ mod less {
             }
             let tried: BTreeSet<Layer> = runs.iter().flat_map(|run| run.iter().copied()).collect();
             let idle: Vec<&Layer> = tried.difference(&used).collect();
-            // Of tier ll, an ordinary user has no capabilities to begin with, and what Landlock and the filter need
-            // anyway is set by both of them and by the supervisor.
+            // Of tier ll, an ordinary user has no capabilities to begin with, and what Landlock and the
+            // filter need anyway is set by both of them and by the supervisor.
             let expected: &[&Layer] = if tier == Tier::Ll { &[&NoNewPrivileges, &Capabilities] } else { &[] };
             assert_eq!(idle, expected, "{tier:?}");
         }

@@ -1,5 +1,5 @@
-//! Workers that want too much, as those see it who have delegated to them: the limit is named, and the daemon goes
-//! on answering while they are at it.
+//! Workers that want too much, as those see it who have delegated to them: the limit is named, and the daemon
+//! goes on answering while they are at it.
 
 use serde_json::{Value, json};
 

@@ -343,8 +343,8 @@ fn sockets_of_the_users_programs_are_covered_and_those_that_appear_are_named() {
     let world = World::new();
     std::fs::create_dir_all(world.repo().join("part")).unwrap();
     let listen = |path: &str| {
-        // Made under another name, as by a program that has its own view of the folders: the kernel does not know where
-        // it is now.
+        // Made under another name, as by a program that has its own view of the folders: the kernel does not
+        // know where it is now.
         let made = world.repo().join("s");
         let listener = UnixListener::bind(&made).unwrap();
         std::fs::rename(made, world.repo().join(path)).unwrap();

@@ -47,7 +47,8 @@ fn each_folder_has_an_identity_and_lets_that_one_change_it() {
     assert!(text.starts_with("D:P(A;OICI;FA;;;S-1-5-21-1)"), "nobody else comes in from above: {text}");
     assert!(text.contains(&format!("(A;OICI;0x1301bf;;;{one})")), "{text}");
     assert!(text.ends_with("S:(ML;OICI;NW;;;LW)"), "{text}");
-    // Neither the folder's rights nor its owner, nor deleting the folder's own entries in the name of the folder.
+    // Neither the folder's rights nor its owner, nor deleting the folder's own entries in the name of the
+    // folder.
     assert_eq!(0x1301bf & (0x4_0000 | 0x8_0000 | 0x40), 0);
     let objects = object_descriptor("S-1-5-21-1", &[one.clone(), two.clone()]);
     assert_eq!(objects, format!("D:(A;;GA;;;S-1-5-21-1)(A;;GA;;;SY)(A;;GA;;;{one})(A;;GA;;;{two})"));

@@ -1,5 +1,5 @@
-//! What a worker leaves hides no edit from the report, and keeps no later worker out without a sentence that says where it lies
-//! and how it is put right.
+//! What a worker leaves hides no edit from the report, and keeps no later worker out without a sentence that
+//! says where it lies and how it is put right.
 
 use std::process::Command;
 

@@ -26,7 +26,8 @@ fn a_repository_of_a_run_whose_daemon_was_killed_is_put_out_of_force_at_the_next
     let (task, reply) = client.delegate("shell", &goal, json!({ "timeout": 600 }));
     reply.ack();
     eventually("the worker", || repo.join("up").exists());
-    // A daemon that stands still sees nothing of what its worker does from now on; its supervisor ends the worker.
+    // A daemon that stands still sees nothing of what its worker does from now on; its supervisor ends the
+    // worker.
     let pid = rustix::process::Pid::from_raw(daemon.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     write(repo.join("go"), "");
@@ -200,8 +201,8 @@ fn what_lay_in_a_repository_that_was_set_aside_is_none_that_is_in_force() {
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    // Made where repositories are allowed and brought without the files that put them in force, which follow at once:
-    // the run is ended at the first of them.
+    // Made where repositories are allowed and brought without the files that put them in force, which follow
+    // at once: the run is ended at the first of them.
     let goal = format!(
         "cd /tmp; git init -q --bare v; for r in v/x v/x/y; do git init -q --bare $r; git -C $r config core.bare false; \
          git -C $r config core.worktree /tmp; git -C $r config core.fsmonitor 'touch {}/ran;:'; done; \

@@ -1,4 +1,5 @@
-//! Workers and their jails: what a jail promises, what a worker gets in it, what it does there and leaves behind.
+//! Workers and their jails: what a jail promises, what a worker gets in it, what it does there and leaves
+//! behind.
 
 mod agents;
 mod descriptor;

@@ -1,4 +1,5 @@
-//! Pipes with names in a workspace: nobody of the host waits at one for a worker, and no worker reads or writes one of the user's.
+//! Pipes with names in a workspace: nobody of the host waits at one for a worker, and no worker reads or
+//! writes one of the user's.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -133,7 +134,8 @@ fn no_pipe_keeps_a_run_a_copy_or_an_apply_waiting() {
     eventually("the end", || world.command(&["status"]).output().unwrap().status.success());
 }
 
-/// What the user's git, editor or agent opens is no pipe for longer than a moment, in either tier, and the report names it.
+/// What the user's git, editor or agent opens is no pipe for longer than a moment, in either tier, and the
+/// report names it.
 #[test]
 fn a_pipe_that_a_worker_makes_is_put_aside_while_it_runs() {
     for worker in ["shell", "thin"] {

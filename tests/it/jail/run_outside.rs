@@ -1,5 +1,5 @@
-//! Programs that lie in the workspace and run outside of every jail, because a setting names them: no worker changes them,
-//! and none brings one that is missing.
+//! Programs that lie in the workspace and run outside of every jail, because a setting names them: no worker
+//! changes them, and none brings one that is missing.
 
 use std::path::Path;
 

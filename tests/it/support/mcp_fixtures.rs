@@ -1,5 +1,5 @@
-//! A server made for the conformance suite: the tools, prompts and resources that the suite asks for, behind the product's
-//! own door over HTTP.
+//! A server made for the conformance suite: the tools, prompts and resources that the suite asks for, behind
+//! the product's own door over HTTP.
 #![expect(deprecated, reason = "the suite asks for what the newer revision has given up, too")]
 
 use std::path::Path;

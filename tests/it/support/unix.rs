@@ -95,8 +95,8 @@ impl Write for Connection {
     }
 }
 
-/// Runs a command that has its whole environment from us as somebody does who has not been started by this process: what
-/// runs below a process that has spoken as an agent is no person, and tests speak as agents.
+/// Runs a command that has its whole environment from us as somebody does who has not been started by this
+/// process: what runs below a process that has spoken as an agent is no person, and tests speak as agents.
 pub(crate) fn apart(command: &Command) -> std::process::Output {
     use std::os::unix::process::ExitStatusExt as _;
     let dir = tempfile::tempdir().unwrap();
@@ -143,13 +143,15 @@ threading.Thread(target=serve, args=(listener, sys.argv[2]), daemon=True).start(
 sys.stdin.read()
 "#;
 
-/// The words of a command that passes on what comes in at the first socket to the second one, until its own input ends.
+/// The words of a command that passes on what comes in at the first socket to the second one, until its own
+/// input ends.
 pub(crate) fn relay(at: &Path, to: &Path) -> [String; 5] {
     let path = |it: &Path| it.to_str().unwrap().to_owned();
     ["python3".into(), "-c".into(), RELAY.into(), path(at), path(to)]
 }
 
-/// A socket at which a process of another session answers for this one, and passes on: a tree of processes that asks gives no answer.
+/// A socket at which a process of another session answers for this one, and passes on: a tree of processes
+/// that asks gives no answer.
 pub(super) fn elsewhere(world: &Path, socket: &Path) -> PathBuf {
     let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let at = world.join(format!("elsewhere-{name}"));

@@ -1,5 +1,5 @@
-//! Ways to wait: until another process or task has brought something about, or long enough to see that nothing does. Tests
-//! do not sleep; these do it for them.
+//! Ways to wait: until another process or task has brought something about, or long enough to see that
+//! nothing does. Tests do not sleep; these do it for them.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The ways by which a program that lies in the workspace runs outside of every jail, because a setting names it.
+//! The ways by which a program that lies in the workspace runs outside of every jail, because a setting names
+//! it.
 
 use std::path::Path;
 

@@ -396,7 +396,8 @@ pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Waits until the clock shows another second: what was signed in the second of a start, or before it, is not believed.
+/// Waits until the clock shows another second: what was signed in the second of a start, or before it, is not
+/// believed.
 pub(crate) fn another_second() {
     let second = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let now = second();

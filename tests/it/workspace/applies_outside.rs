@@ -1,5 +1,5 @@
-//! What an apply brings of what runs outside of every jail because something in the workspace names it: from a worker in a private
-//! copy as from one in place.
+//! What an apply brings of what runs outside of every jail because something in the workspace names it: from
+//! a worker in a private copy as from one in place.
 
 use std::path::Path;
 
@@ -42,8 +42,8 @@ fn of<'a>(previews: &'a Value, path: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("{path}: {previews}"))
 }
 
-/// Has a worker in a private copy change each of these files, and applies what it has made; answers the preview and the
-/// answer.
+/// Has a worker in a private copy change each of these files, and applies what it has made; answers the
+/// preview and the answer.
 fn brought(world: &World, client: &crate::support::Client, paths: &[&str]) -> (Value, Value) {
     let change = |path: &&str| {
         let folder = Path::new(path).parent().unwrap().display().to_string();

@@ -1,4 +1,5 @@
-//! What a merge brings and what its committer adds to it, told apart by symbols and contracts, through the installed hook.
+//! What a merge brings and what its committer adds to it, told apart by symbols and contracts, through the
+//! installed hook.
 
 use std::process::Output;
 

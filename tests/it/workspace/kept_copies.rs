@@ -194,8 +194,8 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     assert!(in_copies(&world, "done.txt").is_some());
 }
 
-/// Every end of a run says which files it had changed by then, and how they are written into the work tree: in text, as data
-/// and to a model.
+/// Every end of a run says which files it had changed by then, and how they are written into the work tree:
+/// in text, as data and to a model.
 fn tells_its_changes(world: &World, task: &str) {
     let said = ran(world, &["task", "show", task], 0);
     let apply = format!("provost apply {task}");

@@ -1,5 +1,5 @@
-//! Runs of one job in one private copy: what they find there, what of it is kept, how much may be in it, and when it is
-//! gone.
+//! Runs of one job in one private copy: what they find there, what of it is kept, how much may be in it, and
+//! when it is gone.
 
 use std::fs;
 

@@ -34,7 +34,8 @@ fn progress(client: &Client, task: &str) -> Value {
     message["payload"]["artifacts"].clone()
 }
 
-/// The file appears with its content: a look in between would take an empty file for new and its content for a change.
+/// The file appears with its content: a look in between would take an empty file for new and its content for
+/// a change.
 fn write(world: &World, path: &str, text: &str) {
     let path = world.repo().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,9 +1,9 @@
-//! What the kernel counts for a whole user, wherever the user's processes run: a worker that used it up would take it
-//! from the user's own programs.
+//! What the kernel counts for a whole user, wherever the user's processes run: a worker that used it up would
+//! take it from the user's own programs.
 //!
-//! A user namespace has limits of its own for some of it, which hold besides the host's; resource limits hold for the
-//! rest. Each worker has a share, and half is left to the user. Keys, io_uring, performance counters, BPF and fanotify
-//! are refused by the system call filter; without a user namespace inotify is, too.
+//! A user namespace has limits of its own for some of it, which hold besides the host's; resource limits hold
+//! for the rest. Each worker has a share, and half is left to the user. Keys, io_uring, performance counters,
+//! BPF and fanotify are refused by the system call filter; without a user namespace inotify is, too.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -41,7 +41,8 @@ impl Shares {
                 let has = fs::read_to_string(entry.path())?;
                 limits.push((name, has.trim().parse::<u64>().map_err(io::Error::other)? / parts));
             } else if name.ends_with("_namespaces") && name != "max_mnt_namespaces" {
-                // Mounts that are not attached yet, of which a root directory is built, count as namespaces of mounts.
+                // Mounts that are not attached yet, of which a root directory is built, count as namespaces
+                // of mounts.
                 namespaces.push(name);
             }
         }
@@ -53,7 +54,8 @@ impl Shares {
         self.namespaces.iter().try_for_each(|name| tell(&format!("{LIMITS}/{name}"), "0"))
     }
 
-    /// Sets the limits of the user namespace in which this process is the first. They hold for it and all below it.
+    /// Sets the limits of the user namespace in which this process is the first. They hold for it and all
+    /// below it.
     pub(super) fn keep(&self) -> io::Result<()> {
         let mut limits = self.limits.iter();
         limits.try_for_each(|(name, most)| tell(&format!("{LIMITS}/{name}"), &most.to_string()))

@@ -136,8 +136,8 @@ impl Growth {
         self.waiting = (0..self.roots.len()).map(|root| (root, PathBuf::from("."))).collect();
     }
 
-    /// Whether there are folders in which a new repository would be seen by a walk alone. The walks follow each other
-    /// without a rest then, and take more of the time.
+    /// Whether there are folders in which a new repository would be seen by a walk alone. The walks follow
+    /// each other without a rest then, and take more of the time.
     pub(super) fn is_deaf(&self) -> bool {
         self.repositories.is_some() && self.newcomers.as_ref().is_none_or(Newcomers::is_full)
     }
@@ -188,7 +188,8 @@ impl Growth {
         }
     }
 
-    /// Looks at something new: whether it is a repository, or a folder that holds one; in either, further news are heard.
+    /// Looks at something new: whether it is a repository, or a folder that holds one; in either, further
+    /// news are heard.
     fn meet(&mut self, root: usize, path: &Path, left: &mut usize) {
         let Some(rest) = left.checked_sub(1) else { return };
         *left = rest;

@@ -103,8 +103,9 @@ impl Rules {
     fn add(&mut self, plan: &Plan, inside: &JailPaths<'_>) -> io::Result<()> {
         let all = AccessFs::from_all(self.abi);
         let read = AccessFs::from_read(self.abi);
-        // Where the kernel can keep a worker from local sockets that others have made, it reaches its own alone, which no
-        // rule has to name: another listener takes it for the user, and may begin to listen while it runs.
+        // Where the kernel can keep a worker from local sockets that others have made, it reaches its own
+        // alone, which no rule has to name: another listener takes it for the user, and may begin to listen
+        // while it runs.
         let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
         let write = all & !never;
         for place in &plan.writable {

@@ -15,8 +15,8 @@ use crate::plan::{Plan, Tier};
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;
 
-/// No file of a core is as small as this, and a program that handles crashes (`|` in `kernel.core_pattern`) is started at
-/// every limit but this one. With a limit of zero it is started.
+/// No file of a core is as small as this, and a program that handles crashes (`|` in `kernel.core_pattern`)
+/// is started at every limit but this one. With a limit of zero it is started.
 pub(super) const NO_CORE: u64 = 1;
 
 /// Signals of a worker that may wait to be received, its timers among them.

@@ -115,8 +115,8 @@ impl MountStubs {
         Ok(())
     }
 
-    /// What has to be mounted, for a process that was forked off and is not to hold anything: its descriptors would
-    /// count against the worker's own. The locks are the supervisor's and stay.
+    /// What has to be mounted, for a process that was forked off and is not to hold anything: its descriptors
+    /// would count against the worker's own. The locks are the supervisor's and stay.
     pub(super) fn without_holding(mut self) -> Vec<Bind> {
         self.held.clear();
         self.pins.clear();

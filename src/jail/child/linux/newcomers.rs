@@ -71,7 +71,8 @@ impl Newcomers {
         self.is_full
     }
 
-    /// What has appeared since: names that may be a repository's, or that programs open by themselves, and new folders. As many as one tick has time for.
+    /// What has appeared since: names that may be a repository's, or that programs open by themselves, and
+    /// new folders. As many as one tick has time for.
     pub(super) fn heard(&mut self) -> Vec<(usize, PathBuf)> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(self.inotify.as_fd(), &mut buffer);

@@ -24,8 +24,8 @@ impl Pipes {
         Self { known: known.iter().cloned().collect() }
     }
 
-    /// Puts a pipe aside, if it is one that a program of the host would wait at. `below` is its path from the directory that
-    /// is watched, `at` the absolute one. Follows no link.
+    /// Puts a pipe aside, if it is one that a program of the host would wait at. `below` is its path from the
+    /// directory that is watched, `at` the absolute one. Follows no link.
     pub(super) fn meet(&self, folder: BorrowedFd<'_>, name: &CStr, below: &Path, at: &Path) {
         if name.to_bytes().ends_with(PIPE_ASIDE.as_bytes()) {
             return;

@@ -1,4 +1,5 @@
-//! Restricted processes: for programs of the daemon's own that must see the user's session, and so cannot be jailed.
+//! Restricted processes: for programs of the daemon's own that must see the user's session, and so cannot be
+//! jailed.
 //!
 //! Such a program may read what the user may read, and writes nothing but what lies in its own folder. It
 //! cannot signal a process outside, and gains no privileges by executing anything.

@@ -192,7 +192,8 @@ fn programs(tier: Tier) -> Result<[BpfProgram; 3], BackendError> {
     let mut absent = Rules::new();
     deny(&mut absent, &[SYS_clone3, SYS_openat2]);
     if tier == Tier::Ll {
-        // Counted for the whole user, and only a user namespace has a limit of its own. Programs look by themselves then.
+        // Counted for the whole user, and only a user namespace has a limit of its own. Programs look by
+        // themselves then.
         deny(&mut absent, &INOTIFY);
     }
     Ok([compile(passed_over, 0)?, compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])

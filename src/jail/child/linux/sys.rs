@@ -164,8 +164,8 @@ pub(super) fn kill_everything_in_scope() {
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
-/// Asks every process that this one may signal to end, except itself. Only from inside a Landlock signal scope, where
-/// those are the jail's and no others.
+/// Asks every process that this one may signal to end, except itself. Only from inside a Landlock signal
+/// scope, where those are the jail's and no others.
 pub(super) fn ask_everything_in_scope() {
     // SAFETY: plain numbers; the scope was proven to hold before a worker was started.
     unsafe { libc::kill(-1, libc::SIGTERM) };
@@ -174,8 +174,8 @@ pub(super) fn ask_everything_in_scope() {
 /// By which a supervisor tells the first process of a jail to pass on that it is time to end.
 pub(super) const TIME_TO_END: c_int = libc::SIGUSR1;
 
-/// From now on, [`TIME_TO_END`] asks every other process to end. Only in the first process of a process namespace, where
-/// those are the jail's and no others.
+/// From now on, [`TIME_TO_END`] asks every other process to end. Only in the first process of a process
+/// namespace, where those are the jail's and no others.
 pub(super) fn pass_on_the_end() {
     extern "C" fn ask_all(_signal: c_int) {
         // SAFETY: kill may be called here, and only the jail's processes can be seen from here. The interrupted code

@@ -37,8 +37,8 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Before the worker begins. `fixed` are directories that it cannot change; `scratch` is the folder for temporary
-    /// files, where that is one of the host's.
+    /// Before the worker begins. `fixed` are directories that it cannot change; `scratch` is the folder for
+    /// temporary files, where that is one of the host's.
     pub(super) fn new(
         plan: &'a Plan,
         ceiling: u64,

@@ -1,8 +1,8 @@
 //! Workers on Windows: tier `job`, kept by a job object and a token that is restricted for writing.
 //!
-//! There is no supervisor: the daemon makes both, starts the program stopped, makes sure that it has them, and lets it
-//! begin. When the daemon ends, the job is closed, and everything in it ends. What stays open in this tier stands in
-//! [`OPEN_IN_JOB`](crate::OPEN_IN_JOB); plans of other tiers are refused.
+//! There is no supervisor: the daemon makes both, starts the program stopped, makes sure that it has them,
+//! and lets it begin. When the daemon ends, the job is closed, and everything in it ends. What stays open in
+//! this tier stands in [`OPEN_IN_JOB`](crate::OPEN_IN_JOB); plans of other tiers are refused.
 
 mod keep;
 mod scratch;
@@ -34,8 +34,8 @@ use crate::plan::{Network, Plan, Tier};
 use crate::root::{find_place, resolve_program};
 use provost_system::Token;
 
-/// With this in the environment, programs built for debugging run workers although the token does not confine them:
-/// for tests where nothing else can be had. Others do not look at it.
+/// With this in the environment, programs built for debugging run workers although the token does not confine
+/// them: for tests where nothing else can be had. Others do not look at it.
 const UNRESTRICTED: &str = "PROVOST_TEST_UNRESTRICTED_JOBS";
 
 /// The null device, which a worker without input reads.

@@ -1,4 +1,5 @@
-//! The first things that people do, and the first that go wrong: what is misspelt, copied from the README, or gone.
+//! The first things that people do, and the first that go wrong: what is misspelt, copied from the README, or
+//! gone.
 
 use std::path::Path;
 use std::time::Duration;

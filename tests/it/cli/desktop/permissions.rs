@@ -1,4 +1,5 @@
-//! Notices of hosts' questions: at once, with a button that denies, and without one by which an agent could say yes for itself.
+//! Notices of hosts' questions: at once, with a button that denies, and without one by which an agent could
+//! say yes for itself.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

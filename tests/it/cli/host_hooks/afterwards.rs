@@ -1,5 +1,5 @@
-//! What is looked at after a shell command of Codex and Cursor, and at the next words of a person. What Codex says was recorded
-//! with Codex 0.169; what Cursor says is as its documentation has it.
+//! What is looked at after a shell command of Codex and Cursor, and at the next words of a person. What Codex
+//! says was recorded with Codex 0.169; what Cursor says is as its documentation has it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -124,7 +124,8 @@ fn commands_of_codex_that_run_at_once_and_ones_that_are_left_behind_are_told_apa
     world.goes_on("codex", &codex(&world, "make_check"));
     assert_eq!(told_by_codex(&world, &codex(&world, "make_check_after")), "");
     assert!(told_by_codex(&world, &codex(&world, "make_after")).contains("src/auth.ts:login"));
-    // Of a command that goes on by itself Codex never says that it has ended. The oldest are forgotten, and all with the session.
+    // Of a command that goes on by itself Codex never says that it has ended. The oldest are forgotten, and
+    // all with the session.
     let mut left = codex(&world, "make_watch");
     for number in 0..20 {
         left["tool_use_id"] = json!(format!("call_{number}"));

@@ -1,4 +1,5 @@
-//! Command lines that cost more than a hook has: answered in time, and with a no where another agent holds something.
+//! Command lines that cost more than a hook has: answered in time, and with a no where another agent holds
+//! something.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

@@ -20,7 +20,8 @@ const THEIRS: [&str; 6] = [
     "\u{feff}{\n  \"model\": \"opus\" // mark\n}\n",
 ];
 
-/// Whether all lines of theirs stand in ours, in order and to the byte; one may have got the comma after its last value.
+/// Whether all lines of theirs stand in ours, in order and to the byte; one may have got the comma after its
+/// last value.
 fn stays_in(theirs: &str, ours: &str) -> bool {
     let mut lines = ours.split_inclusive('\n');
     theirs.split_inclusive('\n').all(|line| {

@@ -17,7 +17,8 @@ fn commit(world: &World, path: &str, text: &str) {
     world.git(&["commit", "-qm", path]);
 }
 
-/// A repository with a remote: one commit here changes `docs/a.md`, one that only the remote has changes `src/auth.ts`.
+/// A repository with a remote: one commit here changes `docs/a.md`, one that only the remote has changes
+/// `src/auth.ts`.
 fn with_remote() -> World {
     let world = world("claude");
     commit(&world, "docs/a.md", "a\n");

@@ -1,4 +1,5 @@
-//! Two agents whose locks or claims overlap: the earlier grant counts, and advice never becomes a wall for who was first.
+//! Two agents whose locks or claims overlap: the earlier grant counts, and advice never becomes a wall for
+//! who was first.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Command lines that write a file that another agent holds in ways that are less plain, and ones near to them that do not.
+//! Command lines that write a file that another agent holds in ways that are less plain, and ones near to
+//! them that do not.
 
 use super::shells::with_redirections;
 use super::{CODE, told, world};

@@ -1,5 +1,5 @@
-//! Requests that the host settles itself, or puts to its person in a way that nothing else can answer: the hook says nothing,
-//! at once, and nothing waits in the queue.
+//! Requests that the host settles itself, or puts to its person in a way that nothing else can answer: the
+//! hook says nothing, at once, and nothing waits in the queue.
 
 use std::time::{Duration, Instant};
 

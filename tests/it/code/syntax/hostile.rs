@@ -1,5 +1,5 @@
-//! What nobody writes by accident: it is read as far as that makes sense, it says so, and it costs no stack, no endless
-//! time and no endless memory.
+//! What nobody writes by accident: it is read as far as that makes sense, it says so, and it costs no stack,
+//! no endless time and no endless memory.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

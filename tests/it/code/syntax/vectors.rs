@@ -1,5 +1,6 @@
-//! What wit's daemon said about the same files, answer by answer. Where we say something else we say it on purpose:
-//! each such place is listed with what we say and why, and the list has no entry that does not differ.
+//! What wit's daemon said about the same files, answer by answer. Where we say something else we say it on
+//! purpose: each such place is listed with what we say and why, and the list has no entry that does not
+//! differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

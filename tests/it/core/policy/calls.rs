@@ -1,4 +1,5 @@
-//! Rules about commands and files of hosts' tools: what may be allowed, and what is refused wherever it may stand.
+//! Rules about commands and files of hosts' tools: what may be allowed, and what is refused wherever it may
+//! stand.
 
 use super::{request, rules, said, says};
 use provost::policy::{Request, RuleSet};

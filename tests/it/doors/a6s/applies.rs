@@ -1,4 +1,5 @@
-//! Applies at the A6s door: whose word they take, several at once, as many as there may be, and editors that do not wait.
+//! Applies at the A6s door: whose word they take, several at once, as many as there may be, and editors that
+//! do not wait.
 
 use serde_json::{Value, json};
 

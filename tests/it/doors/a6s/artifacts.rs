@@ -1,4 +1,5 @@
-//! Artifacts at the A6s door: from what an agent has changed to the user's files and back, in the way of each editor.
+//! Artifacts at the A6s door: from what an agent has changed to the user's files and back, in the way of each
+//! editor.
 
 use std::os::unix::fs::symlink;
 

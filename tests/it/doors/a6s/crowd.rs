@@ -1,5 +1,5 @@
-//! The A6s door while much goes wrong at once: a thousand that stall beside a job that runs, and workers that print
-//! garbage, nothing, or far too much.
+//! The A6s door while much goes wrong at once: a thousand that stall beside a job that runs, and workers that
+//! print garbage, nothing, or far too much.
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
-//! The A6s door as each editor's plugin uses it: what was recorded from them is sent again, and their ways of reading
-//! are reproduced, mistakes included.
+//! The A6s door as each editor's plugin uses it: what was recorded from them is sent again, and their ways of
+//! reading are reproduced, mistakes included.
 
 use std::io::{Read as _, Write as _};
 
@@ -256,8 +256,8 @@ fn sublime_loses_nothing_although_it_throws_away_what_comes_with_the_head() {
     let _daemon = world.start();
     let door = Http::a6s(&world);
     let mut stream = door.connect();
-    // It asks behind its handshake without having seen the answer; and forgets whatever is behind the head that it
-    // reads in one piece of eight kilobytes.
+    // It asks behind its handshake without having seen the answer; and forgets whatever is behind the head
+    // that it reads in one piece of eight kilobytes.
     stream.write_all(handshake(door.port).as_bytes()).unwrap();
     let mut piece = vec![0; 8_192];
     let read = stream.read(&mut piece).unwrap();

@@ -1,4 +1,5 @@
-//! The A6s door against those who mean it no good, or know no better: it holds what it allowed, and answers the others.
+//! The A6s door against those who mean it no good, or know no better: it holds what it allowed, and answers
+//! the others.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -262,8 +263,8 @@ fn logs(world: &World) -> String {
     files.map(|it| std::fs::read_to_string(it.path()).unwrap()).collect()
 }
 
-/// The error that ends a connection that asks all the time while something is done. One that asks only afterwards may find that the
-/// door has looked by itself in the meantime, and has closed it without a word.
+/// The error that ends a connection that asks all the time while something is done. One that asks only
+/// afterwards may find that the door has looked by itself in the meantime, and has closed it without a word.
 fn told_while(socket: &mut Socket, act: impl FnOnce() + Send) -> String {
     std::thread::scope(|scope| {
         let acting = scope.spawn(act);

@@ -1,4 +1,5 @@
-//! Jobs as editors see them: begun, followed, taken back, and there again after a restart. Real workers in the real jail.
+//! Jobs as editors see them: begun, followed, taken back, and there again after a restart. Real workers in
+//! the real jail.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Questions about code whose answers take longer than editors wait: joined, told of late, taken back, asked once.
+//! Questions about code whose answers take longer than editors wait: joined, told of late, taken back, asked
+//! once.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! An editor that its person has given a token for applies: what it has written needs no second yes. Without one, a connection
-//! is a process of the user's, and waits.
+//! An editor that its person has given a token for applies: what it has written needs no second yes. Without
+//! one, a connection is a process of the user's, and waits.
 
 use std::time::Duration;
 

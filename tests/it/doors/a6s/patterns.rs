@@ -1,5 +1,5 @@
-//! What each pattern of a workflow means, and what goes round until something is so. What stands in for a model is a
-//! shell: it does what the lines of its prompt that begin with DO say.
+//! What each pattern of a workflow means, and what goes round until something is so. What stands in for a
+//! model is a shell: it does what the lines of its prompt that begin with DO say.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What surrounds the work of an agent in an execution: what it is told of the workspace, commands that tidy up and check,
-//! a reviewer, and phases that are runs of their own. Real commands in the real jail.
+//! What surrounds the work of an agent in an execution: what it is told of the workspace, commands that tidy
+//! up and check, a reviewer, and phases that are runs of their own. Real commands in the real jail.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Scans: off unless they are allowed, of this repository alone, and with a report that can be read. What stands in for a
-//! model is a shell that prints what the test has written down for it.
+//! Scans: off unless they are allowed, of this repository alone, and with a report that can be read. What
+//! stands in for a model is a shell that prints what the test has written down for it.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,7 +9,8 @@ use crate::support::a6s_client::{OPEN, Socket};
 use crate::support::loopback_client::Http;
 use crate::support::{Daemon, World};
 
-/// Prints a reply that is kept beside it; another one where it is asked to put a reply right. It changes a file, too.
+/// Prints a reply that is kept beside it; another one where it is asked to put a reply right. It changes a
+/// file, too.
 const STAND_IN: &str = "#!/bin/sh\ntouch changed-by-the-scan\nprompt=$(cat)\ncase $prompt in *'The reply:'*) cat \"$1/again\";; *) cat \"$1/reply\";; esac\n";
 
 fn world(more: &str) -> World {

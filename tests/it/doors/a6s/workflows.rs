@@ -1,5 +1,5 @@
-//! Workflows: listed, run step by step in one copy, looked at, taken back. Real agents in the real jail; what stands in
-//! for a model does what the lines of its prompt that begin with DO say, and so the same each time.
+//! Workflows: listed, run step by step in one copy, looked at, taken back. Real agents in the real jail; what
+//! stands in for a model does what the lines of its prompt that begin with DO say, and so the same each time.
 
 use std::os::unix::fs::PermissionsExt;
 

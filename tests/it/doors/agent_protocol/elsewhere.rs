@@ -1,4 +1,5 @@
-//! What other doors hold, where published clients look; the project's name; and the published dashboard's own folder.
+//! What other doors hold, where published clients look; the project's name; and the published dashboard's own
+//! folder.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What is more than the document has: locks, the lead, options of tasks and claims, single records, pages of events.
+//! What is more than the document has: locks, the lead, options of tasks and claims, single records, pages of
+//! events.
 
 use serde_json::{Value, json};
 

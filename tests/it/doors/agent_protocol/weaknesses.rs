@@ -1,12 +1,13 @@
-//! What the published server gets wrong, one test for each that is not tried elsewhere. By their numbers in the list of
-//! weaknesses, these are tried elsewhere:
+//! What the published server gets wrong, one test for each that is not tried elsewhere. By their numbers in
+//! the list of weaknesses, these are tried elsewhere:
 //!
-//! 2, state lost at a restart: `door.rs`, `a_crash_loses_nothing_that_was_answered`. 3, every interface, and 4, any name and
-//! page: `loopback/admission.rs`, `loopback/peers.rs`, `loopback/browser.rs`. 5, forged names: `door.rs`, `nobody_speaks_under_a_reserved_name`, and
-//! `tokens.rs`. 6, 7 and 8, digests of any file, pipes that hang, aliases of paths: `files.rs`. 10, HTML in ids: `door.rs`,
-//! `pages_cannot_be_written_into`. 11, stacks and halves of hand-offs: `door.rs`,
-//! `bad_input_gets_one_sentence_and_changes_nothing`. 12, a watch that sees nothing and conflicts that are never found:
-//! `files.rs`, `conflicts.rs`. 13, the dead: `door.rs`, `a_member_that_falls_silent_is_told_once`.
+//! 2, state lost at a restart: `door.rs`, `a_crash_loses_nothing_that_was_answered`. 3, every interface, and
+//! 4, any name and page: `loopback/admission.rs`, `loopback/peers.rs`, `loopback/browser.rs`. 5, forged
+//! names: `door.rs`, `nobody_speaks_under_a_reserved_name`, and `tokens.rs`. 6, 7 and 8, digests of any file,
+//! pipes that hang, aliases of paths: `files.rs`. 10, HTML in ids: `door.rs`, `pages_cannot_be_written_into`.
+//! 11, stacks and halves of hand-offs: `door.rs`, `bad_input_gets_one_sentence_and_changes_nothing`. 12, a
+//! watch that sees nothing and conflicts that are never found: `files.rs`, `conflicts.rs`. 13, the dead:
+//! `door.rs`, `a_member_that_falls_silent_is_told_once`.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

@@ -1,4 +1,5 @@
-//! Messages that are acknowledged before their commit: kept over a kill, on record before any reader asks, and once.
+//! Messages that are acknowledged before their commit: kept over a kill, on record before any reader asks,
+//! and once.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The short way on which common messages are read takes and refuses what the general way does, in the same words.
+//! The short way on which common messages are read takes and refuses what the general way does, in the same
+//! words.
 
 use provost::protocols::broker::wire::BrokerMessage;
 

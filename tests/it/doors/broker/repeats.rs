@@ -1,4 +1,5 @@
-//! Statuses that say again what is known: taken in at once, on record before anybody can ask, and no commit of their own.
+//! Statuses that say again what is known: taken in at once, on record before anybody can ask, and no commit
+//! of their own.
 
 use provost::base::AgentId;
 use provost::domain::Settings;

@@ -1,5 +1,5 @@
-//! The DevIt door as today's clients use it: a real daemon, a real socket or pipe, signed frames. Workers collect
-//! their tasks here, so that all of it holds where nothing can be confined.
+//! The DevIt door as today's clients use it: a real daemon, a real socket or pipe, signed frames. Workers
+//! collect their tasks here, so that all of it holds where nothing can be confined.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

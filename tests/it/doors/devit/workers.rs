@@ -247,8 +247,8 @@ fn workers_that_share_a_workspace_come_and_go_without_harm() {
     world.configure("[limits]\nworkers = 16\n");
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    // Each jail stands in for what is missing in the workspace, shares that with its neighbours, and the last one
-    // takes it away while the next is being built.
+    // Each jail stands in for what is missing in the workspace, shares that with its neighbours, and the last
+    // one takes it away while the next is being built.
     for round in 0..4 {
         let tasks: Vec<_> = (0..16).map(|_| client.delegate("shell", "true", json!({})).0).collect();
         for task in &tasks {

@@ -1,6 +1,8 @@
-//! Pages in a real browser that do their worst against the doors over loopback HTTP: nothing of it reaches the core.
+//! Pages in a real browser that do their worst against the doors over loopback HTTP: nothing of it reaches
+//! the core.
 //!
-//! What a page sends is in `fixtures/browser/hostile.html`: every way that a browser offers, to every route that there is.
+//! What a page sends is in `fixtures/browser/hostile.html`: every way that a browser offers, to every route
+//! that there is.
 
 mod attacks;
 
@@ -25,7 +27,8 @@ const SERVICE: &str = include_str!("../../fixtures/browser/service.js");
 /// A name that the page's owner controls, and that leads to this machine.
 const EVIL: &str = "evil.example";
 
-/// Another one, which has led to a server of its owner's when the page came from there, and leads to a door since.
+/// Another one, which has led to a server of its owner's when the page came from there, and leads to a door
+/// since.
 const REBOUND: &str = "rebound.example";
 
 /// Where that server is.
@@ -239,8 +242,8 @@ fn without_answers(attacks: &[(Attack, u16)]) -> Vec<Attack> {
     attacks.iter().map(|(attack, _)| attack.clone()).collect()
 }
 
-/// A page that a server of this machine has under this name, against the doors and a server that lets anybody in; what
-/// that one heard.
+/// A page that a server of this machine has under this name, against the doors and a server that lets anybody
+/// in; what that one heard.
 fn foreign_page(name: &str, names: &[&str]) -> (World, Daemon, Prey, Vec<Heard>) {
     let (world, daemon, prey) = prey();
     let (victim, reached) = serve(|_| "{}".into());

@@ -1,4 +1,5 @@
-//! Processes that take all the connections they can get at a door over loopback HTTP, and the others beside them.
+//! Processes that take all the connections they can get at a door over loopback HTTP, and the others beside
+//! them.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -58,8 +59,8 @@ fn is_closed(mut connection: &TcpStream) -> bool {
 fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
     let (mut held, mut refusals) = (Vec::new(), 0);
     let full = within(Duration::from_secs(40), || {
-        // One whose request was not read yet may have had to go, and one may have been refused beside a question of ours
-        // that was not over yet.
+        // One whose request was not read yet may have had to go, and one may have been refused beside a
+        // question of ours that was not over yet.
         held.retain(|it| !is_closed(it));
         refusals = if held.len() < count { 0 } else { refusals };
         held.extend((held.len()..count).map(|_| lasting(door, path)));
@@ -197,8 +198,8 @@ fn idle_connections_of_a_process_make_room_for_its_own_and_never_for_others() {
     }
 }
 
-/// What a process is answered that was there first and said nothing while this one took more than there is; and how
-/// long it was silent.
+/// What a process is answered that was there first and said nothing while this one took more than there is;
+/// and how long it was silent.
 fn beside_a_crowd(door: Http, path: &str) -> (Option<u16>, Duration) {
     let mut quiet = Command::new("nc")
         .args(["127.0.0.1", &door.port.to_string()])

@@ -1,4 +1,5 @@
-//! Bad input at both doors over loopback HTTP: each thing answered in one sentence, in the door's form, and nothing done.
+//! Bad input at both doors over loopback HTTP: each thing answered in one sentence, in the door's form, and
+//! nothing done.
 
 use std::io::Write as _;
 use std::process::Command;

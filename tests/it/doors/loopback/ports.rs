@@ -83,7 +83,8 @@ fn whoever_asks_for_any_port_gets_one_and_is_told_which() {
 #[test]
 fn a_usual_port_that_is_taken_is_replaced_and_that_is_said_once() {
     let world = World::new();
-    // Where it cannot be had, somebody else has it, which is as good, unless that is another test that gives it up.
+    // Where it cannot be had, somebody else has it, which is as good, unless that is another test that gives
+    // it up.
     let mut listener = TcpListener::bind("127.0.0.1:9119");
     within(Duration::from_secs(20), || {
         if listener.is_err() {

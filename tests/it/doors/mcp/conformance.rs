@@ -1,7 +1,7 @@
 //! The protocol's own conformance suite, with Provost as the server: what each revision demands, over HTTP.
 //!
-//! Much of the suite calls tools that only a server made for it has. Those checks are listed, each with what it needs, and
-//! the list is exact: nothing else fails, and nothing that is listed has begun to pass.
+//! Much of the suite calls tools that only a server made for it has. Those checks are listed, each with what
+//! it needs, and the list is exact: nothing else fails, and nothing that is listed has begun to pass.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -115,10 +115,11 @@ async fn the_door_carries_everything_that_the_suite_asks_of_a_server_made_for_it
     for (revision, passed) in [("2025-11-25", 60), ("2026-07-28", 120)] {
         let (world, url) = (&world, &url);
         let examined = tokio::task::block_in_place(|| examine(world, url, revision));
-        // Not demanded: tasks are an extension, and tried with those of Provost; the others fail with the suite's own
-        // server, too.
+        // Not demanded: tasks are an extension, and tried with those of Provost; the others fail with the
+        // suite's own server, too.
         let others = ["tasks-", "server-sse-polling ", "http-custom-header-server-validation "];
-        // The older era's list of tools has more to say of tasks, and only Provost's own server says it: it is tried above.
+        // The older era's list of tools has more to say of tasks, and only Provost's own server says it: it
+        // is tried above.
         let own = ["tools-list tools-list", "json-schema-2020-12 json-schema-2020-12-error"];
         let own = |it: &str| revision == "2025-11-25" && own.contains(&it);
         let not_asked = |it: &&String| own(it) || others.iter().any(|other| it.starts_with(other));

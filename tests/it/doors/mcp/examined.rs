@@ -1,5 +1,5 @@
-//! Others' clients of MCP with Provost as their server: the protocol's own inspector, and the official client in Python.
-//! `scripts/test` installs both.
+//! Others' clients of MCP with Provost as their server: the protocol's own inspector, and the official client
+//! in Python. `scripts/test` installs both.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

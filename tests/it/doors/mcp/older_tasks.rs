@@ -1,4 +1,5 @@
-//! Hosts that ask for tasks in the form of revision 2025-11-25, and hosts that want to hear of tasks and of calls that wait.
+//! Hosts that ask for tasks in the form of revision 2025-11-25, and hosts that want to hear of tasks and of
+//! calls that wait.
 
 use std::fs;
 

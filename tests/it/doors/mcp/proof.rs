@@ -1,4 +1,5 @@
-//! What a host has begun under a name ends with its proof of that name: subscriptions, sessions, and questions that wait.
+//! What a host has begun under a name ends with its proof of that name: subscriptions, sessions, and
+//! questions that wait.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

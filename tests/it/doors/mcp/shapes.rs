@@ -1,5 +1,5 @@
-//! Answers and their schemas: every tool is called with something in every list, by the official clients in Python and in
-//! TypeScript, which hold what comes against what was promised.
+//! Answers and their schemas: every tool is called with something in every list, by the official clients in
+//! Python and in TypeScript, which hold what comes against what was promised.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -149,7 +149,8 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
         command.arg(how.to_string());
         let said = examined(command, &world);
         let calls = said["calls"].as_array().unwrap();
-        // Nobody answers for themselves, and no host has an approver's key: that one is refused, which has no shape.
+        // Nobody answers for themselves, and no host has an approver's key: that one is refused, which has no
+        // shape.
         let answered = |it: &&Value| it.get("answer").is_some() || it["tool"] == "approval_decide";
         let wrong: Vec<_> = calls.iter().filter(|it| !answered(it) || it.get("wrong").is_some()).collect();
         assert!(wrong.is_empty(), "{client}, {mode}: {wrong:#?}");

@@ -11,7 +11,8 @@ use crate::support::{World, eventually};
 
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n";
 
-/// Bytes of JSON for one token. Of these lists, tokenizers of the large models make about four; this is more careful.
+/// Bytes of JSON for one token. Of these lists, tokenizers of the large models make about four; this is more
+/// careful.
 const BYTES_A_TOKEN: f64 = 3.5;
 
 fn tools(host: &mut Host) -> Vec<Value> {

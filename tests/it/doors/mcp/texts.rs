@@ -1,5 +1,5 @@
-//! The text of an answer, for hosts that hand their model nothing else: it carries what the structure carries, and a refusal
-//! names the tool that helps.
+//! The text of an answer, for hosts that hand their model nothing else: it carries what the structure
+//! carries, and a refusal names the tool that helps.
 
 use serde_json::{Value, json};
 

@@ -72,7 +72,8 @@ fn an_inbox_at_the_broker_door_is_nobodys_because_its_name_has_dashes_alone() {
     assert!(ok(&world, &["broker", "boot-block", "feat/\u{592a}\u{90ce}-1"]).contains("You are feat-1"));
 }
 
-/// Names that differ in signs of ASCII, each of which an agent may have; git-paw's clients would make one of them.
+/// Names that differ in signs of ASCII, each of which an agent may have; git-paw's clients would make one of
+/// them.
 const ALIKE: [&str; 4] = ["fix-1.2", "fix-1-2", "fix-1:2", "fix-1+2"];
 
 #[test]

@@ -13,8 +13,8 @@ use crate::support::{Reply, World};
 #[test]
 fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
     let (world, daemon) = open_world();
-    // Zero-width and other characters that show nothing, a letter of another script, one of full width, a mark that
-    // changes the letter before it, a space that is none, a text turned round.
+    // Zero-width and other characters that show nothing, a letter of another script, one of full width, a
+    // mark that changes the letter before it, a space that is none, a text turned round.
     let unclear = [
         "feat-\u{200b}free",
         "feat-free\u{feff}",

@@ -1,4 +1,5 @@
-//! The own API's stream of events: resumed by its cursor over connections, a crash and slow reading, and ended with its proof.
+//! The own API's stream of events: resumed by its cursor over connections, a crash and slow reading, and
+//! ended with its proof.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

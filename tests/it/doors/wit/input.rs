@@ -1,4 +1,5 @@
-//! Bad input at the wit door: every kind gets an answer in the protocol's form, changes nothing and hangs nothing.
+//! Bad input at the wit door: every kind gets an answer in the protocol's form, changes nothing and hangs
+//! nothing.
 
 use std::io::{Read as _, Write as _};
 

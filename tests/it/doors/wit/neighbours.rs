@@ -1,5 +1,5 @@
-//! What a lock and an intent say of calls from and to their symbols, how long a refresh lasts, what a merge brings, and
-//! whom a commit is told of.
+//! What a lock and an intent say of calls from and to their symbols, how long a refresh lasts, what a merge
+//! brings, and whom a commit is told of.
 
 use std::fmt::Write as _;
 use std::process::Output;

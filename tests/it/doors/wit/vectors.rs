@@ -1,4 +1,5 @@
-//! Recorded answers of wit's own daemon, asked of ours over its socket, on the files on which they were recorded.
+//! Recorded answers of wit's own daemon, asked of ours over its socket, on the files on which they were
+//! recorded.
 //!
 //! What wit documents holds to the letter, but for members and kinds of entries that are ours. What wit merely
 //! happens to do may differ, and is then listed in `docs/protocols/wit.md`: no more, and no less.

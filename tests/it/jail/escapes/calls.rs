@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Makes a call. Arguments that are addresses come from [`address`] or [`text`], and what they point to has to live
-/// until this returns.
+/// Makes a call. Arguments that are addresses come from [`address`] or [`text`], and what they point to has
+/// to live until this returns.
 pub(super) fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);

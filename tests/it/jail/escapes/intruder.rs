@@ -52,8 +52,8 @@ pub(super) struct Facts {
     pub(super) network: String,
     /// The host's user namespace, by its number.
     pub(super) users: String,
-    /// Processes to start at once. Many where a limit is expected, to be told from what others of this user start
-    /// and end meanwhile; few where there is none.
+    /// Processes to start at once. Many where a limit is expected, to be told from what others of this user
+    /// start and end meanwhile; few where there is none.
     pub(super) forks: u32,
     /// Only attempts that begin with one of these; all, when empty.
     pub(super) only: Vec<String>,

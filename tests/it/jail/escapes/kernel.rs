@@ -1,4 +1,5 @@
-//! Attempts to gain privileges, to make or join namespaces, and to reach corners of the kernel that have a history.
+//! Attempts to gain privileges, to make or join namespaces, and to reach corners of the kernel that have a
+//! history.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -123,8 +124,8 @@ fn setuid_exec(_: &Facts, _: &Own) -> Outcome {
     }
 }
 
-/// In a user namespace of the jail's own the bounding set has to be empty as well: outside, it is what any ordinary
-/// process has.
+/// In a user namespace of the jail's own the bounding set has to be empty as well: outside, it is what any
+/// ordinary process has.
 fn caps_empty(f: &Facts, _: &Own) -> Outcome {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ours = fs::read_link("/proc/self/ns/user").is_ok_and(|link| link.to_string_lossy() != f.users);

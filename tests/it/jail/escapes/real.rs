@@ -104,7 +104,8 @@ fn a_worker_reaches_neither_the_daemon_nor_its_sockets() {
                 assert!(open || *saw == Saw::Shut, "tier {tier:?}: {}: {saw:?}, {what}", row.name);
             }
         }
-        // Without a jail the socket and the process are there; what the daemon holds in memory it keeps to itself.
+        // Without a jail the socket and the process are there; what the daemon holds in memory it keeps to
+        // itself.
         let facts = serde_json::to_string(&facts(&world, &daemon, &socket, &AT_LARGE)).unwrap();
         let said = Command::new(&program).args([INTRUDER, &facts]).stdin(Stdio::null()).output().unwrap();
         let seen = outcomes(&String::from_utf8_lossy(&said.stdout));
@@ -118,8 +119,8 @@ fn a_worker_reaches_neither_the_daemon_nor_its_sockets() {
     assert_eq!(client.say("HEARTBEAT", json!({})), crate::support::Reply::Nothing, "it still answers");
 }
 
-/// In tier `ll` a worker inherits one connection, to a door where it is nobody but itself; the tests of that door are
-/// in `worker_door.rs`.
+/// In tier `ll` a worker inherits one connection, to a door where it is nobody but itself; the tests of that
+/// door are in `worker_door.rs`.
 fn is_the_own_door(tier: Tier, name: &str, what: &str) -> bool {
     tier == Tier::Ll && name == "fd.inherited" && what.contains(":socket:") && !what.contains(' ')
 }

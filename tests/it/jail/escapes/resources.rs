@@ -1,5 +1,5 @@
-//! Attempts to use up what others need. Each asks for a little more than the jail of this suite allows and gives it
-//! back at once, so that all of them can be tried without a jail too.
+//! Attempts to use up what others need. Each asks for a little more than the jail of this suite allows and
+//! gives it back at once, so that all of them can be tried without a jail too.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,7 +30,8 @@ const PENDING_SIGNALS: usize = 1_024;
 /// Descriptors that one message carries.
 const PER_MESSAGE: usize = 253;
 
-/// Most processes. In `ll` the kernel counts what else this user runs, which other tests start and end meanwhile.
+/// Most processes. In `ll` the kernel counts what else this user runs, which other tests start and end
+/// meanwhile.
 pub(super) fn processes(tier: Tier) -> u32 {
     match tier {
         Tier::Ns => 48,

@@ -1,6 +1,6 @@
-//! Attempts on files that have other names outside of the workspace. No layer holds them, since the file is the same: the
-//! preparation of a run does, so these rows have a table of their own, and are tried as workers of a real daemon and by
-//! `provost jail try`.
+//! Attempts on files that have other names outside of the workspace. No layer holds them, since the file is
+//! the same: the preparation of a run does, so these rows have a table of their own, and are tried as workers
+//! of a real daemon and by `provost jail try`.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

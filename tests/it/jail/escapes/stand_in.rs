@@ -1,5 +1,5 @@
-//! The daemon that an intruder is after: a process of the same user with all that a careless daemon would have, and
-//! the one that starts the intruder, with a jail or without.
+//! The daemon that an intruder is after: a process of the same user with all that a careless daemon would
+//! have, and the one that starts the intruder, with a jail or without.
 //!
 //! It does not hide its memory as `provost` does, so that what stops the intruder is the jail.
 

@@ -1,5 +1,5 @@
-//! What is expected of each attempt. The table is a document for readers, `docs/escapes.md`, and read from there, so
-//! that what it says is what is tried.
+//! What is expected of each attempt. The table is a document for readers, `docs/escapes.md`, and read from
+//! there, so that what it says is what is tried.
 
 use std::fs;
 

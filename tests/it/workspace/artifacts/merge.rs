@@ -202,8 +202,8 @@ async fn what_is_no_text_is_written_as_it_was_kept() {
     assert_eq!(mode & 0o7777, 0o755, "it is a program, and nothing more than that");
 }
 
-/// Every way in which three lines can be changed on both sides, against a merge that is seen to be right: lines that
-/// only one side has changed are that side's.
+/// Every way in which three lines can be changed on both sides, against a merge that is seen to be right:
+/// lines that only one side has changed are that side's.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_merged_has_every_change_of_both() {
     let world = World::new(Some(BASE));

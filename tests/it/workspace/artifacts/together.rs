@@ -126,7 +126,8 @@ fn an_edit_by_hand_in_the_same_moment_is_not_lost() {
         seen.extend(editor.join().unwrap());
         assert!(!applies.is_empty());
     });
-    // What an apply has replaced is in its record, whole: one of the texts that were written, by hand or by an apply.
+    // What an apply has replaced is in its record, whole: one of the texts that were written, by hand or by
+    // an apply.
     let last = desk.applies();
     let newest = last[0]["apply"].as_u64().unwrap();
     desk.undo(newest, true);

@@ -1,4 +1,5 @@
-//! Taking work in: what a run has changed in its private copy is shown, written in parts or as a whole, and discarded.
+//! Taking work in: what a run has changed in its private copy is shown, written in parts or as a whole, and
+//! discarded.
 
 mod after_kills;
 mod bounds;

@@ -1,4 +1,5 @@
-//! Names that others have chosen, of tasks and of files: what a person copies from a text, or sees in one, means what it says.
+//! Names that others have chosen, of tasks and of files: what a person copies from a text, or sees in one,
+//! means what it says.
 
 use std::process::Command;
 

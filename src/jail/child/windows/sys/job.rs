@@ -27,7 +27,8 @@ use crate::JobLimits;
 /// Messages that are looked at in one go: more tell nothing new.
 const MESSAGES_MAX: usize = 100_000;
 
-/// No window of others, no clipboard, no desktops, no settings of the system, no atoms of others, no logging off.
+/// No window of others, no clipboard, no desktops, no settings of the system, no atoms of others, no logging
+/// off.
 const NO_DESKTOP: u32 = JOB_OBJECT_UILIMIT_HANDLES
     | JOB_OBJECT_UILIMIT_READCLIPBOARD
     | JOB_OBJECT_UILIMIT_WRITECLIPBOARD

@@ -72,7 +72,8 @@ impl WriteRestricted {
         }
     }
 
-    /// Tries it: a thread with this token makes a file `inside`, and does not make one `outside`, where we could.
+    /// Tries it: a thread with this token makes a file `inside`, and does not make one `outside`, where we
+    /// could.
     pub(in super::super) fn confines(&self, inside: &Path, outside: &Path) -> Result<(), String> {
         let name = inside.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let outside = outside.join(format!("{name}.probe"));

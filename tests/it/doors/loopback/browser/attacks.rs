@@ -1,5 +1,5 @@
-//! What a hostile page sends to each route of the doors over loopback HTTP: what would change something, if a process of
-//! this user sent it.
+//! What a hostile page sends to each route of the doors over loopback HTTP: what would change something, if a
+//! process of this user sent it.
 
 use provost::protocols::{agent_protocol, broker};
 use serde_json::{Value, json};
