@@ -80,7 +80,8 @@ fn what_the_kernel_has_dropped_is_told_to_every_subscriber() {
     let two = ["a", "b"].map(|it| dir.path().join(it));
     two.iter().for_each(|it| fs::write(it, "x").unwrap());
     let mode = fs::metadata(&two[0]).unwrap().permissions();
-    for at in 0..most + 1_000 {
+    // Twice as many as the queue holds: the thread has taken some before it was held up.
+    for at in 0..2 * most {
         fs::set_permissions(&two[at % 2], mode.clone()).unwrap();
     }
     drop(held);
