@@ -8,7 +8,7 @@
 //! nothing holds up no other, and finds a notice that it has to look again. It finds the same where the system has lost
 //! something, and where the watching itself has broken and begins again. A folder that has gone is no error, since the
 //! folder around it tells of that; one that was replaced is watched again when a subscriber covers it the next time.
-//! Reading is no change, or a subscriber's own reading would be told without end. Links are not followed.
+//! Reading is no change, or a subscriber's own reading would be told without end. On Linux no link is followed.
 //!
 //! A change does not say what a file says now. Where the system has no room, `cover` says so, and what a subscriber does
 //! then is the subscriber's.
