@@ -1,7 +1,7 @@
 //! Listens to changes in folders, for the parts of the daemon that look for themselves at what has changed.
 //!
-//! A listener names the folders that it wants to hear of. A report does not say what has changed. A listener without a
-//! report has no changes.
+//! A listener names the folders that it wants to hear of. A report does not say what has changed. A listener
+//! without a report has no changes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

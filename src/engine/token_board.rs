@@ -1,4 +1,5 @@
-//! Tokens as they are committed, which doors read without asking the engine's thread, and the notice that they have changed.
+//! Tokens as they are committed, which doors read without asking the engine's thread, and the notice that
+//! they have changed.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;

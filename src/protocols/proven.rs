@@ -1,8 +1,8 @@
 //! Ends a wait or a stream of events when the proof with which it began holds no longer.
 //!
-//! A proof ends in three places: a token that was revoked in the engine, one that has run out with the time, and a name that
-//! became reserved in the key ring. [`Names::changed`] is the notice of all three, but for a token's own end, for which a
-//! wait has a deadline. A look reads memory alone.
+//! A proof ends in three places: a token that was revoked in the engine, one that has run out with the time,
+//! and a name that became reserved in the key ring. [`Names::changed`] is the notice of all three, but for a
+//! token's own end, for which a wait has a deadline. A look reads memory alone.
 
 use std::pin::pin;
 

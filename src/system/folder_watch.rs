@@ -3,15 +3,16 @@
 //! ```text
 //!   the system --> [one table of folders] --filter--> [queue of a subscriber] --wake--> the subscriber takes it, and looks
 //! ```
-//! Promises: a folder is watched once, however many subscribers cover it, and on Linux one instance of inotify watches all
-//! of them. There is a bound of folders for a subscriber, and one for all. A queue has a bound, too: a subscriber that takes
-//! nothing holds up no other, and finds a notice that it has to look again. It finds the same where the system has lost
-//! something, and where the watching itself has broken and begins again. A folder that has gone is no error, since the
-//! folder around it tells of that; one that was replaced is watched again when a subscriber covers it the next time.
-//! Reading is no change, or a subscriber's own reading would be told without end. On Linux no link is followed.
+//! Promises: a folder is watched once, however many subscribers cover it, and on Linux one instance of
+//! inotify watches all of them. There is a bound of folders for a subscriber, and one for all. A queue has a
+//! bound, too: a subscriber that takes nothing holds up no other, and finds a notice that it has to look
+//! again. It finds the same where the system has lost something, and where the watching itself has broken and
+//! begins again. A folder that has gone is no error, since the folder around it tells of that; one that was
+//! replaced is watched again when a subscriber covers it the next time. Reading is no change, or a
+//! subscriber's own reading would be told without end. On Linux no link is followed.
 //!
-//! A change does not say what a file says now. Where the system has no room, `cover` says so, and what a subscriber does
-//! then is the subscriber's.
+//! A change does not say what a file says now. Where the system has no room, `cover` says so, and the
+//! subscriber decides what to do.
 
 #[cfg_attr(not(target_os = "linux"), path = "folder_watch/elsewhere.rs")]
 #[cfg_attr(target_os = "linux", path = "folder_watch/linux.rs")]
@@ -24,10 +25,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use provost_base::limits::{WATCH_FOLDERS_ALL_MAX, WATCH_FOLDERS_MAX};
 use system::System;
 
-/// Whether this system watches each folder for itself. On others [`Subscription::tree`] watches all that lies below.
+/// Whether this system watches each folder for itself. On others [`Subscription::tree`] watches all that lies
+/// below.
 pub const ONE_BY_ONE: bool = cfg!(target_os = "linux");
 
-/// The watching of folders in one daemon. Cheap to clone. Nothing is asked of the system before a folder is covered.
+/// The watching of folders in one daemon. Cheap to clone. Nothing is asked of the system before a folder is
+/// covered.
 #[derive(Clone, Default)]
 pub struct FolderWatcher(Arc<Shared>);
 
@@ -107,9 +110,9 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FolderWatcher {
-    /// A subscriber that covers nothing at first. `wake` is called when something waits for it; both functions are called
-    /// by the thread that hears for all, and must not block. No more than `paths_max` paths wait; with more, or with none to
-    /// wait, the changes are [lost](Changes::lost).
+    /// A subscriber that covers nothing at first. `wake` is called when something waits for it; both
+    /// functions are called by the thread that hears for all, and must not block. No more than `paths_max`
+    /// paths wait; with more, or with none to wait, the changes are [lost](Changes::lost).
     pub fn subscribe(
         &self,
         paths_max: usize,
@@ -241,8 +244,8 @@ impl Table {
             return Err(Unwatched::Full(format!("more than {WATCH_FOLDERS_ALL_MAX} folders are watched")));
         }
         if known.is_none_or(|it| it.is_stale) {
-            // Under the lock, or what is heard of the folder before it is in the table would be nobody's. The system
-            // answers at once: it looks a path up.
+            // Under the lock, or what is heard of the folder before it is in the table would reach no
+            // subscriber. The system answers at once: it looks a path up.
             let is_new = self.system(shared).map_err(Unwatched::Full)?.watch(folder)?;
             let it = self.folders.entry(folder.to_owned()).or_default();
             it.is_stale = false;
@@ -283,8 +286,8 @@ impl Table {
         below.for_each(|(_, it)| it.is_stale = true);
     }
 
-    /// Puts a change into the queues of those who cover the folder that it is in, or what has changed itself. Adds them to
-    /// `woken`.
+    /// Puts a change into the queues of those who cover the folder that it is in, or what has changed itself.
+    /// Adds them to `woken`.
     fn tell(&mut self, path: &Path, moves_folders: bool, woken: &mut BTreeSet<u64>) {
         if moves_folders {
             self.doubt(path);
@@ -313,8 +316,8 @@ impl Table {
 }
 
 impl Shared {
-    /// The watching has ended by itself. It begins again with the next folder that is covered, and each subscriber that
-    /// looks again covers its folders.
+    /// The watching has ended by itself. It begins again with the next folder that is covered, and each
+    /// subscriber that looks again covers its folders.
     fn broke(&self) {
         let all = {
             let mut table = lock(&self.0);

@@ -1,7 +1,7 @@
-//! What `notify` knows of other systems, one watcher of it for all folders.
+//! Systems other than Linux, with the library `notify`: one watcher for all folders.
 //!
-//! It calls back on a thread that it also needs to begin and end a watch, so this module takes what it tells into a queue,
-//! and a thread of its own passes that on. It follows a link that stands in a folder's place.
+//! It calls back on a thread that it also needs to begin and end a watch, so this module takes what it tells
+//! into a queue, and a thread of its own passes that on. It follows a link that stands in a folder's place.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

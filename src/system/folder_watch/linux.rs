@@ -1,13 +1,15 @@
 //! inotify, one instance for all folders.
 //!
-//! The kernel knows a folder by a number that stays with it when it is renamed, and so does this module: a folder that two
-//! subscribers know by two names, since one of them has looked after the rename, is watched under both, and letting the
-//! old name go does not end the watch. The queue is read with pauses, since what a worker does in a watched folder can fill
-//! it as fast as it is read; the kernel tells when it has dropped something.
+//! The kernel knows a folder by a number that stays with it when it is renamed, and so does this module: a
+//! folder that two subscribers know by two names, since one of them has looked after the rename, is watched
+//! under both, and letting the old name go does not end the watch. The queue is read with pauses, since what
+//! a worker does in a watched folder can fill it as fast as it is read; the kernel tells when it has dropped
+//! something.
 //!
-//! The library `notify`, which other systems use, knows a folder by its path: of a renamed one, letting go the old name ends
-//! the watch under the new one, and a watch on a path ends when the report comes that the path was another folder's. It
-//! reads the queue to its end before it adds a watch, follows links, and reports each file that is opened.
+//! The library `notify`, which other systems use, knows a folder by its path. When a folder was renamed,
+//! letting the old name go ends the watch under the new one; and a new folder under the old name loses its
+//! watch when the report of the rename comes. The library reads the queue to its end before it adds a watch,
+//! follows links, and reports each file that is opened.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
