@@ -304,7 +304,7 @@ async fn assemble(
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let (outputs, watcher) = (OutputBoard::default(), FolderWatcher::default());
     let index = wiring::index(&root_path, &watcher, config)?;
-    let kept = wiring::kept(places, config)?;
+    let kept = wiring::kept(places, config, &open_root()?)?;
     let provost =
         Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
     let agents = AgentService::new(provost.clone(), agents);
@@ -396,6 +396,8 @@ fn start_hands(
         folders,
         keep: agents::keeper(provost),
         room: agents::room(provost),
+        trees: provost.work_trees().clone(),
+        withhold: agents::withhold(provost),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),
@@ -477,7 +479,7 @@ impl Daemon {
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);
         self.agents.set_settings(agents);
-        self.provost.set_apply_rules(wiring::apply_rules(&loaded.config, &self.start.places.root));
+        self.provost.set_apply_rules(wiring::apply_rules(&loaded.config));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
         self.capture_config

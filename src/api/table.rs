@@ -201,6 +201,12 @@ macro_rules! for_each_endpoint {
             /// Forgets a task's changes for good.
             POST "/discard-task" discard_task DiscardTask(Discard) -> Discarded,
                 tools ["task_discard"], commands ["task discard"];
+            /// Lists the git work trees in which runs work.
+            GET "/work-trees" work_trees WorkTrees() -> Vec<WorkTree>,
+                tools ("`task_status` says on which branch a task has committed"), commands ["worktree list"];
+            /// Removes a git work tree of runs.
+            POST "/remove-work-tree" remove_work_tree RemoveWorkTree(RemoveWorkTree) -> RemovedWorkTree,
+                tools ("what is not committed would be gone for good, so a person decides"), commands ["worktree remove"];
             /// Says what applying given files would do.
             POST "/preview-artifacts" preview_artifacts PreviewArtifacts(Artifacts) -> Vec<Previewed>,
                 tools ("editors bring files that they show"), commands ("`provost task apply` takes the files of a task"),

@@ -19,6 +19,7 @@ mod posts;
 mod scans;
 mod token;
 mod used;
+mod work_trees;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,6 +39,7 @@ pub use posts::*;
 pub use scans::*;
 pub use token::*;
 pub use used::*;
+pub use work_trees::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
 pub const API_VERSION: &str = "1";
@@ -95,6 +97,9 @@ pub struct Delegate {
     pub context: Option<Value>,
     /// Files that are to be watched while it goes on.
     pub watch_patterns: Vec<String>,
+    /// The branch in whose work tree it works, and on which its changes are committed; empty for one that is named after the
+    /// worker and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
+    pub worktree: Option<String>,
 }
 
 /// Answer to [`Delegate`].
@@ -301,6 +306,9 @@ pub struct Task {
     /// What became of the files that its asker wanted watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<FilesChanged>,
+    /// The branch in whose git work tree it works; absent for work elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
     /// What its run has changed in its private copy; absent where nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,

@@ -45,5 +45,5 @@ pub use shortened::{is_all_shortened, is_shortened, shortened};
 pub use suggest::nearest;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};
-pub use typed::{EXACTLY, shell_word, task_command};
+pub use typed::{EXACTLY, merge_command, shell_word, task_command};
 pub use visible::{visible, visible_name};

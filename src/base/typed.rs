@@ -46,5 +46,11 @@ pub fn task_command(command: &str, task: &str, flags: &str) -> String {
     parts.iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>().join(" ")
 }
 
+/// The command that merges a branch, as it is typed.
+pub fn merge_command(branch: &str) -> String {
+    let word = shell_word(branch);
+    if branch.starts_with('-') { format!("provost merge -- {word}") } else { format!("provost merge {word}") }
+}
+
 /// Before an id that is meant exactly so, where other ids begin with it.
 pub const EXACTLY: &str = "id:";

@@ -11,7 +11,7 @@ use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up,
-    watch, workflows,
+    watch, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -80,6 +80,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task list\n  provost task show 3f0c2a --wait\n  provost task diff 3f0c2a\n  provost task apply 3f0c2a"
     )]
     Task(tasks::Task),
+    /// List and remove the git work trees in which tasks work on a branch of their own
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost worktree list\n  provost worktree remove feat/x\n  provost worktree remove feat/x --branch"
+    )]
+    Worktree(worktrees::Worktree),
     /// Show what agents say that they have used
     #[command(
         subcommand,

@@ -11,7 +11,7 @@ use super::repo_context::wait_for;
 use super::tasks::meant;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::{TaskId, task_command, visible, visible_name};
+use provost_base::{TaskId, shell_word, task_command, visible, visible_name};
 
 /// `provost task diff`.
 #[derive(Args, Debug)]
@@ -38,6 +38,9 @@ pub(super) struct Discard {
 
 /// Columns for the signs of one file in a summary.
 const SIGNS_MAX: u64 = 30;
+
+/// How much of a commit's name is shown.
+const COMMIT_CHARS: usize = 12;
 
 /// Longest path that is shown in a line, in characters.
 const PATH_CHARS: usize = 400;
@@ -209,7 +212,8 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     if kept.can_apply {
         let rows: Vec<Row> = kept.files.iter().map(Row::from).collect();
         let names = kept.names(|it| visible_name(it, PATH_CHARS));
-        text.push_str(&format!("changed in its private copy: {names}\n"));
+        let place = if task.worktree.is_some() { "its work tree" } else { "its private copy" };
+        text.push_str(&format!("changed in {place}: {names}\n"));
         let named = Sum::of(&rows);
         let all = task.changes.as_ref().map_or(named, |it| Sum {
             files: it.files.into(),
@@ -221,6 +225,7 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     for it in &kept.left_out {
         text.push_str(&format!("not kept: {}\n", visible_name(it, 800)));
     }
+    text.push_str(&in_work_tree(task));
     let Some(changes) = &task.changes else { return text + &if_older(task, kept.can_apply) };
     if changes.state != "kept" {
         text.push_str(&format!("its changes: {}\n", changes.in_words()));
@@ -228,6 +233,28 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     let says = ["show them:    ", "write them:   ", "discard them: "];
     for (says, command) in says.iter().zip(&changes.next) {
         text.push_str(&format!("{says}{}\n", visible_name(command, PATH_CHARS)));
+    }
+    text
+}
+
+/// What of it is committed, and what can be done with that.
+fn in_work_tree(task: &wire::Task) -> String {
+    let Some(tree) = task.in_work_tree() else { return String::new() };
+    let [branch, path] = [&tree.branch, &tree.path].map(|it| visible_name(it, PATH_CHARS));
+    let mut text = String::new();
+    match (&tree.commit, &tree.failed) {
+        (Some(commit), _) => {
+            let short = commit.get(..COMMIT_CHARS).unwrap_or(commit);
+            text.push_str(&format!("committed:    {short} on branch {branch}, in {path}\n"));
+        }
+        (None, Some(why)) => text.push_str(&format!("not committed: {}\n", visible_name(why, 800))),
+        (None, None) => text.push_str(&format!("committed:    nothing on branch {branch}, in {path}\n")),
+    }
+    for (file, why) in &tree.not_committed {
+        text.push_str(&format!("not committed: {}\n", visible_name(&format!("{file}: {why}"), 800)));
+    }
+    if let Some(next) = &tree.next {
+        text.push_str(&format!("merge it:     {}\n", visible_name(next, PATH_CHARS)));
     }
     text
 }
@@ -251,11 +278,15 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     if !asked.yes {
         confirm(&task)?;
     }
-    let whose = of_whom(&task);
+    let (whose, task_tree) = (of_whom(&task), task.worktree.clone());
     let (request, asker) = (wire::Discard { task: task.id }, IdentityArgs::named(here, None)?);
     let done = wait_for(async { Ok(here.daemon(asker).await?.discard_task(&request).await?) })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
+    }
+    if let Some(tree) = task_tree {
+        let typed = format!("provost worktree remove {} --branch --force", shell_word(&tree));
+        out::note(format!("what is committed on branch {} stays there; `{typed}` removes it", visible_name(&tree, PATH_CHARS)));
     }
     let files =
         if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };

@@ -18,7 +18,8 @@ use provost_system::real_path;
 #[derive(Args, Debug)]
 pub(super) struct Delegate {
     /// The task; the worker `shell` runs it as a command
-    goal: String,
+    #[arg(required_unless_present = "worktree")]
+    goal: Option<String>,
     /// The worker that does the task
     #[arg(long, default_value = "shell")]
     worker: AgentId,
@@ -34,6 +35,9 @@ pub(super) struct Delegate {
     /// The form of the result
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Work in a git work tree on a branch of its own, and commit the changes there; without BRANCH, on one named after the worker and the task
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, default_missing_value = "")]
+    worktree: Option<String>,
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -101,11 +105,17 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
 }
 
 fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliError> {
+    // The one word after `--worktree` is the task where no other word is.
+    let (goal, worktree) = match (&asked.goal, &asked.worktree) {
+        (None, Some(goal)) if !goal.is_empty() => (goal.clone(), Some(String::new())),
+        (goal, worktree) => (goal.clone().unwrap_or_default(), worktree.clone()),
+    };
     Ok(wire::Delegate {
         task: asked.task.as_ref().map(ToString::to_string),
-        goal: asked.goal.clone(),
+        goal,
         worker: asked.worker.to_string(),
         working_dir: working_dir(here, asked.dir.as_ref())?,
+        worktree,
         timeout_s: asked.timeout.map(|timeout| timeout.as_seconds().max(1)),
         model: asked.model.clone(),
         format: asked.format.map(|format| match format {

@@ -233,13 +233,22 @@ fn way_of(copies: Copies, by_itself: bool) -> Vec<(Topic, String)> {
              (provost apply TASK)"
         }
         Copies::Thrown => "in a copy, which is deleted afterwards, not in the directory itself",
+        Copies::WorkTree => {
+            "in a git work tree on a branch of its own: its changes are committed there, and reach your branch when you \
+             merge it (provost merge BRANCH); shown here is the directory itself"
+        }
         Copies::No => "in the directory itself: its changes take effect at once",
     };
     let why = "because its entry speaks with a model (a key, or a model's name); `copy = false` has it work in the \
                directory itself";
     let own = "the copy has a repository of its own, which the worker may write, except hooks and settings";
     let why = (copies == Copies::Kept && by_itself).then(|| (Topic::Write, why.to_owned()));
-    let own = (copies != Copies::No).then(|| (Topic::Git, own.to_owned()));
+    let tree = "read-only: git shows history and status; the daemon commits when the run has ended";
+    let own = match copies {
+        Copies::No => None,
+        Copies::WorkTree => Some((Topic::Git, tree.to_owned())),
+        Copies::Thrown | Copies::Kept => Some((Topic::Git, own.to_owned())),
+    };
     [(Topic::Write, way.to_owned())].into_iter().chain(why).chain(own).collect()
 }
 

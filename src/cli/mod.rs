@@ -60,6 +60,7 @@ mod with;
 #[cfg(unix)]
 mod worker;
 mod workflows;
+mod worktrees;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -151,6 +152,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Journal(it) => journal::journal(here, it),
         Command::Store(it) => backup::store(here, &it),
         Command::Task(it) => tasks::task(here, it),
+        Command::Worktree(it) => worktrees::worktree(here, it),
         Command::Cost(it) => cost::cost(here, &it),
         Command::Approval(it) => approvals::approval(here, it),
         Command::Apply(it) => applies::of_files(here, &it),

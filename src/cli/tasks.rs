@@ -23,7 +23,7 @@ const GENERATED_LEN: usize = 36;
 pub(super) enum Task {
     /// Delegate a task to a worker
     #[command(
-        after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task delegate \"review src/\" --worker claude_code --timeout 20m\n  provost task delegate \"make\" --dir docs --json"
+        after_help = "Examples:\n  provost task delegate \"cargo test\" --wait\n  provost task delegate \"review src/\" --worker claude_code --timeout 20m\n  provost task delegate \"make\" --dir docs --json\n  provost task delegate \"add a test\" --worker claude --worktree --wait\n  provost task delegate \"add a test\" --worktree feat/x --worker claude"
     )]
     Delegate(delegate::Delegate),
     /// List the tasks, the newest last
@@ -337,6 +337,7 @@ fn in_full(task: &wire::Task) -> String {
     let mut facts = vec![("task", task.id.clone()), ("state", state(task)), ("worker", task.worker.clone())];
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
     facts.extend(task.waits_for.iter().map(|it| ("waits for", awaited(it))));
+    facts.extend(task.worktree.clone().map(|branch| ("branch", branch)));
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
     facts.extend(task.usage.as_ref().and_then(wire::Used::in_words).map(|used| ("used", used)));

@@ -101,6 +101,8 @@ section! {
         reviewer: Option<AgentId> = None, "ident", Strict;
         /// How the phases of its executions are done; without this, as `[a6s]` says.
         mode: Option<Mode> = None, "", Strict;
+        /// Whether its delegated tasks work in a git work tree on a branch of their own, on which their changes are committed, instead of a private copy. What editors ask of it is done in a copy all the same. It needs tier `ns`.
+        worktree: bool = false, "", Strict;
         /// Whether it works at all.
         enabled: bool = true, "", Strict;
     }
@@ -419,7 +421,7 @@ fn as_worker(agent: &AgentConfig, shared: Worker) -> Result<Worker, String> {
         args: args.to_vec(),
         parse_mode: ParseMode::Text,
         timeout_secs: agent.timeout.as_seconds().max(1),
-        copy: Some(Copies::Kept),
+        copy: Some(if agent.worktree { Copies::WorkTree } else { Copies::Kept }),
         ..shared
     })
 }

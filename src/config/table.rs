@@ -491,6 +491,12 @@ settings! {
         days: u32 = provost_base::limits::HARVESTS_KEPT_DAYS as u32, "days" within 1..=365, Owner;
     }
 
+    /// The git work trees in which runs work with `provost delegate --worktree`.
+    ["worktrees"] worktrees: WorkTreeSettings {
+        /// The folder in which they lie, absolute and outside of the repository; by default a folder beside the daemon's state.
+        folder: Option<PathBuf> = None, "path", Owner;
+    }
+
     /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.
@@ -561,7 +567,7 @@ section! {
         growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
         /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
         git: Git = Git::Read, "", Strict;
-        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
+        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
         copy: Option<Copies> = None, "", Strict;
         /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
         needs: Needs = Needs::default(), "", Strict;

@@ -22,15 +22,18 @@ pub enum Copies {
     Thrown,
     /// In a private copy, whose changes are kept until a person applies them.
     Kept,
+    /// In a git work tree on a branch of its own, on which its changes are committed.
+    WorkTree,
 }
 
 impl Value for Copies {
-    const NAME: &'static str = "false, true or \"kept\"";
+    const NAME: &'static str = "false, true, \"kept\" or \"worktree\"";
     fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
         match (value.as_bool(), value.as_str()) {
             (Some(false), _) => Ok(Copies::No),
             (Some(true), _) => Ok(Copies::Thrown),
             (None, Some("kept")) => Ok(Copies::Kept),
+            (None, Some("worktree")) => Ok(Copies::WorkTree),
             _ => Err(format!("expected {}", Self::NAME)),
         }
     }
@@ -39,6 +42,7 @@ impl Value for Copies {
             Copies::No => "false".into(),
             Copies::Thrown => "true".into(),
             Copies::Kept => "\"kept\"".into(),
+            Copies::WorkTree => "\"worktree\"".into(),
         })
     }
 }
@@ -150,6 +154,12 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
             return refuse("`binary` must not contain `..`");
         }
         _ => {}
+    }
+    if worker.copy == Some(Copies::WorkTree) && (worker.kind == WorkerKind::Polling || worker.tier != Tier::Ns) {
+        return refuse(
+            "a work tree is for a worker that the daemon starts in tier `ns`, which keeps it from writing `.git`: use \
+             `tier = \"ns\"`, or another `copy`",
+        );
     }
     if worker.kind == WorkerKind::Polling && !worker.needs.0.is_empty() {
         return refuse("a `polling` worker begins by itself: remove `needs`, and have it lock what it needs");

@@ -4,6 +4,7 @@ mod surroundings;
 mod workflows;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use provost_agents::{
@@ -12,7 +13,7 @@ use provost_agents::{
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
 use provost_domain::{Changeset, PhaseName, Settings};
-use provost_effects::{DeedHands, Keep, RoomNow};
+use provost_effects::{DeedHands, Keep, RoomNow, Withhold};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -185,6 +186,12 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
         artifacts.remove_old();
         Ok(())
     })
+}
+
+/// Which changes of a run in a work tree are not committed, by the rules for applies.
+pub(super) fn withhold(provost: &Provost) -> Withhold {
+    let provost = provost.clone();
+    Arc::new(move |root: &Path, changes: &Changeset| provost.withheld(root, changes))
 }
 
 /// How much of the changes of one run is kept, as the configuration has it now.

@@ -39,7 +39,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     if tier == Tier::Job && profile.copies == Copies::No {
         bail!("in tier job a worker works in a copy: set `copy = true` for it");
     }
-    if profile.copies != Copies::No {
+    if !matches!(profile.copies, Copies::No | Copies::WorkTree) {
         profile.git = jail::Git::Write;
     }
     // Nothing is copied for showing where a copy would be.

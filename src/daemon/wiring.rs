@@ -27,6 +27,7 @@ use provost_store::{
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
+use provost_workspace::work_trees::WorkTrees;
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 
@@ -164,20 +165,27 @@ pub(super) fn store(places: &Places, config: &Config) -> Result<Box<dyn Store>, 
 }
 
 /// What is kept of users' files, in the daemon's own folder.
-pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applying)> {
+pub(super) fn kept(
+    places: &Places,
+    config: &Config,
+    root: &Root,
+) -> Result<(Versions, Applying, Arc<WorkTrees>)> {
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
-    let applying = Applying::open(&places.state, apply_rules(config, &places.root))
+    let applying = Applying::open(&places.state, apply_rules(config))
         .context("the folder of records of applies")?;
-    Ok((versions, applying))
+    let folder = config.worktrees.folder.clone();
+    let folder = folder.unwrap_or_else(|| places.state.with_extension("trees"));
+    let trees = WorkTrees::new(root.place().path(), &folder);
+    Ok((versions, applying, Arc::new(trees)))
 }
 
 /// The rules for files that are written for editors.
-pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a> {
+pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
     let a6s = &config.a6s;
-    let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
+    let mut protect = config.workspace.protect.clone();
     protect.extend(config.workers.values().flat_map(|worker| worker.protect.iter().cloned()));
     let lines = run_outside(config);
-    let held = Box::new(move |new: &[_]| runs_outside(&root, &protect, &lines, new));
+    let held = Box::new(move |root: &Path, new: &[_]| runs_outside(root, &protect, &lines, new));
     let files = config.changes.files_per_call as usize;
     ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, files, held }
 }
@@ -354,6 +362,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
             config::Copies::No => Copies::No,
             config::Copies::Thrown => Copies::Thrown,
             config::Copies::Kept => Copies::Kept,
+            config::Copies::WorkTree => Copies::WorkTree,
         },
         bounds: bounds(worker),
         agent: None,

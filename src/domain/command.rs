@@ -127,6 +127,10 @@ pub struct Delegate {
     /// The job that it is a part of, where an editor asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Box<JobContext>>,
+    /// The branch in whose work tree it works, and on which its changes are committed. Empty until the service has named one;
+    /// `None` for work in the workspace or in a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_tree: Option<Box<str>>,
 }
 
 /// The job that a delegation is a part of. Its worker is told, and an approver approves it with the rest.
@@ -163,14 +167,21 @@ impl Delegate {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// The details that an approver is shown beside the goal: the request as it came, and the errand.
+    /// The details that an approver is shown beside the goal: the request as it came, the errand, and the branch.
     pub fn shown(&self) -> Json {
-        let Some(errand) = &self.errand else { return self.payload.clone() };
+        if self.errand.is_none() && self.work_tree.is_none() {
+            return self.payload.clone();
+        }
         let mut members = match self.payload.value() {
             serde_json::Value::Object(members) => members,
             _ => serde_json::Map::new(),
         };
-        members.insert("errand".into(), serde_json::to_value(errand).unwrap_or_default());
+        if let Some(errand) = &self.errand {
+            members.insert("errand".into(), serde_json::to_value(errand).unwrap_or_default());
+        }
+        if let Some(branch) = &self.work_tree {
+            members.insert("worktree".into(), serde_json::Value::from(&**branch));
+        }
         Json::from_value(&members.into())
     }
 }

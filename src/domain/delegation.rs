@@ -7,7 +7,7 @@ use super::progress::Ending;
 use super::task::Repeat;
 use super::{
     Action, Answer, Call, Delegate, Delegated, Denial, Facts, Failure, Git, Judge, Network, Outbox, Parked,
-    Principal, Refusal, Reply, Risk, State, Task, TaskState, Terms, WorkerKind,
+    Principal, Refusal, Reply, Risk, State, Task, TaskState, Terms, Tier, WorkerKind,
 };
 use provost_base::{Digest, Json, RuleId, TaskId, Timestamp};
 
@@ -38,6 +38,7 @@ impl Judged for Delegate {
         call.facts = state.settings.facts_of(self, std::mem::take(&mut call.facts))?;
         call.facts.running = state.tasks.asked_from(&call.who.share());
         call.facts.depth = state.tasks.depth_below(call.who);
+        self.can_have_its_work_tree(&call.facts)?;
         let Some(reason) = call.facts.directory_refused.clone() else { return Ok(None) };
         let failure = Failure::Sandbox { why: reason.clone() };
         let rule = RuleId::parse("sandbox").expect("a constant that is a valid id");
@@ -141,6 +142,28 @@ impl Command {
     /// The action that rules name for it; `None` where they have no say.
     pub fn action(&self) -> Option<Action> {
         Some(self.judged()?.action())
+    }
+}
+
+impl Delegate {
+    /// Only where the jail keeps a worker from writing `.git`, a run works in a work tree of the repository.
+    fn can_have_its_work_tree(&self, facts: &Facts) -> Result<(), Refusal> {
+        if self.work_tree.is_none() {
+            return Ok(());
+        }
+        let refused = |why: &str| Err(Refusal::NoWorkTree { why: why.into() });
+        if facts.worker_kind != Some(WorkerKind::Cli) {
+            return refused("its worker starts by itself, and works where it likes; name a worker that the daemon starts");
+        }
+        if facts.tier != Some(Tier::Ns) {
+            return refused(
+                "its worker's jail cannot keep it from writing `.git`; give the worker tier \"ns\", or let it work in a copy",
+            );
+        }
+        match &facts.work_tree_refused {
+            Some(why) => refused(why),
+            None => Ok(()),
+        }
     }
 }
 

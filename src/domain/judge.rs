@@ -247,6 +247,9 @@ pub struct Facts {
     pub directory: Option<Directory>,
     /// Why the working directory was refused, when it was.
     pub directory_refused: Option<Box<str>>,
+    /// Why no run can have the work tree that the task asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_tree_refused: Option<Box<str>>,
     /// How the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
     /// The network that the worker's profile asks for; filled by the core.

@@ -349,7 +349,7 @@ impl State {
     fn share_a_directory(&self, running: &Task, task: &Task) -> bool {
         let in_place = |it: &Task| {
             let copies = self.settings.workers.get(&it.order.worker).is_some_and(|worker| worker.copy);
-            it.kind == WorkerKind::Cli && !copies
+            it.kind == WorkerKind::Cli && !copies && it.order.work_tree.is_none()
         };
         let (Some(one), Some(other)) = (&running.directory, &task.directory) else { return false };
         let (one, other) = (Path::new(&*one.absolute), Path::new(&*other.absolute));

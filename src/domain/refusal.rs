@@ -76,6 +76,12 @@ pub enum Refusal {
         /// The mistake in the entry, for the person who wrote it.
         why: Box<str>,
     },
+    /// No run can have the work tree that a delegation asks for.
+    #[error("there is no work tree for this task: {why}")]
+    NoWorkTree {
+        /// The reason and the next step, for the asker.
+        why: Box<str>,
+    },
     /// Another agent, or a person, holds the worker back.
     #[error("worker {worker} is not switched: {why}")]
     NotYoursToSwitch {
@@ -347,6 +353,7 @@ impl Refusal {
             | Refusal::ChangesGone
             | Refusal::ChangesInUse { .. }
             | Refusal::WorkerBroken { .. }
+            | Refusal::NoWorkTree { .. }
             | Refusal::NotYoursToSwitch { .. }
             | Refusal::ApprovalNotFound(_)
             | Refusal::ApprovalOwn

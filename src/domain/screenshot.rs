@@ -95,6 +95,7 @@ impl Runs for TakeScreenshot {
             format: None,
             payload: Json::null(),
             errand: None,
+            work_tree: None,
         };
         let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
         Task { capture: true, ..state.tasks.draft(now, who, &order, &facts, permit.rule, permit.terms) }

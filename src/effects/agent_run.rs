@@ -9,6 +9,7 @@ use super::heavy::no_copy;
 use super::prepare::{RunEnvironment, jail_refused, worker_failed};
 use super::result::Output;
 use super::shared_checkout::{CheckoutLease, SharedCheckout};
+use super::work_tree_run::TreeRun;
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
 use provost_domain::{Changeset, Failure, JobContext, Task};
@@ -45,12 +46,22 @@ enum Folder {
     Own(Snapshot),
     /// In its job's.
     Jobs(CheckoutLease),
+    /// In a git work tree, which stays.
+    Tree(Box<TreeRun>),
+}
+
+impl From<TreeRun> for RunFolders {
+    fn from(tree: TreeRun) -> Self {
+        Self { folder: Folder::Tree(Box::new(tree)), given: None, _mark: None }
+    }
 }
 
 /// Whether a run works apart, so that its changes can be told and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
-    profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
+    // What an editor asks of a worker that works in work trees is done in a copy.
+    let copies = matches!(profile.copies, Copies::Kept | Copies::WorkTree) && task.order.work_tree.is_none();
+    copies || task.order.errand.as_deref().is_some_and(asked)
 }
 
 impl RunFolders {
@@ -86,7 +97,7 @@ impl RunFolders {
     /// The copy; `None` for a run that works in the workspace.
     pub(super) fn copy(&self) -> Option<&Path> {
         match &self.folder {
-            Folder::There => None,
+            Folder::There | Folder::Tree(_) => None,
             Folder::Copy(copied) => Some(copied.path()),
             Folder::Own(_) | Folder::Jobs(_) => self.apart().map(|it| it.copied.path()),
         }
@@ -94,10 +105,15 @@ impl RunFolders {
 
     fn apart(&self) -> Option<&Snapshot> {
         match &self.folder {
-            Folder::There | Folder::Copy(_) => None,
+            Folder::There | Folder::Copy(_) | Folder::Tree(_) => None,
             Folder::Own(apart) => Some(apart),
             Folder::Jobs(lent) => lent.as_ref().map(|it| &it.apart),
         }
+    }
+
+    /// The work tree; `None` for every other run.
+    pub(super) fn tree(&self) -> Option<&TreeRun> {
+        if let Folder::Tree(tree) = &self.folder { Some(tree) } else { None }
     }
 
     /// What earlier runs have added to their job's copy is room that this one has no more.
@@ -206,7 +222,8 @@ impl CollectionPlan {
         let errand = task.order.errand.as_ref();
         // One that is no agent of the configuration is not asked for an answer alone.
         let usual = profile.agent.is_none_or(|agent| agent.edits);
-        is_apart(task, profile).then(|| Self {
+        let is_kept = is_apart(task, profile) || task.order.work_tree.is_some();
+        is_kept.then(|| Self {
             task: task.id().clone(),
             reader: profile.agent.map_or(Reader::Lines, |agent| agent.reader),
             gathers: errand.map_or(usual, |errand| errand.harvest),
@@ -223,8 +240,9 @@ impl CollectionPlan {
         output: &Output,
         (keep, room): (&Keep, ChangesRoom),
     ) -> Result<Changeset, String> {
-        let harvest = match private.apart() {
-            Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task, room),
+        let harvest = match (private.apart(), private.tree()) {
+            (_, Some(tree)) => tree.gather(&self.task, room),
+            (Some(apart), None) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task, room),
             _ => Changeset::default(),
         };
         let answer = Transcript::of(self.reader, &output.stdout);

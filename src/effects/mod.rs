@@ -55,8 +55,10 @@ mod shared_checkout;
 mod shell;
 #[cfg_attr(windows, path = "sockets_windows.rs")]
 mod sockets;
+mod tree_turns;
 mod usage;
 mod watcher;
+mod work_tree_run;
 mod worker;
 
 pub use agent_run::Keep;
@@ -72,4 +74,5 @@ pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
 pub use router::{EffectParts, EffectRunner};
 pub use run_outside::runs_outside;
 pub use shell::shell_profile;
+pub use work_tree_run::Withhold;
 pub use worker::{Profiles, RoomNow, WorkerParts};

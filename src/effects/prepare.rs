@@ -16,16 +16,18 @@ use super::result::requested_model;
 use super::scan_report::Before;
 use super::secrets;
 use super::shared_checkout::CheckoutLease;
+use super::work_tree_run::{self, TreeRun};
 use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use provost_base::{Digest, Ttl};
 use provost_domain::command::Record;
-use provost_domain::{Failure, Task, Tier};
+use provost_domain::{Directory, Failure, Task, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
     self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Git, Limits, Plan, Profile, Program,
     Resolved, Root, Supervisor, find_place, resolve_program,
 };
 use provost_vault::Vault;
+use provost_workspace::work_trees::WorkTrees;
 
 /// Names under which secrets travel; no worker gets them, whatever its profile says.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
@@ -45,6 +47,8 @@ pub(super) struct RunEnvironment {
     pub(super) doors: Option<OpenDoor>,
     /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
+    /// The git work trees of runs; `None` where no run is on record.
+    pub(super) trees: Option<Arc<WorkTrees>>,
     /// Whether plans are made for runs, or to be shown.
     pub(super) trying: PlanPurpose,
 }
@@ -115,9 +119,14 @@ pub(super) fn prepare_words(
     let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
     let model = profile.model(asked.as_deref(), None).map_err(worker_failed)?;
     check_terms(task, tier)?;
-    let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    let mut private = RunFolders::of(place, task, profile, &directory, lent)?;
+    let mut tree = TreeRun::of(place.trees.as_deref(), task, &place.copies)?;
+    let directory = match &tree {
+        Some(tree) => work_tree_run::directory(&tree.root, known(task)?)?,
+        None => directory(&place.root, task)?,
+    };
+    let private = tree.take().map_or_else(|| RunFolders::of(place, task, profile, &directory, lent), |it| Ok(it.into()));
+    let mut private = private?;
     let copied = private.copy().is_some();
 
     let work = match private.copy() {
@@ -126,7 +135,7 @@ pub(super) fn prepare_words(
     };
     // A command in the worker's place has nothing to ask or tell.
     let instead = task.order.command().is_some();
-    let root = place.root.place();
+    let root = private.tree().map_or(&place.root, |it| &it.root).place().clone();
     let workspace = text(if copied { work.path() } else { root.path() })?;
     let fill = Fill {
         goal: &task.order.goal,
@@ -137,7 +146,14 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
     draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
     draft.tier = of_jail(tier);
-    (draft.is_copy, draft.git) = (copied, if copied { Git::Write } else { profile.git });
+    draft.is_copy = copied;
+    draft.git = match private.tree() {
+        Some(tree) => {
+            draft.read_only.push(tree.repository.clone());
+            Git::Read
+        }
+        None => if copied { Git::Write } else { profile.git },
+    };
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
     let secrets = given.on_record(task.id());
@@ -159,7 +175,7 @@ pub(super) fn prepare_words(
     for path in &profile.read_only {
         draft.toolchain(find_place(path).map_err(jail_refused)?);
     }
-    if !copied && directory.place() != root {
+    if !copied && *directory.place() != root {
         draft.surroundings(root.clone());
     }
     // Last, so that nothing is opened for a worker that cannot start.
@@ -168,7 +184,7 @@ pub(super) fn prepare_words(
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let before = match copied {
         true => None,
-        false => Some(shield(profile, tier, (root, directory.place()), place.trying)?.over(&mut draft)),
+        false => Some(shield(profile, tier, (&root, directory.place()), place.trying)?.over(&mut draft)),
     };
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
@@ -217,12 +233,16 @@ fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directory that the task was allowed to work in, if it still is that one.
+/// The directory that the task was allowed to work in.
+fn known(task: &Task) -> Result<&Directory, Failure> {
+    let missing = || Failure::Sandbox { why: "the task has no working directory on record".into() };
+    task.directory.as_ref().ok_or_else(missing)
+}
+
+/// The same, if it still is that one.
 fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
     let sandbox = |why: String| Failure::Sandbox { why: why.into() };
-    let Some(known) = &task.directory else {
-        return Err(sandbox("the task has no working directory on record".into()));
-    };
+    let known = known(task)?;
     let found = root.resolve_dir(&known.relative).map_err(|err| sandbox(format!("working_dir {err}")))?;
     let place = found.place();
     if (place.dev(), place.ino()) != (known.dev, known.ino) || place.path() != Path::new(&*known.absolute) {

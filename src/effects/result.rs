@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::compact;
 use super::mcp_result;
-use super::reason::{code, limits_reached, reason, whole_seconds};
+use super::reason::{code, limits_reached, reason, sentence, whole_seconds};
 use super::usage::Usage;
+use super::work_tree_run::TreeOutcome;
 use provost_base::limits::{
     CHANGED_FILES_NAMED_MAX, JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX,
     SUMMARY_LEN_MAX,
@@ -187,11 +188,7 @@ pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
 
 /// Adds to a result what of it was kept: which files, and where they are found.
 pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &TaskId) -> Outcome {
-    let mut members = match outcome.report.details.as_ref().map(Json::value) {
-        Some(Value::Object(members)) => members,
-        Some(other) => Map::from_iter([("output".to_owned(), other)]),
-        None => Map::new(),
-    };
+    let mut members = members(outcome.report.details.as_ref());
     let row = |it: &CollectedArtifact| {
         let (artifact, (added, removed)) = (&it.artifact, it.lines);
         json!({ "id": artifact.id, "type": artifact.kind, "path": artifact.path, "added": added, "removed": removed })
@@ -210,6 +207,42 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &T
     }
     outcome.report.details = details(members);
     outcome
+}
+
+impl Outcome {
+    /// How a run has ended that has not ended well, in words.
+    pub(super) fn unfinished(&self) -> Option<String> {
+        match (&self.failure, self.status) {
+            (Some(failure), _) => Some(sentence(failure)),
+            (None, Status::Completed) => None,
+            (None, _) => Some("it was cancelled".into()),
+        }
+    }
+}
+
+/// Adds to a result where its changes were committed. A run that has ended well, and whose changes could not be committed,
+/// has failed.
+pub(super) fn with_work_tree(mut outcome: Outcome, tree: &TreeOutcome) -> Outcome {
+    let mut members = members(outcome.report.details.as_ref());
+    members.insert("work_tree".into(), tree.details());
+    outcome.report.details = details(members);
+    match &tree.failed {
+        Some(why) if outcome.failure.is_none() && outcome.status == Status::Completed => {
+            let summary = format!("{why}. {}", outcome.report.summary).into();
+            let failure = Some(Failure::WorkerFailed { why: why.as_str().into() });
+            Outcome { status: Status::Failed, report: Report { summary, ..outcome.report }, failure, ..outcome }
+        }
+        _ => outcome,
+    }
+}
+
+/// The members of a result's details.
+fn members(details: Option<&Json>) -> Map<String, Value> {
+    match details.map(Json::value) {
+        Some(Value::Object(members)) => members,
+        Some(other) => Map::from_iter([("output".to_owned(), other)]),
+        None => Map::new(),
+    }
 }
 
 /// A part of a change is no success, however the worker has ended.

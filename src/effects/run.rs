@@ -12,10 +12,12 @@ use super::mcp::converse;
 use super::needs::Needed;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts};
+use super::result::{End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts, with_work_tree};
 use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
+use super::tree_turns::TreeTurn;
+use super::work_tree_run::{By, TreeOutcome, rescue};
 use super::worker::{RunControl, Workers};
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
@@ -47,6 +49,7 @@ struct Places<'a> {
     is_over: bool,
     /// Its job's copy, if it works in that.
     copy: Option<Result<CheckoutLease, Failure>>,
+    _tree: Option<TreeTurn>,
     _own: Option<OwnedSemaphorePermit>,
     _free: Option<SemaphorePermit<'a>>,
 }
@@ -76,6 +79,8 @@ struct Over {
     processes_reached: bool,
     /// The changes of it that were kept; `None` where none were to be.
     harvest: Option<Changeset>,
+    /// What has become of them in its work tree.
+    tree: Option<TreeOutcome>,
 }
 
 impl Over {
@@ -85,7 +90,7 @@ impl Over {
 
     fn of(end: End, started: Option<Timestamp>) -> Self {
         let output = Output::default();
-        Self { end, output, prepared: None, started, processes_reached: false, harvest: None }
+        Self { end, output, prepared: None, started, processes_reached: false, harvest: None, tree: None }
     }
 }
 
@@ -99,7 +104,10 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     };
     let profile = profile_of(&workers, &found);
     let mut over = Over::of(End::Lost("daemon ended"), started);
-    over.harvest = remains(&workers, &found, &profile).await;
+    match found.order.work_tree {
+        Some(_) => (over.harvest, over.tree) = rescue(&workers, &found).await,
+        None => over.harvest = remains(&workers, &found, &profile).await,
+    }
     // A comparison from before the crash stays true; without one, it is not known what
     // the workspace was like.
     let unseen = workers.left_unseen(&task);
@@ -186,12 +194,16 @@ impl Once {
                 Some(job) => Some(workers.copies.lend(job).await),
                 None => None,
             };
+            let tree = match workers.tree_turn(&task).await {
+                Ok(tree) => tree,
+                Err(failure) => return Places { never: Some(failure), ..Places::default() },
+            };
             let own = match workers.lane(worker) {
                 Some(lane) => lane.acquire_owned().await.ok(),
                 None => None,
             };
             let free = workers.free.acquire().await.ok();
-            let places = Places { copy, _own: own, _free: free, ..Places::default() };
+            let places = Places { copy, _tree: tree, _own: own, _free: free, ..Places::default() };
             // It may have been switched off while a place was waited for, and what it needs has a lease.
             if workers.handle.begins(worker).await && self.still_has_needs(&task).await {
                 return places;
@@ -326,16 +338,29 @@ impl Once {
     }
 
     /// What an agent has changed and answered is on the disk before its end is on record.
-    async fn keep(&self, task: &Task, profile: &Profile, prepared: Prepared, over: Over) -> (Prepared, Over) {
+    async fn keep(
+        &self,
+        task: &Arc<Task>,
+        profile: &Arc<Profile>,
+        prepared: Prepared,
+        over: Over,
+    ) -> (Prepared, Over) {
         // However the run has ended: its asker judges what it has done until then.
         let has_run = !matches!(over.end, End::NotStarted(_));
         let Some(yields) = CollectionPlan::of(task, profile).filter(|_| has_run) else {
             return (prepared, over);
         };
         let (keep, room) = (self.workers.keep.clone(), (self.workers.room)());
+        let (withhold, ended) = (self.workers.withhold.clone(), self.workers.handle.engine.now());
+        let (its_task, its_profile) = (task.clone(), profile.clone());
         let work = move || {
             let kept = yields.keep(&prepared.private, &over.output, (&keep, room));
-            (prepared, over, kept)
+            // After the changes are on the disk: a start that finds no commit makes it again.
+            let tree = prepared.private.tree().zip(kept.as_ref().ok()).map(|(tree, changes)| {
+                let unfinished = read_off(&its_task, &its_profile, &over, ended).unfinished();
+                tree.commit(changes, &By::of(&its_task, unfinished.as_deref()), &withhold)
+            });
+            (prepared, Over { tree, ..over }, kept)
         };
         let (prepared, over, kept) = match tokio::task::spawn_blocking(work).await {
             Ok(done) => done,
@@ -457,6 +482,14 @@ impl Once {
 }
 
 impl Workers {
+    /// Waits for the turn of a task in its work tree, if it works in one.
+    pub(super) async fn tree_turn(&self, task: &Task) -> Result<Option<TreeTurn>, Failure> {
+        match (&task.order.work_tree, &self.place.trees) {
+            (Some(branch), Some(trees)) => self.tree_turns.wait(trees, branch).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
     async fn settle_if_over(&self, task: &TaskId, effect: EffectId) {
         if let Ok(None) = self.handle.look(task).await {
             self.handle.settle(effect).await;
@@ -526,6 +559,10 @@ fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Ou
         processes_reached: over.processes_reached,
     };
     let outcome = outcome(&run, &over.end, &over.output);
+    let outcome = match &over.tree {
+        Some(tree) => with_work_tree(outcome, tree),
+        None => outcome,
+    };
     match &over.harvest {
         // An editor's job says itself what is offered in part.
         Some(harvest) if harvest.incomplete && task.order.errand.is_none() => {

@@ -23,13 +23,16 @@ use super::prepare::RunEnvironment;
 use super::read_only_paths::PlanPurpose;
 use super::run::{Once, lost};
 use super::shared_checkout::SharedCheckouts;
+use super::tree_turns::TreeTurns;
 use super::watcher::Watchers;
+use super::work_tree_run::Withhold;
 use provost_base::{AgentId, EffectId, TaskId};
 use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::Vault;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::orphaned_copies;
+use provost_workspace::work_trees::WorkTrees;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
@@ -63,6 +66,10 @@ pub struct WorkerParts {
     pub keep: Keep,
     /// How much of it, as the configuration has it now.
     pub room: RoomNow,
+    /// The git work trees in which runs work.
+    pub trees: Arc<WorkTrees>,
+    /// Which of their changes are not committed.
+    pub withhold: Withhold,
 }
 
 /// Says how much of a run's changes is kept.
@@ -80,6 +87,8 @@ pub(super) struct Workers {
     pub(super) copies: Arc<SharedCheckouts>,
     pub(super) keep: Keep,
     pub(super) room: RoomNow,
+    pub(super) withhold: Withhold,
+    pub(super) tree_turns: TreeTurns,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
     unseen: Mutex<HashMap<TaskId, InterruptedRun>>,
@@ -105,6 +114,7 @@ impl Workers {
             vault,
             doors,
             program,
+            trees: Some(parts.trees.clone()),
             trying: PlanPurpose::InEarnest,
         };
         let place = Arc::new(place);
@@ -119,6 +129,8 @@ impl Workers {
             free: Semaphore::new(parts.concurrent.max(1)),
             keep: parts.keep,
             room: parts.room,
+            withhold: parts.withhold,
+            tree_turns: TreeTurns::default(),
             known: Mutex::default(),
             unseen: Mutex::default(),
             lanes: Mutex::default(),
@@ -131,6 +143,7 @@ impl Workers {
         let place = self.place.clone();
         let work = move || {
             orphaned_copies::sort(&place.copies);
+            place.trees.iter().for_each(|trees| trees.sweep());
             interrupted_runs::look_for(&place.copies)
         };
         // Only a shutdown of the runtime cancels it, and then nothing is copied either.

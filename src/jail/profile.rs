@@ -73,6 +73,8 @@ pub enum Copies {
     Thrown,
     /// In a private copy, whose changes are kept until they are applied.
     Kept,
+    /// In a git work tree on a branch of its own, on which its changes are committed.
+    WorkTree,
 }
 
 /// What is different for a worker that is an agent of the configuration.

@@ -12,10 +12,10 @@ impl Provost {
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn delegate(&self, who: &Principal, verb: Delegate) -> Result<Answer<Delegated>, Refusal> {
+    pub async fn delegate(&self, who: &Principal, mut verb: Delegate) -> Result<Answer<Delegated>, Refusal> {
         let provost = self.clone();
         let (verb, facts) = tokio::task::spawn_blocking(move || {
-            let facts = provost.facts(&verb);
+            let facts = provost.facts(&mut verb);
             (verb, facts)
         })
         .await
@@ -23,9 +23,10 @@ impl Provost {
         self.engine().submit_judged(who, verb, facts).await
     }
 
-    fn facts(&self, verb: &Delegate) -> Facts {
+    fn facts(&self, verb: &mut Delegate) -> Facts {
         let profile = self.profiles().get(&verb.worker).cloned();
-        let mut facts = Facts::default();
+        let work_tree_refused = self.settle_work_tree(verb, profile.as_deref());
+        let mut facts = Facts { work_tree_refused, ..Facts::default() };
         match self.directory(verb, profile.as_deref()) {
             Ok(directory) => facts.directory = Some(directory),
             Err(why) => {

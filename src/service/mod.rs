@@ -26,6 +26,7 @@ mod picture;
 mod posts;
 mod programs;
 mod screenshot;
+mod work_trees;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
+pub use provost_workspace::work_trees::Listed as ListedWorkTree;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use screenshot::Screenshot;
 pub use writing::{WriteOrder, commit_of};
@@ -66,6 +68,7 @@ use provost_store::StoreError;
 pub use provost_store::{TimelineOrder, TimelineQuery, UsageBy, UsageQuery, UsageRow};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
+use provost_workspace::work_trees::WorkTrees;
 
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
@@ -98,6 +101,7 @@ struct ServiceInner {
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
     applying: Applying,
+    trees: Arc<WorkTrees>,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
     /// Counts the runs whose changes were kept.
@@ -113,7 +117,7 @@ impl Provost {
         outputs: OutputBoard,
         configured: Configured,
         index: Index,
-        (versions, applying): (Versions, Applying),
+        (versions, applying, trees): (Versions, Applying, Arc<WorkTrees>),
     ) -> Self {
         let configured = RwLock::new(configured);
         let programs = Programs::default();
@@ -130,6 +134,7 @@ impl Provost {
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
             applying,
+            trees,
             settling: tokio::sync::Semaphore::new(1),
             kept: tokio::sync::watch::Sender::new(0),
         }))

@@ -22,6 +22,7 @@ mod ground;
 pub mod integrity_scan;
 pub mod orphaned_copies;
 pub mod path_text;
+pub mod quiet_git;
 #[cfg(not(windows))]
 mod sensitive_paths;
 #[cfg(unix)]
@@ -34,5 +35,6 @@ mod tracked;
 #[cfg(not(windows))]
 pub mod unshare;
 pub mod versions;
+pub mod work_trees;
 
 pub use versions::Versions;

@@ -100,6 +100,20 @@ struct Contents {
 }
 
 impl Base {
+    /// Says that there was a file with this content.
+    pub fn was_file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        let at = self.contents.add(content)?;
+        let copy = Stamp { mode, size: content.len() as u64, mark: (0, 0, 0) };
+        let was = Was::File { mode, copy, hash: Some(Digest::of(content)), at };
+        self.was.insert(path.to_owned(), was);
+        Ok(())
+    }
+
+    /// Says that there was no file.
+    pub fn was_not(&mut self, path: &str) {
+        self.was.remove(path);
+    }
+
     /// The content of an original, by its place in the record.
     pub fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
         let mut file = self.contents.file.try_clone()?;
@@ -121,7 +135,7 @@ pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Res
     let tracked = git.as_ref().map(tracked).unwrap_or_default();
     let mut copier = Copier { base, room: Room::default(), tracked };
     let source = folder.open_dir(".")?;
-    let here = Copying { to: target.try_clone()?, rules: above, ignored: false };
+    let here = Copying { to: Some(target.try_clone()?), rules: above, ignored: false };
     let bounds = Bounds { entries: SNAPSHOT_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
     walk(&mut copier, (source, OsStr::new(below.as_str())), here, bounds)?;
     if let Some(git) = git.filter(|_| below.is_root()) {
@@ -129,6 +143,24 @@ pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Res
         copier.room.all_of(git, target.open_dir(".git")?)?;
     }
     Ok(Snapshot { copied, base: copier.base })
+}
+
+/// Records a folder of a work tree as it is, in which a run is to work itself. `git` are the repository's folder and that of
+/// the work tree in it.
+pub fn record(
+    (tree, folder, below): (&Dir, &Dir, &RepoPath),
+    (common, entry): (&Dir, &Dir),
+    into: &Path,
+) -> Result<Base, NoCopy> {
+    system::make_private_folders(into)?;
+    let contents = Contents { file: system::nameless_file(into)?, end: 0 };
+    let above = rules_above(tree, Some(common), below);
+    let base = Base { was: BTreeMap::new(), above: above.clone(), below: below.clone(), contents };
+    let mut copier = Copier { base, room: Room::default(), tracked: tracked(entry) };
+    let here = Copying { to: None, rules: above, ignored: false };
+    let bounds = Bounds { entries: SNAPSHOT_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
+    walk(&mut copier, (folder.open_dir(".")?, OsStr::new(below.as_str())), here, bounds)?;
+    Ok(copier.base)
 }
 
 /// What holds in a folder of the workspace because of files above it.
@@ -208,7 +240,8 @@ struct Copier {
 
 /// What holds in a folder that is copied.
 struct Copying {
-    to: Dir,
+    /// `None` where the folder is only recorded.
+    to: Option<Dir>,
     rules: IgnoreRules,
     /// Whether git ignores the folder; what it tracks in there is copied.
     ignored: bool,
@@ -244,14 +277,14 @@ impl Visitor for Copier {
         }
         self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
         if meta.is_dir() {
-            here.to.create_dir(at.name())?;
+            here.to.as_ref().map_or(Ok(()), |to| to.create_dir(at.name()))?;
             let Some(inner) = readable(at.open().map_err(io::Error::from))? else { return Ok(Step::Over) };
-            let to = here.to.open_dir(at.name())?;
+            let to = here.to.as_ref().map(|to| to.open_dir(at.name())).transpose()?;
             return Ok(Step::Into(inner, Copying { to, rules: here.rules.clone(), ignored }));
         } else if meta.is_symlink() {
-            self.link(at.dir, &here.to, at.name(), path.to_owned())?;
+            self.link(at.dir, here.to.as_ref(), at.name(), path.to_owned())?;
         } else if meta.is_file() {
-            self.file(at.dir, &here.to, at.name(), path.to_owned())?;
+            self.file(at.dir, here.to.as_ref(), at.name(), path.to_owned())?;
         }
         Ok(Step::Over)
     }
@@ -270,21 +303,22 @@ impl Copier {
         }
     }
 
-    fn link(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
+    fn link(&mut self, from: &Dir, to: Option<&Dir>, name: &OsStr, path: String) -> Result<(), NoCopy> {
         let target = from.read_link_contents(name)?;
         // Where links take a right that users rarely have, they stay out.
-        if make_link(to, &target, name).is_ok() {
+        if to.is_none_or(|to| make_link(to, &target, name).is_ok()) {
             self.remember(path, Was::Link(target))?;
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
+    fn file(&mut self, from: &Dir, to: Option<&Dir>, name: &OsStr, path: String) -> Result<(), NoCopy> {
         let Some(source) = readable(open_file(from, name))? else { return Ok(()) };
         let meta = source.metadata()?;
         if !meta.is_file() {
             return Ok(());
         }
+        let Some(to) = to else { return self.as_it_is(source, &meta, path) };
         self.room.bytes = self.room.bytes.checked_sub(meta.len()).ok_or(NoCopy::TooLarge)?;
         let mode = Stamp::of(&meta).mode & 0o777;
         let mut target = to.open_with(name, OpenOptions::new().write(true).create_new(true))?;
@@ -306,6 +340,19 @@ impl Copier {
         permit(&target, mode)?;
         let copy = Stamp::of(&target.metadata()?);
         self.remember(path, Was::File { mode, copy, hash, at })
+    }
+
+    /// Records a file that stays where it is.
+    fn as_it_is(&mut self, file: cap_std::fs::File, meta: &Metadata, path: String) -> Result<(), NoCopy> {
+        let copy = Stamp::of(meta);
+        let (hash, at) = if meta.len() <= BASE_FILE_BYTES_MAX {
+            let mut bytes = Vec::new();
+            file.take(BASE_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+            (Some(Digest::of(&bytes)), self.base.contents.add(&bytes)?)
+        } else {
+            (None, None)
+        };
+        self.remember(path, Was::File { mode: copy.mode & 0o777, copy, hash, at })
     }
 
     fn remember(&mut self, path: String, was: Was) -> Result<(), NoCopy> {

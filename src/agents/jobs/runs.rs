@@ -185,6 +185,7 @@ impl JobRunner {
             format: None,
             payload: Json::from_value(&serde_json::json!({})),
             errand: self.errand(run).map(Box::new),
+            work_tree: None,
         };
         match self.service.provost().delegate(&self.job.who, verb).await? {
             Answer::Done(Delegated { task, .. }) => Ok(task),

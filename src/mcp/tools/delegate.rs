@@ -42,6 +42,8 @@ struct Delegate {
     task_id: Option<String>,
     /// Data for the worker.
     context: Option<Value>,
+    /// A git branch for the work: the worker works in a work tree of its own, and its changes are committed there. Empty for a branch that is named after the task.
+    worktree: Option<String>,
     /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -87,6 +89,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
         model: asked.model,
         context: asked.context,
         watch_patterns: asked.watch_patterns,
+        worktree: asked.worktree,
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };

@@ -202,6 +202,20 @@ fn given(cursor: &str, task: &wire::Task) -> Result<(), ToolError> {
     Err(ToolError::new("this cursor is none that task_wait has given for this task; begin without one"))
 }
 
+/// What of a run's changes is committed.
+fn committed(tree: &wire::InWorkTree) -> String {
+    let branch = visible_name(&tree.branch, USED_CHARS);
+    match (&tree.commit, &tree.failed, &tree.next) {
+        (Some(commit), _, Some(next)) => format!(
+            "\nIt is committed as {} on branch {branch}; a person merges it with: {}",
+            visible_name(commit, USED_CHARS),
+            visible_name(next, USED_CHARS)
+        ),
+        (_, Some(why), _) => format!("\nIt is not committed: {}", visible_name(why, USED_CHARS)),
+        _ => format!("\nNothing is committed on branch {branch}."),
+    }
+}
+
 /// All members of the answer, for a model that gets only its text.
 fn standing(it: &wire::Task, row: &Task) -> String {
     let mut text = in_words(it);
@@ -219,9 +233,13 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     if kept.can_apply {
         let names = words::short(&kept.names(|it| visible_name(it, USED_CHARS)), USED_CHARS);
         let typed = task_command("apply", &row.task_id, "");
+        let place = if it.worktree.is_some() { "its work tree" } else { "its private copy" };
         text.push_str(&format!(
-            "\nWhat it has changed is in its private copy: {names}. task_diff shows it, and task_apply writes it into the work tree; a person does so with: {typed}"
+            "\nWhat it has changed is in {place}: {names}. task_diff shows it, and task_apply writes it into the work tree; a person does so with: {typed}"
         ));
+    }
+    if let Some(tree) = it.in_work_tree() {
+        text.push_str(&words::short(&committed(&tree), USED_CHARS));
     }
     text.push_str(&match row.is_over {
         true => format!("\nIt is over; task_output with task_id {} has what the worker said.", row.task_id),

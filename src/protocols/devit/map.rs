@@ -122,6 +122,7 @@ pub(super) fn order(
         format: text(order.format),
         payload: json,
         errand: None,
+        work_tree: None,
         task,
     })
 }
@@ -580,7 +581,8 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
         Refusal::NoChanges | Refusal::ChangesGone | Refusal::ChangesInUse { .. } => Code::Invalid,
-        Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
+        Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } => Code::Invalid,
+        Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,

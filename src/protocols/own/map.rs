@@ -97,6 +97,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ChangesGone => (StatusCode::GONE, "discarded"),
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
+        Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
         Refusal::ApprovalNotFound(_) => (StatusCode::NOT_FOUND, "approval_not_found"),
         Refusal::ApprovalOwn | Refusal::ApprovalFromAsker { .. } => (StatusCode::FORBIDDEN, "approval_own"),
@@ -199,6 +200,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         format,
         payload: Json::from_value(&payload),
         errand: None,
+        work_tree: it.worktree.map(|branch| branch.trim().into()),
     })
 }
 
@@ -321,6 +323,7 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         tainted: task.tainted(),
         handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),
         files_changed: task.watched.as_ref().map(files_changed),
+        worktree: order.work_tree.as_ref().map(ToString::to_string),
         changes: task.changes.as_ref().map(|it| changes(task.id(), it, there)),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,

@@ -26,6 +26,7 @@ mod stream;
 mod tasks;
 mod ties;
 mod token;
+mod work_trees;
 
 use std::collections::HashSet;
 use std::convert::Infallible;

@@ -9,13 +9,14 @@ use super::{ApplyItem, Instead};
 use crate::Provost;
 use provost_base::RepoPath;
 use provost_base::later::{self, Row, RunsOutside};
+use provost_domain::CollectedArtifact;
 use provost_jail::RepositoryParts;
 use provost_workspace::artifact_path::{self, plain};
 use provost_workspace::change_plan::{FileWrite, Want};
 
-/// Finds the files that run outside of every jail, also according to the new contents of these files; the error says why
+/// Finds the files that run outside of every jail in the checkout at this path, also according to the new contents of these files; the error says why
 /// they are not known.
-pub type Held = Box<dyn Fn(&[(RepoPath, String)]) -> Result<RunsOutside, String> + Send + Sync>;
+pub type Held = Box<dyn Fn(&Path, &[(RepoPath, String)]) -> Result<RunsOutside, String> + Send + Sync>;
 
 /// The judgement on a file of an apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +37,7 @@ impl Provost {
             return;
         }
         let root = self.root().place().path().to_path_buf();
-        let outside = (self.0.applying.bounds().held)(&[]);
+        let outside = (self.0.applying.bounds().held)(&root, &[]);
         for order in orders {
             let is_named = match &outside {
                 Err(_) => true,
@@ -44,6 +45,39 @@ impl Provost {
             };
             order.runs_later = is_named || artifact_path::setting(&order.path).is_some();
         }
+    }
+
+    /// Why a commit in the work tree at this path leaves files out; by the rules for applies. In place of each file that is
+    /// to be committed it has nothing.
+    pub(crate) fn not_to_be_written(&self, root: &Path, all: &[CollectedArtifact]) -> Vec<Option<String>> {
+        let bounds = self.0.applying.bounds();
+        let text = root.to_string_lossy();
+        let path_of = |it: &CollectedArtifact| {
+            let path = artifact_path::read(&text, &it.artifact.path)?;
+            artifact_path::denied(bounds.deny.as_ref().map_err(String::clone)?, &path)?;
+            bounds.set_apart(&path).map(|()| path)
+        };
+        let paths: Vec<Result<RepoPath, String>> = all.iter().map(path_of).collect();
+        let is_setting = |path: &RepoPath| artifact_path::setting(path).is_some_and(Row::is_read_only);
+        let settings = paths.iter().zip(all).filter_map(|(path, it)| {
+            let path = path.as_ref().ok().filter(|path| is_setting(path))?;
+            Some((path.clone(), it.artifact.content.to_string()))
+        });
+        let outside = (bounds.held)(root, &settings.collect::<Vec<_>>());
+        let coming: BTreeSet<RepoPath> = paths.iter().filter_map(|it| it.as_ref().ok()).cloned().collect();
+        let repositories = repositories(root, &coming, &coming);
+        let why = |path: &RepoPath, it: &CollectedArtifact| {
+            // What a setting names and was not there before is only reported, as after a run in place.
+            let settings = bounds.settings || it.artifact.base_hash.is_none();
+            let word = match &outside {
+                Err(why) => FileDecision::No(why.clone()),
+                Ok(outside) => word_of(root, outside, path, settings),
+            };
+            let why = if let FileDecision::No(why) = word { Some(why) } else { None };
+            why.or_else(|| repositories.iter().find(|it| is_in(path, it)).map(becomes_one))
+        };
+        let all = paths.into_iter().zip(all);
+        all.map(|(path, it)| path.map_or_else(Some, |path| why(&path, it))).collect()
     }
 
     /// Refuses those artifacts of a call that are held.
@@ -55,7 +89,7 @@ impl Provost {
             return;
         }
         let bounds = self.0.applying.bounds();
-        let outside = (bounds.held)(&new_settings(asked));
+        let outside = (bounds.held)(&root, &new_settings(asked));
         let repositories = repositories(&root, &paths, &paths);
         for asked in asked {
             let Ok(order) = &mut asked.way else { continue };

@@ -21,6 +21,7 @@ use provost::service::{
 use provost::store::{Artifacts, Retention};
 use provost::system::folder_watch::FolderWatcher;
 use provost::workspace::Versions;
+use provost::workspace::work_trees::WorkTrees;
 use provost_test_equipment::MemoryStore;
 use provost_test_equipment::callers::caller;
 use tempfile::TempDir;
@@ -64,11 +65,12 @@ impl World {
                 unknown: true,
                 settings: false,
                 files: 500,
-                held: Box::new(|_| Ok(RunsOutside::default())),
+                held: Box::new(|_, _| Ok(RunsOutside::default())),
             },
         )
         .unwrap();
-        let kept = (versions, applying);
+        let trees = Arc::new(WorkTrees::new(dir.path(), &dir.path().join(".trees")));
+        let kept = (versions, applying, trees);
         let provost =
             Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, kept);
         Self { dir, provost }

@@ -414,6 +414,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         format: None,
         payload: Json::null(),
         errand: None,
+        work_tree: None,
     })
 }
 

@@ -22,6 +22,7 @@ use provost::system::folder_watch::FolderWatcher;
 use provost::transport::accept::accept_loop;
 use provost::transport::loopback::bind;
 use provost::workspace::Versions;
+use provost::workspace::work_trees::WorkTrees;
 use provost_test_equipment::MemoryStore;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -82,10 +83,11 @@ fn provost(dir: &Path) -> Provost {
                 unknown: true,
                 settings: false,
                 files: 500,
-                held: Box::new(|_| Ok(RunsOutside::default())),
+                held: Box::new(|_, _| Ok(RunsOutside::default())),
             },
         )
         .unwrap(),
+        Arc::new(WorkTrees::new(dir, &dir.join(".trees"))),
     );
     let configured =
         Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };

@@ -22,6 +22,7 @@ use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{Artifacts, Retention};
 use provost::system::folder_watch::FolderWatcher;
+use provost::workspace::work_trees::WorkTrees;
 use provost_test_equipment::callers::caller;
 use provost_test_equipment::{MemoryControl, MemoryStore};
 use serde_json::Value;
@@ -122,6 +123,8 @@ impl World {
             root: Root::open(&self.path("repo")).unwrap(),
             forbidden_paths: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },
             copies: self.path("copies"),
+            trees: Arc::new(WorkTrees::new(&self.path("repo"), &self.path("trees"))),
+            withhold: Arc::new(|_, _| Vec::new()),
             doors: None,
             program: None,
             vault: provost::vault::Vault::at(PathBuf::from("/nowhere")),
@@ -213,6 +216,7 @@ impl World {
             format: None,
             payload: Json::null(),
             errand: None,
+            work_tree: None,
         };
         (order, facts)
     }

@@ -317,6 +317,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         format: None,
         payload,
         errand: None,
+        work_tree: None,
     }
 }
 

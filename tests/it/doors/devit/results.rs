@@ -36,6 +36,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         format: None,
         payload: Json::null(),
         errand: None,
+        work_tree: None,
     };
     let task = Task {
         request: order.digest(),

@@ -15,6 +15,7 @@ use provost::service::{Applied, ApplyRules, Applying, Configured, Provost};
 use provost::store::{Artifacts, Retention};
 use provost::system::folder_watch::FolderWatcher;
 use provost::workspace::Versions;
+use provost::workspace::work_trees::WorkTrees;
 use provost_test_equipment::MemoryStore;
 use tempfile::TempDir;
 
@@ -91,10 +92,11 @@ impl World {
                     unknown: true,
                     settings: false,
                     files: 500,
-                    held: Box::new(|_| Ok(RunsOutside::default())),
+                    held: Box::new(|_, _| Ok(RunsOutside::default())),
                 },
             )
             .unwrap(),
+            Arc::new(WorkTrees::new(dir.path(), &dir.path().join(".trees"))),
         );
         let artifacts = Artifacts::at(&state);
         artifacts.keep(&task(), &harvest(base), "").unwrap();

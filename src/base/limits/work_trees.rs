@@ -1,0 +1,28 @@
+//! Bounds of the work trees in which runs leave commits.
+
+/// Longest name of a branch, in bytes. Each part of it is the name of a file, of which systems take 255 with what git adds.
+pub const BRANCH_LEN_MAX: usize = 200;
+
+/// How long git may take to make a work tree, in milliseconds: it writes every file of the repository.
+pub const TREE_MADE_MS_MAX: u64 = 10 * 60 * 1000;
+
+/// How long any other command of git may take that a work tree needs, in milliseconds.
+pub const TREE_GIT_MS_MAX: u64 = 60 * 1000;
+
+/// Longest answer of such a command, in bytes: the names of all files of a large repository.
+pub const TREE_ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// Files left uncommitted that a work tree's record names; with more of them, the next run waits for a person.
+pub const TREE_LEFT_MAX: usize = 1_000;
+
+/// Uncommitted files that an error names.
+pub const TREE_NAMED_MAX: usize = 5;
+
+/// Longest record of a work tree, in bytes.
+pub const TREE_RECORD_BYTES_MAX: u64 = 8 << 20;
+
+/// Longest first line of a commit's message, in characters, as git's own lists show it.
+pub const SUBJECT_CHARS_MAX: usize = 72;
+
+/// Work trees that are listed.
+pub const TREES_LISTED_MAX: usize = 1_000;

@@ -1,0 +1,47 @@
+//! One run at a time in a work tree: a second one on the same branch waits, without keeping other runs from starting.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::prepare::jail_refused;
+use provost_base::shell_word;
+use provost_domain::Failure;
+use provost_workspace::work_trees::{Held, WorkTrees};
+
+type Turn = tokio::sync::Mutex<()>;
+
+/// The turns of all work trees in which runs work or wait.
+#[derive(Default)]
+pub(super) struct TreeTurns(Mutex<HashMap<Box<str>, Weak<Turn>>>);
+
+/// A run's turn in a work tree, and the work tree kept from being removed meanwhile.
+pub(super) struct TreeTurn {
+    _held: Held,
+    _turn: tokio::sync::OwnedMutexGuard<()>,
+}
+
+impl TreeTurns {
+    /// Waits until no other run works in the work tree of a branch.
+    ///
+    /// # Errors
+    /// When the work tree is being removed.
+    pub(super) async fn wait(&self, trees: &Arc<WorkTrees>, branch: &str) -> Result<TreeTurn, Failure> {
+        let turn = self.of(branch).lock_owned().await;
+        let held = trees.hold(branch).ok_or_else(|| {
+            jail_refused(format!("the work tree of {} is being removed; delegate again", shell_word(branch)))
+        })?;
+        Ok(TreeTurn { _held: held, _turn: turn })
+    }
+
+    fn of(&self, branch: &str) -> Arc<Turn> {
+        // Inserting and removing leave it valid at every moment.
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(branch).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::new(Turn::default());
+        turns.insert(branch.into(), Arc::downgrade(&turn));
+        turn
+    }
+}

@@ -1,0 +1,206 @@
+//! A run in a git work tree on a branch of its own: its folder, and the commit of its changes.
+//!
+//! For the jail and the scans the work tree is the workspace: the same files stay read-only, and a repository that the run
+//! makes there ends it. Its `.git` file and the repository are read-only; the daemon commits when the run has ended, however
+//! it has. What an apply would withhold is not committed and stays in the work tree.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::prepare::jail_refused;
+use super::reason::sentence;
+use super::worker::Workers;
+use provost_base::{AgentId, RepoPath, TaskId, merge_command};
+use provost_domain::{Changeset, Directory, Failure, Task};
+use provost_jail::{ResolvedPath, Root, find_place};
+use provost_workspace::collect::{ChangesRoom, gather};
+use provost_workspace::snapshot::Base;
+use provost_workspace::work_trees::{Author, ChangedFile, NotCommitted, WorkTree, WorkTrees};
+
+/// Says which changes of a run an apply would withhold, in the workspace at this path, and why.
+pub type Withhold = Arc<dyn Fn(&Path, &Changeset) -> Vec<NotCommitted> + Send + Sync>;
+
+/// A work tree, and its files as they were when the run began.
+pub(super) struct TreeRun {
+    tree: WorkTree,
+    base: Base,
+    pub(super) root: Root,
+    /// The folder of the repository, which the run may read.
+    pub(super) repository: ResolvedPath,
+}
+
+impl TreeRun {
+    /// Makes the work tree that a task asks for, or takes the one that is there; `None` for a task that asks for none.
+    pub(super) fn of(trees: Option<&WorkTrees>, task: &Task, copies: &Path) -> Result<Option<Self>, Failure> {
+        let Some(branch) = task.order.work_tree.as_deref() else { return Ok(None) };
+        let trees = trees.ok_or_else(|| jail_refused("no work trees are made here"))?;
+        let tree = trees.ready(branch, task.order.worker.as_str(), task.id().as_str()).map_err(jail_refused)?;
+        let below = below_of(task);
+        let base = tree.record(&below, copies).map_err(jail_refused)?;
+        let root = Root::open(&tree.path).map_err(jail_refused)?;
+        let repository = find_place(&tree.common).map_err(jail_refused)?;
+        Ok(Some(Self { tree, base, root, repository }))
+    }
+
+    /// What the run has changed.
+    pub(super) fn gather(&self, task: &TaskId, room: ChangesRoom) -> Changeset {
+        gather(&self.folder(), &self.base, task, room)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.tree.path.join(self.base.below.as_str())
+    }
+
+    /// Commits it.
+    pub(super) fn commit(&self, changes: &Changeset, by: &By<'_>, withhold: &Withhold) -> TreeOutcome {
+        commit(&self.tree, changes, by, withhold)
+    }
+}
+
+/// The folder of a task, from the top of a checkout.
+fn below_of(task: &Task) -> RepoPath {
+    task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default()
+}
+
+/// The folder of a task in its work tree. Which one it was in the workspace says nothing about it.
+pub(super) fn directory(root: &Root, known: &Directory) -> Result<provost_jail::Resolved, Failure> {
+    let found = root.resolve_dir(&known.relative);
+    found.map_err(|err| Failure::Sandbox { why: format!("working_dir in the work tree: {err}").into() })
+}
+
+/// Whose changes are committed.
+pub(super) struct By<'a> {
+    pub(super) task: &'a TaskId,
+    pub(super) agent: &'a AgentId,
+    pub(super) goal: &'a str,
+    /// How the run has ended, if not well.
+    pub(super) unfinished: Option<&'a str>,
+}
+
+impl<'a> By<'a> {
+    /// The worker of a task.
+    pub(super) fn of(task: &'a Task, unfinished: Option<&'a str>) -> Self {
+        Self { task: task.id(), agent: &task.order.worker, goal: &task.order.goal, unfinished }
+    }
+}
+
+/// What has become of a run's changes in its work tree.
+#[derive(Debug)]
+pub(super) struct TreeOutcome {
+    branch: String,
+    path: PathBuf,
+    commit: Option<String>,
+    withheld: Vec<NotCommitted>,
+    /// Why nothing is committed that should be.
+    pub(super) failed: Option<String>,
+}
+
+impl TreeOutcome {
+    /// For the details of a task's result.
+    pub(super) fn details(&self) -> Value {
+        let withheld = self.withheld.iter().map(|(path, why)| json!({ "path": path, "why": why }));
+        json!({
+            "branch": self.branch,
+            "path": self.path.to_string_lossy(),
+            "commit": self.commit,
+            "not_committed": withheld.collect::<Vec<_>>(),
+            "failed": self.failed,
+            "next": self.commit.as_ref().map(|_| merge_command(&self.branch)),
+        })
+    }
+}
+
+fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold) -> TreeOutcome {
+    let mut outcome = TreeOutcome {
+        branch: tree.branch.clone(),
+        path: tree.path.clone(),
+        commit: None,
+        withheld: Vec::new(),
+        failed: None,
+    };
+    if changes.incomplete {
+        let why = changes.beyond.as_deref().unwrap_or("not all that the run has changed could be read");
+        outcome.failed = Some(format!("nothing is committed: {why}; all of it is still in {}", tree.path.display()));
+    } else {
+        let held = withhold(&tree.path, changes);
+        let is_held = |path: &str| held.iter().any(|(it, _)| it == path);
+        let files = changes.gathered.iter().filter(|it| !is_held(&it.artifact.path)).filter_map(|it| {
+            let content = match (&it.bytes, &*it.artifact.kind) {
+                (_, "delete") => None,
+                (Some(bytes), _) => Some(bytes.clone()),
+                (None, _) => Some(it.artifact.content.as_bytes().to_vec()),
+            };
+            let program = it.artifact.mode.is_some_and(|mode| mode & 0o111 != 0);
+            Some(ChangedFile { path: RepoPath::parse(&it.artifact.path).ok()?, content, program })
+        });
+        let author =
+            Author { agent: by.agent.as_str(), task: by.task.as_str(), goal: by.goal, unfinished: by.unfinished };
+        let committed = tree.commit(files.collect(), &author);
+        outcome.withheld = held;
+        match committed {
+            Ok(done) => {
+                outcome.commit = done.commit;
+                outcome.withheld.extend(done.withheld);
+            }
+            Err(why) => outcome.failed = Some(format!("nothing is committed: {why}")),
+        }
+    }
+    if let Err(why) = tree.finish(outcome.failed.is_none()) {
+        tracing::warn!(why, tree = %tree.path.display(), "the end of a run is not on its work tree's record");
+    }
+    outcome
+}
+
+/// Keeps and commits what a lost run has changed in its work tree: the commit at which it began tells what that is.
+pub(super) async fn rescue(workers: &Arc<Workers>, task: &Arc<Task>) -> (Option<Changeset>, Option<TreeOutcome>) {
+    let lost = |why: String| {
+        let why = format!("what it had changed is not among the artifacts; it is in its work tree: {why}");
+        Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() }
+    };
+    let turn = match workers.tree_turn(task).await {
+        Ok(turn) => turn,
+        Err(failure) => return (Some(lost(sentence(&failure))), None),
+    };
+    let (place, task, keep) = (workers.place.clone(), task.clone(), workers.keep.clone());
+    let (room, withhold) = ((workers.room)(), workers.withhold.clone());
+    let work = move || {
+        let trees = place.trees.as_deref().ok_or("no work trees are made here")?;
+        let Some((tree, changes)) = rescued(trees, &task, &place.copies, room)? else { return Ok(None) };
+        keep(task.id(), &changes, "")?;
+        let outcome = commit_rescued(&tree, &changes, &task, &withhold);
+        drop(turn);
+        Ok(Some((changes, outcome)))
+    };
+    let done: Result<Result<_, String>, _> = tokio::task::spawn_blocking(work).await;
+    match done.unwrap_or_else(|err| Err(err.to_string())) {
+        Ok(Some((changes, outcome))) => (Some(changes), Some(outcome)),
+        Ok(None) => (None, None),
+        Err(why) => (Some(lost(why)), None),
+    }
+}
+
+/// The same, and the work tree in which it is. Blocking.
+fn rescued(
+    trees: &WorkTrees,
+    task: &Task,
+    copies: &Path,
+    room: ChangesRoom,
+) -> Result<Option<(WorkTree, Changeset)>, String> {
+    let Some(branch) = task.order.work_tree.as_deref() else { return Ok(None) };
+    let Some(tree) = trees.interrupted(branch, task.id().as_str())? else { return Ok(None) };
+    let base = tree.record_of_start(&below_of(task), copies)?;
+    let changes = gather(&tree.path.join(base.below.as_str()), &base, task.id(), room);
+    Ok(Some((tree, changes)))
+}
+
+/// Commits what such a run has left.
+fn commit_rescued(
+    tree: &WorkTree,
+    changes: &Changeset,
+    task: &Task,
+    withhold: &Withhold,
+) -> TreeOutcome {
+    commit(tree, changes, &By::of(task, Some("the daemon ended while it went on")), withhold)
+}

@@ -1,0 +1,81 @@
+//! Git work trees of runs: the branch of a delegation, the list, the removal, and what of a run's changes is not committed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Provost;
+use provost_base::Json;
+use provost_domain::command::Record;
+use provost_domain::{Changeset, CollectedArtifact, Delegate, Principal, Refusal, Scope};
+use provost_jail::{Copies, Profile};
+use provost_workspace::work_trees::{Listed, NotCommitted, Removed, WorkTrees, named_after};
+
+impl Provost {
+    /// The work trees of this repository's runs. Using them blocks.
+    pub fn work_trees(&self) -> &Arc<WorkTrees> {
+        &self.0.trees
+    }
+
+    /// Names the branch of a delegation that is to work in a work tree, and says why it cannot, if it cannot. Blocking.
+    pub(super) fn settle_work_tree(&self, verb: &mut Delegate, profile: Option<&Profile>) -> Option<Box<str>> {
+        // What an editor asks is done in its job's copy.
+        let by_itself = profile.is_some_and(|it| it.copies == Copies::WorkTree) && verb.errand.is_none();
+        if verb.work_tree.is_none() && by_itself {
+            verb.work_tree = Some("".into());
+        }
+        let branch = verb.work_tree.as_deref()?;
+        if branch.is_empty() {
+            let name = named_after(verb.worker.as_str(), verb.task.as_str());
+            verb.work_tree = Some(name.into());
+        }
+        self.0.trees.check(verb.work_tree.as_deref()?).err().map(Into::into)
+    }
+
+    /// The work trees of runs, as they are now.
+    ///
+    /// # Errors
+    /// [`Refusal::NoWorkTree`], when git cannot be asked.
+    pub async fn listed_work_trees(&self) -> Result<Vec<Listed>, Refusal> {
+        let trees = self.0.trees.clone();
+        blocking(move || trees.list()).await
+    }
+
+    /// Removes a work tree, named by its branch or its folder, and its branch where that is wanted.
+    ///
+    /// # Errors
+    /// [`Refusal::NoWorkTree`] with the next step, or [`Refusal::OutOfScope`] for an agent.
+    pub async fn remove_work_tree(
+        &self,
+        who: &Principal,
+        which: &str,
+        (force, branch): (bool, bool),
+    ) -> Result<Removed, Refusal> {
+        // What is not committed is gone for good, so no model decides about it.
+        if !who.may(Scope::Operate) || who.is_of_agents() {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
+        let (trees, which) = (self.0.trees.clone(), which.to_owned());
+        let removed = blocking(move || trees.remove(&which, force, branch)).await?;
+        let details = serde_json::json!({
+            "by": who.agent(), "path": removed.path.to_string_lossy(), "branch_deleted": removed.branch_deleted,
+        });
+        let (what, subject) = ("work_tree.removed".into(), removed.branch.as_str().into());
+        self.submit(&self.0.system, Record { what, subject, details: Json::from_value(&details) }).await?;
+        Ok(removed)
+    }
+
+    /// Which changes of a run an apply would withhold, in the work tree at this path, and why. Blocking.
+    pub fn withheld(&self, root: &Path, changes: &Changeset) -> Vec<NotCommitted> {
+        let decided = self.not_to_be_written(root, &changes.gathered);
+        let one = |(it, why): (&CollectedArtifact, Option<String>)| Some((it.artifact.path.to_string(), why?));
+        changes.gathered.iter().zip(decided).filter_map(one).collect()
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+    done.map_err(|why| Refusal::NoWorkTree { why: why.into() })
+}

@@ -1,0 +1,427 @@
+//! Git work trees in which runs work, each on a branch of its own, outside of the repository. Blocking.
+//!
+//! ```text
+//!   [nothing] --making, on the disk--> [half made] --git has made it--> [there] --a run--> [a commit more]
+//!                    a start undoes what is half made     removed --> [nothing], the branch stays
+//! ```
+//! Git is called by [`QuietGit`], which starts no other program. A run cannot write the `.git` file of its work tree nor
+//! the repository; the daemon never reads which repository it is from that file, but from its own record.
+#![forbid(unsafe_code)]
+
+mod commit;
+mod listing;
+mod names;
+mod record;
+mod rescue;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::copy;
+use super::quiet_git::{Input, QuietGit, succeeded};
+use provost_base::limits::{PATH_LEN_MAX, TREE_MADE_MS_MAX, TREE_NAMED_MAX};
+use provost_base::{shell_word, visible_name};
+use provost_system as system;
+use record::{GONE, Making, Record, Shelf, shelves};
+
+pub use commit::{Author, ChangedFile, Committed, NotCommitted};
+pub use listing::{Listed, Removed};
+pub use names::{check_branch, named_after};
+
+/// Branches that are never a run's, whether or not they are checked out.
+const TRUNKS: [&str; 2] = ["main", "master"];
+
+/// The work trees of one repository.
+#[derive(Debug)]
+pub struct WorkTrees {
+    root: PathBuf,
+    folder: PathBuf,
+    /// Branches whose work trees are in use.
+    held: Mutex<BTreeSet<String>>,
+}
+
+/// A work tree, ready for a run.
+#[derive(Clone, Debug)]
+pub struct WorkTree {
+    /// The branch that is checked out in it.
+    pub branch: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Git's folder about it, in the repository.
+    pub entry: PathBuf,
+    /// The folder of the repository.
+    pub common: PathBuf,
+    /// The commit at which the run begins.
+    pub start: String,
+    shelf: Shelf,
+    git: QuietGit,
+}
+
+/// A work tree in use, for as long as this is held.
+#[derive(Debug)]
+pub struct Held {
+    trees: Arc<WorkTrees>,
+    branch: String,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.trees.held().remove(&self.branch);
+    }
+}
+
+impl WorkTrees {
+    /// The work trees of the repository of `root`, in a folder of the daemon's own.
+    pub fn new(root: &Path, folder: &Path) -> Self {
+        // As git writes it down; what is not there yet is made below what is.
+        let (above, name) = (folder.parent().unwrap_or(folder), folder.file_name().unwrap_or_default());
+        let known = fs::canonicalize(folder).or_else(|_| fs::canonicalize(above).map(|it| it.join(name)));
+        let folder = known.unwrap_or_else(|_| folder.to_path_buf());
+        Self { root: root.to_path_buf(), folder, held: Mutex::default() }
+    }
+
+    /// Keeps others from using the work tree of a branch; `None` while it is in use.
+    pub fn hold(self: &Arc<Self>, branch: &str) -> Option<Held> {
+        let is_free = self.held().insert(branch.to_owned());
+        is_free.then(|| Held { trees: self.clone(), branch: branch.to_owned() })
+    }
+
+    /// Whether a run works in the work tree of a branch, or it is being removed.
+    pub fn is_held(&self, branch: &str) -> bool {
+        self.held().contains(branch)
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // Inserting and removing leave it valid at every moment.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shelf(&self, branch: &str) -> Shelf {
+        Shelf { folder: self.folder.clone(), name: names::folder_of(branch) }
+    }
+
+    /// Whether a run can work on a branch, before anything is delegated.
+    ///
+    /// # Errors
+    /// A sentence with the next step.
+    pub fn check(&self, branch: &str) -> Result<(), String> {
+        check_branch(branch).map_err(|why| format!("{:?} {why}", visible_name(branch, 80)))?;
+        self.folder_fits()?;
+        let git = QuietGit::of(&self.root)?;
+        self.base_of(&git, branch)?;
+        let who = git.run(&["var", "GIT_COMMITTER_IDENT"], Input::Nothing)?;
+        match who.success {
+            true => Ok(()),
+            false => Err(
+                "git does not know who commits here; run `git config user.name NAME` and `git config user.email ADDRESS`"
+                    .into(),
+            ),
+        }
+    }
+
+    /// The folder of work trees lies outside of the repository, where no commit and no scan of it finds them.
+    fn folder_fits(&self) -> Result<(), String> {
+        match self.folder.starts_with(&self.root) {
+            true => Err(format!(
+                "{} lies in the repository; set `folder` in [worktrees] to a folder outside of it",
+                self.folder.display()
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Where a run on a branch begins: at the branch, or for a new one at what is checked out in the workspace.
+    fn base_of(&self, git: &QuietGit, branch: &str) -> Result<Base, String> {
+        let reference = format!("refs/heads/{branch}");
+        let at = |name: &str| git.line(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
+        let head = at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
+        let used = self.used_by(git, branch)?;
+        if let Some(place) = used.filter(|it| *it != self.shelf(branch).tree()) {
+            return Err(format!(
+                "branch {} is checked out in {}; name another branch with --worktree",
+                shell_word(branch),
+                place.display()
+            ));
+        }
+        let Some(commit) = at(&reference)? else {
+            self.has_room(git, branch)?;
+            return Ok(Base { commit: head, is_new: true });
+        };
+        let remote = git.line(&["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"])?;
+        let is_remote_head = remote.is_some_and(|it| it.strip_prefix("refs/remotes/origin/") == Some(branch));
+        if TRUNKS.contains(&branch) || is_remote_head {
+            return Err(format!(
+                "branch {} is the repository's trunk, on which no run commits; name another branch with --worktree",
+                shell_word(branch)
+            ));
+        }
+        Ok(Base { commit, is_new: false })
+    }
+
+    /// Git keeps a branch as a file, so no branch lies below another one.
+    fn has_room(&self, git: &QuietGit, branch: &str) -> Result<(), String> {
+        let above = branch.match_indices('/').map(|(end, _)| format!("refs/heads/{}", &branch[..end]));
+        for above in above {
+            if git.line(&["rev-parse", "--verify", "--quiet", &above])?.is_some() {
+                let other = above.trim_start_matches("refs/heads/");
+                return Err(format!(
+                    "branch {} is there, so git keeps no branch {}; name another branch with --worktree",
+                    shell_word(other),
+                    shell_word(branch)
+                ));
+            }
+        }
+        let below = format!("refs/heads/{branch}/");
+        let below = git.line(&["for-each-ref", "--count=1", "--format=%(refname:strip=2)", &below])?;
+        match below.filter(|it| !it.is_empty()) {
+            Some(other) => Err(format!(
+                "branch {} is there, so git keeps no branch {}; name another branch with --worktree",
+                shell_word(&other),
+                shell_word(branch)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The work tree in which a branch is checked out.
+    fn used_by(&self, git: &QuietGit, branch: &str) -> Result<Option<PathBuf>, String> {
+        let listed = git.must(&["worktree", "list", "--porcelain", "-z"], Input::Nothing)?;
+        let listed = String::from_utf8_lossy(&listed);
+        let mut place = None;
+        let wanted = format!("branch refs/heads/{branch}");
+        for line in listed.split('\0') {
+            if let Some(path) = line.strip_prefix("worktree ") {
+                place = Some(PathBuf::from(path));
+            } else if line == wanted {
+                return Ok(place);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the work tree of a branch, or looks at the one that is there, for a run of `agent`.
+    ///
+    /// # Errors
+    /// A sentence with the next step; then nothing is there that was not there before.
+    pub fn ready(&self, branch: &str, agent: &str, task: &str) -> Result<WorkTree, String> {
+        check_branch(branch)?;
+        self.folder_fits()?;
+        let (git, shelf) = (QuietGit::of(&self.root)?, self.shelf(branch));
+        let lock = shelf.lock().map_err(|err| self.unusable(&err))?;
+        if shelf.making().map_err(|err| self.unusable(&err))?.is_some() {
+            self.undo(&git, &shelf)?;
+        }
+        let known = shelf.record().map_err(|err| self.unusable(&err))?;
+        let base = self.base_of(&git, branch)?;
+        let record = match known.filter(|it| it.branch == branch && shelf.tree().is_dir()) {
+            Some(_) if base.is_new => {
+                let branch = shell_word(branch);
+                return Err(format!(
+                    "branch {branch} was deleted, and its work tree is still there; `provost worktree remove {branch} \
+                     --force` removes it, or name another branch with --worktree"
+                ));
+            }
+            Some(record) => record,
+            None => self.make(&git, &shelf, (branch, &base), &lock)?,
+        };
+        let common = common_of(&git)?;
+        let tree = WorkTree {
+            branch: branch.to_owned(),
+            path: shelf.tree(),
+            entry: record.entry.clone(),
+            common,
+            start: base.commit,
+            git: git.in_tree(&shelf.tree(), &record.entry),
+            shelf,
+        };
+        tree.is_whole()?;
+        tree.is_clean(&record)?;
+        let (agent, task, began) = (agent.to_owned(), task.to_owned(), Some(tree.start.clone()));
+        tree.shelf.put_record(&Record { agent, task, began, ..record }).map_err(|err| self.unusable(&err))?;
+        Ok(tree)
+    }
+
+    /// Has git make a work tree. A note says so before, so that a start undoes what a killed daemon has begun.
+    fn make(
+        &self,
+        git: &QuietGit,
+        shelf: &Shelf,
+        (branch, base): (&str, &Base),
+        lock: &fs::File,
+    ) -> Result<Record, String> {
+        let path = shelf.tree();
+        let text = path.to_str().ok_or("the folder of work trees has a name that is no text")?;
+        let made_at = base.is_new.then(|| base.commit.clone());
+        let making = Making { branch: branch.to_owned(), made_at };
+        shelf.put_making(&making).map_err(|err| self.unusable(&err))?;
+        self.clear(git, shelf)?;
+        let new = ["worktree", "add", "--quiet", "--no-track", "-b", branch, text, &base.commit];
+        let old = ["worktree", "add", "--quiet", text, branch];
+        let args: &[&str] = if base.is_new { &new } else { &old };
+        let added = git.run_for(args, Input::Lock(lock), &[], TREE_MADE_MS_MAX);
+        let made = added.and_then(|answer| succeeded(args, answer)).and_then(|_| entry_of(&path, git));
+        let record = made.and_then(|entry| {
+            let (branch, agent, task) = (branch.to_owned(), String::new(), String::new());
+            let record = Record { branch, entry, agent, task, began: None, left: Vec::new() };
+            let put = shelf.put_record(&record).and_then(|()| shelf.drop_making());
+            put.map(|()| record).map_err(|err| self.unusable(&err))
+        });
+        if record.is_err() {
+            self.undo(git, shelf)?;
+        }
+        record
+    }
+
+    /// Takes back what of a work tree was made, its branch included if that was made for it and has no commit yet.
+    fn undo(&self, git: &QuietGit, shelf: &Shelf) -> Result<(), String> {
+        let making = shelf.making().map_err(|err| self.unusable(&err))?;
+        self.clear(git, shelf)?;
+        shelf.drop_record().map_err(|err| self.unusable(&err))?;
+        if let Some((branch, at)) = making.and_then(|it| Some((it.branch, it.made_at?))) {
+            // It may not have come as far as that, and a person may have moved it: then it stays.
+            git.run(&["update-ref", "-d", &format!("refs/heads/{branch}"), &at], Input::Nothing)?;
+        }
+        shelf.drop_making().map_err(|err| self.unusable(&err))
+    }
+
+    /// Removes the folder of a work tree and git's entry about it.
+    fn clear(&self, git: &QuietGit, shelf: &Shelf) -> Result<(), String> {
+        let (tree, gone) = (shelf.tree(), shelf.beside(GONE));
+        let failed = |err: std::io::Error| format!("{} cannot be removed: {err}", tree.display());
+        if fs::symlink_metadata(&gone).is_ok() {
+            copy::remove(&gone).map_err(failed)?;
+        }
+        if fs::symlink_metadata(&tree).is_ok() {
+            fs::rename(&tree, &gone).map_err(failed)?;
+            copy::remove(&gone).map_err(failed)?;
+        }
+        let entries = common_of(git)?.join("worktrees");
+        let dot_git = tree.join(".git");
+        for entry in fs::read_dir(&entries).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let digits = name.strip_prefix(&shelf.name).filter(|it| it.bytes().all(|c| c.is_ascii_digit()));
+            let leads = fs::read_to_string(entry.path().join("gitdir"));
+            // The name has a digest of the branch in it, so no other work tree has it.
+            let is_ours = leads.map_or(true, |it| Path::new(it.trim_end()) == dot_git);
+            if digits.is_some() && is_ours {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unusable(&self, err: &std::io::Error) -> String {
+        format!("the folder of work trees, {}, cannot be used: {err}", self.folder.display())
+    }
+
+    /// At the start of a daemon: takes back what an earlier one has half made, and removes what it has half removed.
+    pub fn sweep(&self) {
+        for shelf in shelves(&self.folder) {
+            let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {
+                let making = shelf.making().map_err(|err| err.to_string())?;
+                if making.is_some() { self.undo(&QuietGit::of(&self.root)?, &shelf) } else { Ok(()) }
+            });
+            if let Err(why) = swept {
+                tracing::warn!(why, tree = %shelf.tree().display(), "a half-made work tree was not taken back");
+            }
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let is_gone = entry.path().extension().is_some_and(|it| it == GONE);
+            if is_gone && let Err(err) = copy::remove(&entry.path()) {
+                tracing::warn!(%err, path = %entry.path().display(), "a removed work tree is still there");
+            }
+        }
+    }
+}
+
+/// Where a run begins.
+struct Base {
+    commit: String,
+    /// Whether the branch is still to be made.
+    is_new: bool,
+}
+
+/// The folder of the repository that all work trees share.
+fn common_of(git: &QuietGit) -> Result<PathBuf, String> {
+    let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let common = common.ok_or("git does not say where the repository is")?;
+    fs::canonicalize(&common).map_err(|err| format!("{common}: {err}"))
+}
+
+/// Git's folder about a work tree that it has just made.
+fn entry_of(tree: &Path, git: &QuietGit) -> Result<PathBuf, String> {
+    let unknown = || format!("git has made no work tree in {}", tree.display());
+    let text = fs::read_to_string(tree.join(".git")).map_err(|_| unknown())?;
+    let entry = text.trim_end().strip_prefix("gitdir: ").ok_or_else(unknown)?;
+    let entry = fs::canonicalize(tree.join(entry)).map_err(|_| unknown())?;
+    match entry.parent() == Some(&common_of(git)?.join("worktrees")) {
+        true => Ok(entry),
+        false => Err(unknown()),
+    }
+}
+
+impl WorkTree {
+    /// Whether folder, entry and branch still belong together.
+    ///
+    /// # Errors
+    /// A sentence with the next step.
+    fn is_whole(&self) -> Result<(), String> {
+        let again = || {
+            let branch = shell_word(&self.branch);
+            format!("`provost worktree remove {branch} --force` removes it, and the next run makes it again")
+        };
+        let says = |path: PathBuf| {
+            let text = system::short_text(&path, 2 * PATH_LEN_MAX as u64).unwrap_or_default();
+            text.trim_end_matches('\n').to_owned()
+        };
+        let leads = says(self.path.join(".git"));
+        let back = says(self.entry.join("gitdir"));
+        let is_link = fs::symlink_metadata(&self.path).is_ok_and(|it| !it.is_dir());
+        if is_link
+            || leads.strip_prefix("gitdir: ").map(Path::new) != Some(&self.entry)
+            || Path::new(&back) != self.path.join(".git")
+        {
+            return Err(format!("{} is no work tree of the repository any more; {}", self.path.display(), again()));
+        }
+        if says(self.entry.join("HEAD")) != format!("ref: refs/heads/{}", self.branch) {
+            let (branch, path) = (shell_word(&self.branch), shell_word(&self.path.to_string_lossy()));
+            return Err(format!(
+                "another branch than {branch} is checked out in {path}; `git -C {path} switch {branch}` goes back to it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether everything in it is committed but what earlier runs have left.
+    ///
+    /// # Errors
+    /// A sentence with the next step.
+    fn is_clean(&self, record: &Record) -> Result<(), String> {
+        let left: BTreeSet<&str> = record.left.iter().map(String::as_str).collect();
+        let changed = self.uncommitted()?;
+        let new: Vec<&String> = changed.iter().filter(|it| !left.contains(it.as_str())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<String> = new.iter().take(TREE_NAMED_MAX).map(|it| visible_name(it, 200)).collect();
+        let more = new.len().saturating_sub(named.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let path = shell_word(&self.path.to_string_lossy());
+        Err(format!(
+            "the work tree of branch {} has changes that are not committed: {}{more}; commit them (`git -C {path} add -A && \
+             git -C {path} commit`) or put them aside (`git -C {path} stash -u`), and delegate again",
+            shell_word(&self.branch),
+            named.join(", ")
+        ))
+    }
+
+    /// Files that differ from the commit that is checked out, from its top, and new ones that git does not ignore.
+    fn uncommitted(&self) -> Result<Vec<String>, String> {
+        let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all"];
+        let answer = self.git.must(&args, Input::Nothing)?;
+        let all = answer.split(|byte| *byte == 0).filter_map(|it| it.get(3..));
+        Ok(all.map(|it| String::from_utf8_lossy(it).into_owned()).collect())
+    }
+}

@@ -1,0 +1,161 @@
+//! The work trees as a person sees them, and their removal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::record::{Record, Shelf, shelves};
+use super::{WorkTree, WorkTrees, common_of};
+use crate::quiet_git::{Input, QuietGit};
+use provost_base::limits::{TREE_NAMED_MAX, TREES_LISTED_MAX};
+use provost_base::{shell_word, visible_name};
+
+/// A work tree of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// The branch that is checked out in it.
+    pub branch: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Whose run was the last one in it.
+    pub agent: String,
+    /// The task of that run.
+    pub task: String,
+    /// Commits of the branch that what is checked out in the workspace does not have; `None` where the branch is gone.
+    pub ahead: Option<u64>,
+    /// Files that are not committed.
+    pub uncommitted: usize,
+    /// Whether a run works in it.
+    pub running: bool,
+    /// Why it cannot be used: it was deleted or changed by hand.
+    pub stale: Option<String>,
+}
+
+/// What a removal has done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Removed {
+    /// The branch that was checked out in it.
+    pub branch: String,
+    /// Where it was.
+    pub path: PathBuf,
+    /// Whether the branch was deleted, too.
+    pub branch_deleted: bool,
+}
+
+impl WorkTrees {
+    /// All work trees of runs.
+    ///
+    /// # Errors
+    /// A sentence, when git cannot be asked.
+    pub fn list(&self) -> Result<Vec<Listed>, String> {
+        let shelves = shelves(&self.folder);
+        if shelves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let git = QuietGit::of(&self.root)?;
+        let common = common_of(&git)?;
+        let one = |shelf: Shelf| {
+            let record = shelf.record().ok().flatten()?;
+            let tree = at(&git, &common, shelf, &record);
+            let looked = tree.is_whole().and_then(|()| tree.uncommitted());
+            let ahead = git.line(&["rev-list", "--count", &format!("HEAD..refs/heads/{}", record.branch), "--"]);
+            Some(Listed {
+                path: tree.path,
+                ahead: ahead.ok().flatten().and_then(|it| it.parse().ok()),
+                uncommitted: looked.as_ref().map_or(0, Vec::len),
+                stale: looked.err(),
+                running: self.is_held(&record.branch),
+                branch: record.branch,
+                agent: record.agent,
+                task: record.task,
+            })
+        };
+        Ok(shelves.into_iter().take(TREES_LISTED_MAX).filter_map(one).collect())
+    }
+
+    /// Removes a work tree, named by its branch or its folder; with `branch`, its branch as well.
+    ///
+    /// # Errors
+    /// A sentence with the next step; then nothing has changed, unless the disk refuses.
+    pub fn remove(self: &Arc<Self>, which: &str, force: bool, branch: bool) -> Result<Removed, String> {
+        let shelf = self.meant(which)?;
+        let record = shelf.record().map_err(|err| self.unusable(&err))?;
+        let record = record.ok_or_else(|| format!("no work tree of a run is called {}", shell_word(which)))?;
+        let word = shell_word(&record.branch);
+        let Some(_held) = self.hold(&record.branch) else {
+            return Err(format!(
+                "a run works in the work tree of {word}; `provost worktree list` names its task, and `provost task cancel` ends it"
+            ));
+        };
+        let _lock = shelf.lock().map_err(|err| self.unusable(&err))?;
+        let git = QuietGit::of(&self.root)?;
+        let tree = at(&git, &common_of(&git)?, shelf, &record);
+        if !force && tree.path.is_dir() {
+            is_spared(&tree)?;
+        }
+        let reference = format!("refs/heads/{}", record.branch);
+        let tip = git.line(&["rev-parse", "--verify", "--quiet", &reference])?;
+        if branch && !force && tip.is_some() {
+            let ahead = git.line(&["rev-list", "--count", &format!("HEAD..{reference}"), "--"])?;
+            if ahead.as_deref() != Some("0") {
+                return Err(format!(
+                    "branch {word} has commits that what is checked out in the workspace does not have; merge it (`provost merge \
+                     {word}`), or delete it with --force"
+                ));
+            }
+        }
+        self.clear(&git, &tree.shelf)?;
+        tree.shelf.drop_record().map_err(|err| self.unusable(&err))?;
+        let mut branch_deleted = false;
+        if let Some(tip) = tip.filter(|_| branch) {
+            git.must(&["update-ref", "-d", &reference, &tip], Input::Nothing)?;
+            branch_deleted = true;
+        }
+        Ok(Removed { branch: record.branch, path: tree.path, branch_deleted })
+    }
+
+    /// The work tree that a branch or a folder means.
+    fn meant(&self, which: &str) -> Result<Shelf, String> {
+        let path = fs::canonicalize(which).unwrap_or_else(|_| PathBuf::from(which));
+        let is_it = |shelf: &Shelf| {
+            let branch = shelf.record().ok().flatten().is_some_and(|it| it.branch == which);
+            branch || (Path::new(which).is_absolute() && shelf.tree() == path)
+        };
+        let found = shelves(&self.folder).into_iter().find(is_it);
+        found.ok_or_else(|| {
+            let shown = visible_name(which, 200);
+            format!("no work tree of a run is {shown:?}; `provost worktree list` lists them")
+        })
+    }
+}
+
+/// The work tree of a record, as far as it is there.
+pub(super) fn at(git: &QuietGit, common: &Path, shelf: Shelf, record: &Record) -> WorkTree {
+    WorkTree {
+        branch: record.branch.clone(),
+        path: shelf.tree(),
+        entry: record.entry.clone(),
+        common: common.to_path_buf(),
+        start: record.began.clone().unwrap_or_default(),
+        git: git.in_tree(&shelf.tree(), &record.entry),
+        shelf,
+    }
+}
+
+/// Whether nothing is lost with a work tree.
+fn is_spared(tree: &WorkTree) -> Result<(), String> {
+    let (path, word) = (tree.path.display(), shell_word(&tree.branch));
+    let forced = format!("`provost worktree remove {word} --force` removes it nevertheless");
+    let changed = tree.is_whole().and_then(|()| tree.uncommitted());
+    let changed = changed.map_err(|why| format!("what is in {path} cannot be told: {why}; {forced}"))?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = changed.iter().take(TREE_NAMED_MAX).map(|it| visible_name(it, 200)).collect();
+    let more = changed.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(format!(
+        "{path} has changes that are not committed: {}{more}; commit them there, or {forced}",
+        named.join(", ")
+    ))
+}
