@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::heavy::typed;
 use super::outside::Seeker;
+use super::run_outside::own_repository;
 use provost_base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX,
     GIT_LIST_BYTES_MAX,
@@ -178,13 +179,16 @@ const NONE: &str = "/nonexistent/git";
 /// Git as it is asked in a folder of a workspace. Of the daemon's environment it gets only where the
 /// user's configuration is.
 fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
-    // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours.
-    let mut git = Command::new(system::find_program_outside("git", &[outer]).unwrap_or_else(|| NONE.into()));
+    // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours; nor is one
+    // in the main checkout, where the workspace is a work tree of it.
+    let repository = own_repository(outer);
+    let inside: Vec<&Path> = [Some(outer), repository.as_deref().and_then(Path::parent)].into_iter().flatten().collect();
+    let mut git = Command::new(system::find_program_outside("git", &inside).unwrap_or_else(|| NONE.into()));
     git.arg("--no-pager").args(args).current_dir(folder).env_clear();
     for name in ["HOME", "XDG_CONFIG_HOME"] {
         git.envs(std::env::var_os(name).map(|value| (name, value)));
     }
-    git.envs(std::env::join_paths(system::path_outside(&[outer])).map(|path| ("PATH", path)));
+    git.envs(std::env::join_paths(system::path_outside(&inside)).map(|path| ("PATH", path)));
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
     git.env("GIT_NO_LAZY_FETCH", "1");
     git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

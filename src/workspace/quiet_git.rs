@@ -72,14 +72,16 @@ pub enum Input<'a> {
 }
 
 impl QuietGit {
-    /// Git for the repository of a workspace.
+    /// Git for the repository of a workspace. It is no program that lies in the workspace, nor in `also`, another folder that
+    /// workers write.
     ///
     /// # Errors
     /// A sentence, when git or the repository is not there, or cannot be asked.
-    pub fn of(root: &Path) -> Result<Self, String> {
-        let program = system::find_program_outside("git", &[root]);
+    pub fn of(root: &Path, also: &Path) -> Result<Self, String> {
+        let inside = [root, also];
+        let program = system::find_program_outside("git", &inside);
         let program = program.ok_or("there is no git on the daemon's PATH, outside of the repository")?;
-        let path = std::env::join_paths(system::path_outside(&[root])).ok();
+        let path = std::env::join_paths(system::path_outside(&inside)).ok();
         let mut git = Self { program, path, folder: root.to_path_buf(), git_dir: None, off: Vec::new() };
         let found = git.line(&["rev-parse", "--is-bare-repository", "--absolute-git-dir"]);
         let found = found?.ok_or("the workspace is no git repository")?;

@@ -98,6 +98,10 @@ impl WorkTrees {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn git(&self) -> Result<QuietGit, String> {
+        QuietGit::of(&self.root, &self.folder)
+    }
+
     fn shelf(&self, branch: &str) -> Shelf {
         Shelf { folder: self.folder.clone(), name: names::folder_of(branch) }
     }
@@ -109,7 +113,7 @@ impl WorkTrees {
     pub fn check(&self, branch: &str) -> Result<(), String> {
         check_branch(branch).map_err(|why| format!("{:?} {why}", visible_name(branch, 80)))?;
         self.folder_fits()?;
-        let git = QuietGit::of(&self.root)?;
+        let git = self.git()?;
         self.base_of(&git, branch)?;
         let who = git.run(&["var", "GIT_COMMITTER_IDENT"], Input::Nothing)?;
         match who.success {
@@ -208,7 +212,7 @@ impl WorkTrees {
     pub fn ready(&self, branch: &str, agent: &str, task: &str) -> Result<WorkTree, String> {
         check_branch(branch)?;
         self.folder_fits()?;
-        let (git, shelf) = (QuietGit::of(&self.root)?, self.shelf(branch));
+        let (git, shelf) = (self.git()?, self.shelf(branch));
         let lock = shelf.lock().map_err(|err| self.unusable(&err))?;
         if shelf.making().map_err(|err| self.unusable(&err))?.is_some() {
             self.undo(&git, &shelf)?;
@@ -321,7 +325,7 @@ impl WorkTrees {
         for shelf in shelves(&self.folder) {
             let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {
                 let making = shelf.making().map_err(|err| err.to_string())?;
-                if making.is_some() { self.undo(&QuietGit::of(&self.root)?, &shelf) } else { Ok(()) }
+                if making.is_some() { self.undo(&self.git()?, &shelf) } else { Ok(()) }
             });
             if let Err(why) = swept {
                 tracing::warn!(why, tree = %shelf.tree().display(), "a half-made work tree was not taken back");

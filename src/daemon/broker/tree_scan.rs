@@ -170,7 +170,10 @@ fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
 /// git, for one work tree.
 fn git(tree: &WorkTree) -> Command {
     // Not one that a worker may have put into a folder of `PATH` that lies in the repository.
-    let inside = [tree.top.as_path(), tree.git_dir.as_path()];
+    // Where the work tree is a linked one, the main checkout is another folder.
+    let trees = tree.git_dir.parent().filter(|it| it.ends_with("worktrees"));
+    let main = trees.and_then(|it| it.parent()?.parent()).unwrap_or(&tree.top);
+    let inside = [tree.top.as_path(), tree.git_dir.as_path(), main];
     let mut git = Command::new(
         system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
     );

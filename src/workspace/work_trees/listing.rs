@@ -52,7 +52,7 @@ impl WorkTrees {
         if shelves.is_empty() {
             return Ok(Vec::new());
         }
-        let git = QuietGit::of(&self.root)?;
+        let git = self.git()?;
         let common = common_of(&git)?;
         let one = |shelf: Shelf| {
             let record = shelf.record().ok().flatten()?;
@@ -88,7 +88,7 @@ impl WorkTrees {
             ));
         };
         let _lock = shelf.lock().map_err(|err| self.unusable(&err))?;
-        let git = QuietGit::of(&self.root)?;
+        let git = self.git()?;
         let tree = at(&git, &common_of(&git)?, shelf, &record);
         if !force && tree.path.is_dir() {
             is_spared(&tree)?;

@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 use super::listing::at;
 use super::record::shelves;
 use super::{WorkTree, WorkTrees, common_of};
-use crate::quiet_git::{Input, QuietGit};
+use crate::quiet_git::Input;
 use crate::snapshot::{Base, record};
 use provost_base::RepoPath;
 use provost_base::limits::BASE_FILE_BYTES_MAX;
@@ -25,7 +25,7 @@ impl WorkTrees {
         let known = shelf.record().map_err(|err| self.unusable(&err))?;
         let Some(known) = known.filter(|it| it.task == task && it.began.is_some()) else { return Ok(None) };
         let _lock = shelf.lock().map_err(|err| self.unusable(&err))?;
-        let git = QuietGit::of(&self.root)?;
+        let git = self.git()?;
         let tree = at(&git, &common_of(&git)?, shelf, &known);
         tree.is_whole().map(|()| Some(tree))
     }

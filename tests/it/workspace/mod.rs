@@ -11,3 +11,5 @@ mod shared_copies;
 mod taking_in;
 mod walks;
 mod watching;
+#[cfg(target_os = "linux")]
+mod work_trees;
