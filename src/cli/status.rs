@@ -142,8 +142,12 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         text.push_str("Changes to take in:\n");
         text.push_str(&tasks::table(needs.to_take_in.iter().rev()));
         text.push_str(&format!(
-            "  look: {run} task diff ID    take in: {run} apply ID    forget: {run} discard ID\n\n"
+            "  look: {run} task diff ID    take in: {run} apply ID    forget: {run} discard ID\n"
         ));
+        if needs.to_take_in.iter().any(|it| it.worktree.is_some()) {
+            text.push_str(&format!("  committed on branches: {run} worktree list    take in: {run} merge BRANCH\n"));
+        }
+        text.push('\n');
     }
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");

@@ -127,20 +127,21 @@ impl WorkTrees {
 
     /// The folder of work trees lies outside of the repository, where no commit and no scan of it finds them.
     fn folder_fits(&self) -> Result<(), String> {
-        match self.folder.starts_with(&self.root) {
-            true => Err(format!(
-                "{} lies in the repository; set `folder` in [worktrees] to a folder outside of it",
-                self.folder.display()
-            )),
-            false => Ok(()),
+        let folder = self.folder.display();
+        if self.folder.starts_with(&self.root) || self.root.starts_with(&self.folder) {
+            return Err(format!(
+                "{folder} and the repository lie in each other; set `folder` in [worktrees] to a folder of its own outside"
+            ));
         }
+        system::make_private_folders(&self.folder).map_err(|err| self.unusable(&err))?;
+        let close = system::CLOSE_FOR_WRITING;
+        system::trusted(&self.folder).map_err(|why| format!("{folder}: {why}, who could change what is committed; run {close}"))
     }
 
     /// Where a run on a branch begins: at the branch, or for a new one at what is checked out in the workspace.
     fn base_of(&self, git: &QuietGit, branch: &str) -> Result<Base, String> {
         let reference = format!("refs/heads/{branch}");
         let at = |name: &str| git.line(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
-        let head = at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
         let used = self.used_by(git, branch)?;
         if let Some(place) = used.filter(|it| *it != self.shelf(branch).tree()) {
             return Err(format!(
@@ -150,6 +151,7 @@ impl WorkTrees {
             ));
         }
         let Some(commit) = at(&reference)? else {
+            let head = at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
             self.has_room(git, branch)?;
             return Ok(Base { commit: head, is_new: true });
         };

@@ -66,7 +66,9 @@ impl WorkTree {
                 false => Err(format!("branch {branch} was moved while the run went on")),
             };
         }
-        let (files, withheld) = self.without_filters(files)?;
+        let (files, mut withheld) = self.without_filters(files)?;
+        let (files, of_others) = self.without_submodules(files)?;
+        withheld.extend(of_others);
         let files = self.without_ignored(files)?;
         let lines = self.stored(&files)?;
         let Some(commit) = self.written(&lines, of)? else { return Ok(Committed { commit: None, withheld }) };
@@ -127,6 +129,22 @@ impl WorkTree {
         let (out, kept): (Vec<ChangedFile>, _) =
             files.into_iter().partition(|it| filtered.contains(it.path.as_str()));
         let why = ".gitattributes gives it a filter or an encoding, which the daemon does not run; add and commit it yourself";
+        Ok((kept, out.into_iter().map(|it| (it.path.to_string(), why.to_owned())).collect()))
+    }
+
+    /// Leaves out files in the place of a submodule, which belong to another repository: with them its entry would go.
+    fn without_submodules(&self, files: Vec<ChangedFile>) -> Result<(Vec<ChangedFile>, Vec<NotCommitted>), String> {
+        let listed = self.git.must(&["ls-tree", "-r", "-z", "--full-tree", &self.start], Input::Nothing)?;
+        let links = listed.split(|byte| *byte == 0).filter(|it| it.starts_with(b"160000 "));
+        let links: BTreeSet<&[u8]> =
+            links.filter_map(|it| it.splitn(2, |byte| *byte == b'\t').nth(1)).collect();
+        let is_inside = |it: &ChangedFile| {
+            let path = it.path.as_str();
+            let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+            ends.into_iter().any(|end| links.contains(&path.as_bytes()[..end]))
+        };
+        let (out, kept): (Vec<ChangedFile>, _) = files.into_iter().partition(is_inside);
+        let why = "it lies in a submodule, which is a repository of its own";
         Ok((kept, out.into_iter().map(|it| (it.path.to_string(), why.to_owned())).collect()))
     }
 

@@ -1,5 +1,6 @@
 //! What a run leaves: a commit, by the agent and for the person, or none.
 
+use crate::support::eventually;
 use super::{folder, git, git_in, listed, on, ran, tree_of, world};
 
 #[test]
@@ -69,9 +70,23 @@ fn what_a_failed_run_has_changed_is_a_commit_that_says_so() {
     assert_eq!(git(&world, &["show", "feat/x:half.txt"]), "half");
     // The timed-out one as well.
     let args = ["delegate", "--worker", "coder", "echo slow > slow.txt; sleep 60", "--worktree", "feat/y", "--timeout", "2s"];
-    ran(&world, &[&args[..], &["--wait"]].concat(), 1);
+    let done = world.command(&[&args[..], &["--wait"]].concat()).output().unwrap();
+    assert!(!done.status.success(), "{done:?}");
     assert!(git(&world, &["log", "-1", "--format=%s", "feat/y"]).starts_with("Unfinished: "));
     assert_eq!(git(&world, &["show", "feat/y:slow.txt"]), "slow");
+}
+
+#[test]
+fn what_a_cancelled_run_has_changed_is_a_commit_that_says_so() {
+    let world = world(&[]);
+    let _daemon = world.start();
+    let args = ["delegate", "--worker", "coder", "echo x > x.txt; sleep 60", "--worktree", "feat/x", "--task", "t1"];
+    ran(&world, &args, 0);
+    eventually("it runs", || listed(&world).iter().any(|it| it["uncommitted"] == 1));
+    ran(&world, &["task", "cancel", "t1", "--reason", "enough"], 0);
+    eventually("it is committed", || git(&world, &["rev-list", "--count", "main..feat/x"]) == "1");
+    let said = git(&world, &["log", "-1", "--format=%B", "feat/x"]);
+    assert!(said.starts_with("Unfinished: ") && said.contains("cancelled"), "{said}");
 }
 
 #[test]

@@ -136,6 +136,35 @@ fn links_odd_names_and_large_files_are_not_committed() {
 }
 
 #[test]
+fn the_entry_of_a_submodule_stays_whatever_lies_in_its_place() {
+    let world = world(&[]);
+    let link = format!("160000,{},sub", git(&world, &["rev-parse", "HEAD"]));
+    git(&world, &["update-index", "--add", "--cacheinfo", &link]);
+    git(&world, &["commit", "-q", "-m", "with a submodule"]);
+    let _daemon = world.start();
+    let task = on(&world, "feat/x", "mkdir -p sub; echo x > sub/file.txt; echo y > beside.txt");
+    assert!(tree_of(&task)["commit"].is_string(), "{task:#}");
+    assert!(not_committed(&task).contains("sub/file.txt"), "{task:#}");
+    assert_eq!(git(&world, &["diff", "--name-only", "main", "feat/x"]), "beside.txt");
+    let task = on(&world, "feat/y", "rm -rf sub; echo x > sub; echo y > beside.txt");
+    assert!(tree_of(&task)["commit"].is_string(), "{task:#}");
+    assert_eq!(git(&world, &["diff", "--name-only", "main", "feat/y"]), "beside.txt");
+}
+
+#[test]
+fn the_door_in_a_work_tree_is_not_the_workers() {
+    let world = world(&[]);
+    fs::create_dir(world.repo().join(".wit")).unwrap();
+    let _daemon = world.start();
+    on(&world, "feat/x", "true");
+    let socket = folder(&world, "feat/x").join(".wit/daemon.sock");
+    crate::support::eventually("the door is there", || socket.exists());
+    let task = on(&world, "feat/x", "ls -A .wit > seen.txt; test ! -S .wit/daemon.sock && echo none >> seen.txt");
+    assert_eq!(git(&world, &["show", "feat/x:seen.txt"]), "none", "{task:#}");
+    assert_eq!(listed(&world)[0]["uncommitted"], 0);
+}
+
+#[test]
 fn what_an_apply_would_withhold_is_not_committed() {
     let world = world(&[]);
     world.configure(&format!("{}\n[a6s]\ndeny = [\"secret/**\"]\n", super::AGENT));
