@@ -286,7 +286,10 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     }
     if let Some(tree) = task_tree {
         let typed = format!("provost worktree remove {} --branch --force", shell_word(&tree));
-        out::note(format!("what is committed on branch {} stays there; `{typed}` removes it", visible_name(&tree, PATH_CHARS)));
+        out::note(format!(
+            "what is committed on branch {} stays there; `{typed}` removes it",
+            visible_name(&tree, PATH_CHARS)
+        ));
     }
     let files =
         if done.files == 1 { "1 changed file".into() } else { format!("{} changed files", done.files) };

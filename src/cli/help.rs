@@ -8,7 +8,10 @@ use super::forms::{FORMS, Form, Kind};
 /// The nouns, in the order in which a stranger needs them.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("The daemon", &["daemon", "config", "journal", "store"]),
-    ("Tasks and their workers", &["task", "worktree", "cost", "approval", "apply", "screenshot", "worker", "workflow"]),
+    (
+        "Tasks and their workers",
+        &["task", "worktree", "cost", "approval", "apply", "screenshot", "worker", "workflow"],
+    ),
     (
         "Agents on the same files",
         &[

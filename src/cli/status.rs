@@ -145,7 +145,9 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
             "  look: {run} task diff ID    take in: {run} apply ID    forget: {run} discard ID\n"
         ));
         if needs.to_take_in.iter().any(|it| it.worktree.is_some()) {
-            text.push_str(&format!("  committed on branches: {run} worktree list    take in: {run} merge BRANCH\n"));
+            text.push_str(&format!(
+                "  committed on branches: {run} worktree list    take in: {run} merge BRANCH\n"
+            ));
         }
         text.push('\n');
     }

@@ -12,7 +12,9 @@ use provost_base::visible_name;
 #[derive(Subcommand, Debug)]
 pub(super) enum Worktree {
     /// List the git work trees of runs, with their branches
-    #[command(after_help = "Examples:\n  provost worktree list\n  provost worktree list --json | jq '.[].branch'")]
+    #[command(
+        after_help = "Examples:\n  provost worktree list\n  provost worktree list --json | jq '.[].branch'"
+    )]
     List,
     /// Remove the git work tree of a branch; the branch stays, unless you say otherwise
     #[command(

@@ -155,7 +155,9 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
         }
         _ => {}
     }
-    if worker.copy == Some(Copies::WorkTree) && (worker.kind == WorkerKind::Polling || worker.tier != Tier::Ns) {
+    if worker.copy == Some(Copies::WorkTree)
+        && (worker.kind == WorkerKind::Polling || worker.tier != Tier::Ns)
+    {
         return refuse(
             "a work tree is for a worker that the daemon starts in tier `ns`, which keeps it from writing `.git`: use \
              `tier = \"ns\"`, or another `copy`",

@@ -27,9 +27,9 @@ use provost_store::{
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
-use provost_workspace::work_trees::WorkTrees;
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
+use provost_workspace::work_trees::WorkTrees;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
@@ -171,8 +171,8 @@ pub(super) fn kept(
     root: &Root,
 ) -> Result<(Versions, Applying, Arc<WorkTrees>)> {
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
-    let applying = Applying::open(&places.state, apply_rules(config))
-        .context("the folder of records of applies")?;
+    let applying =
+        Applying::open(&places.state, apply_rules(config)).context("the folder of records of applies")?;
     let folder = config.worktrees.folder.clone();
     let folder = folder.unwrap_or_else(|| places.state.with_extension("trees"));
     let trees = WorkTrees::new(root.place().path(), &folder);

@@ -153,7 +153,9 @@ impl Delegate {
         }
         let refused = |why: &str| Err(Refusal::NoWorkTree { why: why.into() });
         if facts.worker_kind != Some(WorkerKind::Cli) {
-            return refused("its worker starts by itself, and works where it likes; name a worker that the daemon starts");
+            return refused(
+                "its worker starts by itself, and works where it likes; name a worker that the daemon starts",
+            );
         }
         if facts.tier != Some(Tier::Ns) {
             return refused(

@@ -182,7 +182,8 @@ fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
     // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours; nor is one
     // in the main checkout, where the workspace is a work tree of it.
     let repository = own_repository(outer);
-    let inside: Vec<&Path> = [Some(outer), repository.as_deref().and_then(Path::parent)].into_iter().flatten().collect();
+    let inside: Vec<&Path> =
+        [Some(outer), repository.as_deref().and_then(Path::parent)].into_iter().flatten().collect();
     let mut git = Command::new(system::find_program_outside("git", &inside).unwrap_or_else(|| NONE.into()));
     git.arg("--no-pager").args(args).current_dir(folder).env_clear();
     for name in ["HOME", "XDG_CONFIG_HOME"] {

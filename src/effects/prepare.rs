@@ -125,7 +125,9 @@ pub(super) fn prepare_words(
         Some(tree) => work_tree_run::directory(&tree.root, known(task)?)?,
         None => directory(&place.root, task)?,
     };
-    let private = tree.take().map_or_else(|| RunFolders::of(place, task, profile, &directory, lent), |it| Ok(it.into()));
+    let private = tree
+        .take()
+        .map_or_else(|| RunFolders::of(place, task, profile, &directory, lent), |it| Ok(it.into()));
     let mut private = private?;
     let copied = private.copy().is_some();
 
@@ -152,7 +154,13 @@ pub(super) fn prepare_words(
             draft.read_only.push(tree.repository.clone());
             Git::Read
         }
-        None => if copied { Git::Write } else { profile.git },
+        None => {
+            if copied {
+                Git::Write
+            } else {
+                profile.git
+            }
+        }
     };
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;

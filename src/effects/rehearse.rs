@@ -94,7 +94,16 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
     let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = RunEnvironment { root, forbidden_paths, copies, vault, doors: None, program: None, trees: None, trying };
+    let place = RunEnvironment {
+        root,
+        forbidden_paths,
+        copies,
+        vault,
+        doors: None,
+        program: None,
+        trees: None,
+        trying,
+    };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }

@@ -230,7 +230,12 @@ pub(super) fn with_work_tree(mut outcome: Outcome, tree: &TreeOutcome) -> Outcom
         Some(why) if outcome.failure.is_none() && outcome.status == Status::Completed => {
             let summary = format!("{why}. {}", outcome.report.summary).into();
             let failure = Some(Failure::WorkerFailed { why: why.as_str().into() });
-            Outcome { status: Status::Failed, report: Report { summary, ..outcome.report }, failure, ..outcome }
+            Outcome {
+                status: Status::Failed,
+                report: Report { summary, ..outcome.report },
+                failure,
+                ..outcome
+            }
         }
         _ => outcome,
     }

@@ -12,7 +12,9 @@ use super::mcp::converse;
 use super::needs::Needed;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts, with_work_tree};
+use super::result::{
+    End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts, with_work_tree,
+};
 use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;

@@ -36,7 +36,8 @@ impl TreeRun {
     pub(super) fn of(trees: Option<&WorkTrees>, task: &Task, copies: &Path) -> Result<Option<Self>, Failure> {
         let Some(branch) = task.order.work_tree.as_deref() else { return Ok(None) };
         let trees = trees.ok_or_else(|| jail_refused("no work trees are made here"))?;
-        let tree = trees.ready(branch, task.order.worker.as_str(), task.id().as_str()).map_err(jail_refused)?;
+        let tree =
+            trees.ready(branch, task.order.worker.as_str(), task.id().as_str()).map_err(jail_refused)?;
         let below = below_of(task);
         let base = tree.record(&below, copies).map_err(jail_refused)?;
         let root = Root::open(&tree.path).map_err(jail_refused)?;
@@ -122,7 +123,8 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
     };
     if changes.incomplete {
         let why = changes.beyond.as_deref().unwrap_or("not all that the run has changed could be read");
-        outcome.failed = Some(format!("nothing is committed: {why}; all of it is still in {}", tree.path.display()));
+        outcome.failed =
+            Some(format!("nothing is committed: {why}; all of it is still in {}", tree.path.display()));
     } else {
         let held = withhold(&tree.path, changes);
         let is_held = |path: &str| held.iter().any(|(it, _)| it == path);
@@ -135,8 +137,12 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
             let program = it.artifact.mode.is_some_and(|mode| mode & 0o111 != 0);
             Some(ChangedFile { path: RepoPath::parse(&it.artifact.path).ok()?, content, program })
         });
-        let author =
-            Author { agent: by.agent.as_str(), task: by.task.as_str(), goal: by.goal, unfinished: by.unfinished };
+        let author = Author {
+            agent: by.agent.as_str(),
+            task: by.task.as_str(),
+            goal: by.goal,
+            unfinished: by.unfinished,
+        };
         let committed = tree.commit(files.collect(), &author);
         outcome.withheld = held;
         match committed {
@@ -154,7 +160,10 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
 }
 
 /// Keeps and commits what a lost run has changed in its work tree: the commit at which it began tells what that is.
-pub(super) async fn rescue(workers: &Arc<Workers>, task: &Arc<Task>) -> (Option<Changeset>, Option<TreeOutcome>) {
+pub(super) async fn rescue(
+    workers: &Arc<Workers>,
+    task: &Arc<Task>,
+) -> (Option<Changeset>, Option<TreeOutcome>) {
     let lost = |why: String| {
         let why = format!("what it had changed is not among the artifacts; it is in its work tree: {why}");
         Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() }
@@ -196,11 +205,6 @@ fn rescued(
 }
 
 /// Commits what such a run has left.
-fn commit_rescued(
-    tree: &WorkTree,
-    changes: &Changeset,
-    task: &Task,
-    withhold: &Withhold,
-) -> TreeOutcome {
+fn commit_rescued(tree: &WorkTree, changes: &Changeset, task: &Task, withhold: &Withhold) -> TreeOutcome {
     commit(tree, changes, &By::of(task, Some("the daemon ended while it went on")), withhold)
 }

@@ -50,8 +50,8 @@ pub use locks::{Granted, LockOrder};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
-pub use provost_workspace::work_trees::Listed as ListedWorkTree;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
+pub use provost_workspace::work_trees::Listed as ListedWorkTree;
 pub use screenshot::Screenshot;
 pub use writing::{WriteOrder, commit_of};
 

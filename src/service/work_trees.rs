@@ -17,7 +17,11 @@ impl Provost {
     }
 
     /// Names the branch of a delegation that is to work in a work tree, and says why it cannot, if it cannot. Blocking.
-    pub(super) fn settle_work_tree(&self, verb: &mut Delegate, profile: Option<&Profile>) -> Option<Box<str>> {
+    pub(super) fn settle_work_tree(
+        &self,
+        verb: &mut Delegate,
+        profile: Option<&Profile>,
+    ) -> Option<Box<str>> {
         // What an editor asks is done in its job's copy.
         let by_itself = profile.is_some_and(|it| it.copies == Copies::WorkTree) && verb.errand.is_none();
         if verb.work_tree.is_none() && by_itself {
@@ -67,7 +71,8 @@ impl Provost {
     /// Which changes of a run an apply would withhold, in the work tree at this path, and why. Blocking.
     pub fn withheld(&self, root: &Path, changes: &Changeset) -> Vec<NotCommitted> {
         let decided = self.not_to_be_written(root, &changes.gathered);
-        let one = |(it, why): (&CollectedArtifact, Option<String>)| Some((it.artifact.path.to_string(), why?));
+        let one =
+            |(it, why): (&CollectedArtifact, Option<String>)| Some((it.artifact.path.to_string(), why?));
         changes.gathered.iter().zip(decided).filter_map(one).collect()
     }
 }

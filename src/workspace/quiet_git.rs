@@ -85,7 +85,8 @@ impl QuietGit {
         let mut git = Self { program, path, folder: root.to_path_buf(), git_dir: None, off: Vec::new() };
         let found = git.line(&["rev-parse", "--is-bare-repository", "--absolute-git-dir"]);
         let found = found?.ok_or("the workspace is no git repository")?;
-        let git_dir = found.strip_prefix("false\n").ok_or("the repository is bare, and has no branch checked out")?;
+        let git_dir =
+            found.strip_prefix("false\n").ok_or("the repository is bare, and has no branch checked out")?;
         git.git_dir = Some(PathBuf::from(git_dir));
         git.off = git.filters()?;
         Ok(git)

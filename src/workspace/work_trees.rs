@@ -135,7 +135,8 @@ impl WorkTrees {
         }
         system::make_private_folders(&self.folder).map_err(|err| self.unusable(&err))?;
         let close = system::CLOSE_FOR_WRITING;
-        system::trusted(&self.folder).map_err(|why| format!("{folder}: {why}, who could change what is committed; run {close}"))
+        system::trusted(&self.folder)
+            .map_err(|why| format!("{folder}: {why}, who could change what is committed; run {close}"))
     }
 
     /// Where a run on a branch begins: at the branch, or for a new one at what is checked out in the workspace.
@@ -151,7 +152,8 @@ impl WorkTrees {
             ));
         }
         let Some(commit) = at(&reference)? else {
-            let head = at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
+            let head =
+                at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
             self.has_room(git, branch)?;
             return Ok(Base { commit: head, is_new: true });
         };
@@ -389,7 +391,11 @@ impl WorkTree {
             || leads.strip_prefix("gitdir: ").map(Path::new) != Some(&self.entry)
             || Path::new(&back) != self.path.join(".git")
         {
-            return Err(format!("{} is no work tree of the repository any more; {}", self.path.display(), again()));
+            return Err(format!(
+                "{} is no work tree of the repository any more; {}",
+                self.path.display(),
+                again()
+            ));
         }
         if says(self.entry.join("HEAD")) != format!("ref: refs/heads/{}", self.branch) {
             let (branch, path) = (shell_word(&self.branch), shell_word(&self.path.to_string_lossy()));
@@ -425,7 +431,14 @@ impl WorkTree {
 
     /// Files that differ from the commit that is checked out, from its top, and new ones that git does not ignore.
     fn uncommitted(&self) -> Result<Vec<String>, String> {
-        let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all"];
+        let args = [
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=all",
+        ];
         let answer = self.git.must(&args, Input::Nothing)?;
         let all = answer.split(|byte| *byte == 0).filter_map(|it| it.get(3..));
         Ok(all.map(|it| String::from_utf8_lossy(it).into_owned()).collect())

@@ -83,7 +83,8 @@ impl Provost {
             return Ok(());
         }
         let again = judged.again.take().filter(|(at, _)| *at == now);
-        let (_, outside) = judged.again.insert(again.unwrap_or_else(|| (now, (applying.bounds().held)(root, &[]))));
+        let (_, outside) =
+            judged.again.insert(again.unwrap_or_else(|| (now, (applying.bounds().held)(root, &[]))));
         let outside = outside.as_ref().map_err(String::clone)?;
         match word_of(root, outside, &order.path, true) {
             FileDecision::Free => Ok(()),

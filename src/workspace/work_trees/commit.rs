@@ -110,7 +110,10 @@ impl WorkTree {
 
     /// Leaves out files that git would give to a program first: no program of a filter runs here, and a file that has
     /// not been through its filter does not belong into a commit.
-    fn without_filters(&self, files: Vec<ChangedFile>) -> Result<(Vec<ChangedFile>, Vec<NotCommitted>), String> {
+    fn without_filters(
+        &self,
+        files: Vec<ChangedFile>,
+    ) -> Result<(Vec<ChangedFile>, Vec<NotCommitted>), String> {
         let mut asked = Vec::new();
         for file in files.iter().filter(|it| it.content.is_some()) {
             asked.extend_from_slice(file.path.as_str().as_bytes());
@@ -133,7 +136,10 @@ impl WorkTree {
     }
 
     /// Leaves out files in the place of a submodule, which belong to another repository: with them its entry would go.
-    fn without_submodules(&self, files: Vec<ChangedFile>) -> Result<(Vec<ChangedFile>, Vec<NotCommitted>), String> {
+    fn without_submodules(
+        &self,
+        files: Vec<ChangedFile>,
+    ) -> Result<(Vec<ChangedFile>, Vec<NotCommitted>), String> {
         let listed = self.git.must(&["ls-tree", "-r", "-z", "--full-tree", &self.start], Input::Nothing)?;
         let links = listed.split(|byte| *byte == 0).filter(|it| it.starts_with(b"160000 "));
         let links: BTreeSet<&[u8]> =
@@ -224,7 +230,8 @@ fn message(of: &Author<'_>) -> String {
     let begin = if of.unfinished.is_some() { "Unfinished: " } else { "" };
     let line = of.goal.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("a task without words");
     let line = visible_name(line, SUBJECT_CHARS_MAX - begin.len());
-    let ended = of.unfinished.map(|why| format!("The run has not ended well: {}.\n\n", visible_name(why, 800)));
+    let ended =
+        of.unfinished.map(|why| format!("The run has not ended well: {}.\n\n", visible_name(why, 800)));
     let (task, agent) = (trailer("Provost-Task", of.task), trailer("Provost-Agent", of.agent));
     format!("{begin}{line}\n\n{}{task}\n{agent}\n", ended.unwrap_or_default())
 }

@@ -58,7 +58,8 @@ impl WorkTrees {
             let record = shelf.record().ok().flatten()?;
             let tree = at(&git, &common, shelf, &record);
             let looked = tree.is_whole().and_then(|()| tree.uncommitted());
-            let ahead = git.line(&["rev-list", "--count", &format!("HEAD..refs/heads/{}", record.branch), "--"]);
+            let ahead =
+                git.line(&["rev-list", "--count", &format!("HEAD..refs/heads/{}", record.branch), "--"]);
             Some(Listed {
                 path: tree.path,
                 ahead: ahead.ok().flatten().and_then(|it| it.parse().ok()),
@@ -80,7 +81,8 @@ impl WorkTrees {
     pub fn remove(self: &Arc<Self>, which: &str, force: bool, branch: bool) -> Result<Removed, String> {
         let shelf = self.meant(which)?;
         let record = shelf.record().map_err(|err| self.unusable(&err))?;
-        let record = record.ok_or_else(|| format!("no work tree of a run is called {}", shell_word(which)))?;
+        let record =
+            record.ok_or_else(|| format!("no work tree of a run is called {}", shell_word(which)))?;
         let word = shell_word(&record.branch);
         let Some(_held) = self.hold(&record.branch) else {
             return Err(format!(

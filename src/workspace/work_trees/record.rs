@@ -96,7 +96,11 @@ impl Shelf {
 
 /// All work trees with a file beside them.
 pub(super) fn shelves(folder: &Path) -> Vec<Shelf> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|it| it.file_name().into_string().ok());
+    let names = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|it| it.file_name().into_string().ok());
     let of = |name: String| {
         let (name, end) = name.rsplit_once('.')?;
         [RECORD, MAKING].contains(&end).then(|| name.to_owned())

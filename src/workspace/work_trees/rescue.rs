@@ -19,7 +19,8 @@ impl WorkTrees {
     /// # Errors
     /// A sentence, when git cannot be asked.
     pub fn interrupted(&self, branch: &str, task: &str) -> Result<Option<WorkTree>, String> {
-        let Some(shelf) = shelves(&self.folder).into_iter().find(|it| it.name == self.shelf(branch).name) else {
+        let Some(shelf) = shelves(&self.folder).into_iter().find(|it| it.name == self.shelf(branch).name)
+        else {
             return Ok(None);
         };
         let known = shelf.record().map_err(|err| self.unusable(&err))?;
@@ -38,11 +39,13 @@ impl WorkTree {
     /// Why they cannot be recorded.
     pub fn record(&self, below: &RepoPath, into: &Path) -> Result<Base, String> {
         let open = |path: &Path| {
-            Dir::open_ambient_dir(path, ambient_authority()).map_err(|err| format!("{}: {err}", path.display()))
+            Dir::open_ambient_dir(path, ambient_authority())
+                .map_err(|err| format!("{}: {err}", path.display()))
         };
         let (tree, common, entry) = (open(&self.path)?, open(&self.common)?, open(&self.entry)?);
         let folder = if below.is_root() { tree.try_clone() } else { tree.open_dir(below.as_str()) };
-        let folder = folder.map_err(|err| format!("branch {} has no folder '{below}': {err}", self.branch))?;
+        let folder =
+            folder.map_err(|err| format!("branch {} has no folder '{below}': {err}", self.branch))?;
         record((&tree, &folder, below), (&common, &entry), into).map_err(|err| err.to_string())
     }
 
@@ -54,7 +57,8 @@ impl WorkTree {
         let mut base = self.record(below, into)?;
         let left = self.shelf.record().ok().flatten().map(|it| it.left).unwrap_or_default();
         let git = self.git();
-        let differs = ["diff-index", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", &self.start, "--"];
+        let differs =
+            ["diff-index", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", &self.start, "--"];
         let refresh = git.run(&["update-index", "-q", "--refresh"], Input::Nothing)?;
         drop(refresh);
         let changed = git.must(&differs, Input::Nothing)?;
@@ -66,7 +70,9 @@ impl WorkTree {
                 continue;
             }
             match self.at_start(path)? {
-                Some((mode, content)) => base.was_file(path, mode, &content).map_err(|err| err.to_string())?,
+                Some((mode, content)) => {
+                    base.was_file(path, mode, &content).map_err(|err| err.to_string())?
+                }
                 None => base.was_not(path),
             }
         }

@@ -62,8 +62,10 @@ fn a_kill_while_the_work_tree_is_made_leaves_none_half_made() {
         assert_eq!(task["state"], "completed", "{moment}: {task:#}\n{}", world.log());
         assert_eq!(git(&world, &["show", "feat/x:x.txt"]), "x");
         assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 2);
-        let odd: Vec<PathBuf> =
-            in_trees(&world).into_iter().filter(|it| it.extension().is_some_and(|it| it == "making")).collect();
+        let odd: Vec<PathBuf> = in_trees(&world)
+            .into_iter()
+            .filter(|it| it.extension().is_some_and(|it| it == "making"))
+            .collect();
         assert!(odd.is_empty(), "{odd:?}");
         assert_eq!(git_in(&world, &folder(&world, "feat/x"), &["status", "--porcelain"]), "");
     }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{folder, git, listed, on, ran, tree_of, world};
+use crate::support::World;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
-use crate::support::World;
 use crate::support::waits::until_some;
 
 fn tasks(world: &World) -> usize {
@@ -22,8 +22,33 @@ fn bad_names_are_refused_and_nothing_is_delegated() {
     let _daemon = world.start();
     let long = "x".repeat(201);
     let bad = [
-        "--x", "..", "a..b", "a@{1}", "@", "HEAD", "refs/heads/x", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", "a\\b", "/a",
-        "a/", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "a.", "a\nb", "a\u{202e}b", "a\tb", &long,
+        "--x",
+        "..",
+        "a..b",
+        "a@{1}",
+        "@",
+        "HEAD",
+        "refs/heads/x",
+        "a b",
+        "a~1",
+        "a^",
+        "a:b",
+        "a?",
+        "a*",
+        "a[b",
+        "a\\b",
+        "/a",
+        "a/",
+        "a//b",
+        ".a",
+        "a/.b",
+        "a.lock",
+        "a.lock/b",
+        "a.",
+        "a\nb",
+        "a\u{202e}b",
+        "a\tb",
+        &long,
     ];
     for name in bad {
         let said = ran(&world, &["delegate", "true", &format!("--worktree={name}")], 4);
@@ -62,7 +87,17 @@ fn the_trunk_and_what_is_checked_out_elsewhere_is_refused() {
 fn a_branch_without_a_name_is_named_after_the_worker_and_the_task() {
     let world = world(&[]);
     let _daemon = world.start();
-    let args = ["delegate", "--worker", "coder", "echo x > x.txt", "--task", "my task/1", "--worktree", "--wait", "--json"];
+    let args = [
+        "delegate",
+        "--worker",
+        "coder",
+        "echo x > x.txt",
+        "--task",
+        "my task/1",
+        "--worktree",
+        "--wait",
+        "--json",
+    ];
     let done = world.command(&args).output().unwrap();
     let task: Value = serde_json::from_slice(&done.stdout).unwrap();
     let branch = task["worktree"].as_str().unwrap();
@@ -93,7 +128,8 @@ fn the_api_the_entry_of_an_agent_and_mcp_do_the_same() {
         assert!(said.contains(&format!("provost merge provost/{worker}/")), "{said}");
     }
     let mut host = Host::new_era(&world, "model");
-    let done = host.call("delegate", json!({ "goal": "echo x > x.txt", "worker": "coder", "worktree": "by/mcp" }));
+    let done =
+        host.call("delegate", json!({ "goal": "echo x > x.txt", "worker": "coder", "worktree": "by/mcp" }));
     assert!(done.to_string().contains("task_id"), "{done}");
     until_some("it is committed", || {
         let row = listed(&world).into_iter().find(|it| it["branch"] == "by/mcp")?;
@@ -134,14 +170,24 @@ fn two_runs_on_one_branch_are_one_after_the_other() {
 fn a_task_for_a_folder_works_in_that_folder_of_the_branch() {
     let world = world(&[("sub/a.txt", "a\n")]);
     let _daemon = world.start();
-    let args = ["delegate", "--worker", "coder", "pwd; echo b > b.txt; echo no > ../no.txt", "--dir", "sub", "--worktree", "feat/x"];
+    let args = [
+        "delegate",
+        "--worker",
+        "coder",
+        "pwd; echo b > b.txt; echo no > ../no.txt",
+        "--dir",
+        "sub",
+        "--worktree",
+        "feat/x",
+    ];
     let said = ran(&world, &[&args[..], &["--wait"]].concat(), 2);
     assert!(said.contains("/sub\n"), "{said}");
     assert_eq!(git(&world, &["diff", "--name-only", "main", "feat/x"]), "sub/b.txt");
     git(&world, &["checkout", "-q", "--orphan", "bare"]);
     git(&world, &["rm", "-rfq", "sub"]);
     std::fs::create_dir_all(world.repo().join("only/here")).unwrap();
-    let args = ["delegate", "--worker", "coder", "true", "--dir", "only/here", "--worktree", "feat/x", "--wait"];
+    let args =
+        ["delegate", "--worker", "coder", "true", "--dir", "only/here", "--worktree", "feat/x", "--wait"];
     let said = ran(&world, &args, 1);
     assert!(said.contains("has no folder 'only/here'"), "{said}");
     assert!(folder(&world, "feat/x").is_dir());

@@ -1,7 +1,7 @@
 //! What a run leaves: a commit, by the agent and for the person, or none.
 
-use crate::support::eventually;
 use super::{folder, git, git_in, listed, on, ran, tree_of, world};
+use crate::support::eventually;
 
 #[test]
 fn a_run_leaves_a_commit_by_the_agent_for_the_person_and_touches_nothing_else() {
@@ -44,7 +44,11 @@ fn a_second_run_on_the_branch_goes_on_there() {
     assert_eq!(first["state"], "completed", "{first:#}");
     let second = on(&world, "feat/x", "cat one.txt cache.o > two.txt");
     assert_eq!(second["state"], "completed", "{second:#}");
-    assert_eq!(git(&world, &["show", "feat/x:two.txt"]), "one\nkept", "what git ignores stays in the work tree");
+    assert_eq!(
+        git(&world, &["show", "feat/x:two.txt"]),
+        "one\nkept",
+        "what git ignores stays in the work tree"
+    );
     assert_eq!(git(&world, &["rev-list", "--count", "main..feat/x"]), "2");
     assert_eq!(listed(&world).len(), 1);
 }
@@ -69,7 +73,16 @@ fn what_a_failed_run_has_changed_is_a_commit_that_says_so() {
     assert!(said.starts_with("Unfinished: # fix the parser\n\nThe run has not ended well: "), "{said}");
     assert_eq!(git(&world, &["show", "feat/x:half.txt"]), "half");
     // The timed-out one as well.
-    let args = ["delegate", "--worker", "coder", "echo slow > slow.txt; sleep 60", "--worktree", "feat/y", "--timeout", "2s"];
+    let args = [
+        "delegate",
+        "--worker",
+        "coder",
+        "echo slow > slow.txt; sleep 60",
+        "--worktree",
+        "feat/y",
+        "--timeout",
+        "2s",
+    ];
     let done = world.command(&[&args[..], &["--wait"]].concat()).output().unwrap();
     assert!(!done.status.success(), "{done:?}");
     assert!(git(&world, &["log", "-1", "--format=%s", "feat/y"]).starts_with("Unfinished: "));
@@ -80,7 +93,8 @@ fn what_a_failed_run_has_changed_is_a_commit_that_says_so() {
 fn what_a_cancelled_run_has_changed_is_a_commit_that_says_so() {
     let world = world(&[]);
     let _daemon = world.start();
-    let args = ["delegate", "--worker", "coder", "echo x > x.txt; sleep 60", "--worktree", "feat/x", "--task", "t1"];
+    let args =
+        ["delegate", "--worker", "coder", "echo x > x.txt; sleep 60", "--worktree", "feat/x", "--task", "t1"];
     ran(&world, &args, 0);
     eventually("it runs", || listed(&world).iter().any(|it| it["uncommitted"] == 1));
     ran(&world, &["task", "cancel", "t1", "--reason", "enough"], 0);

@@ -37,7 +37,8 @@ fn a_worker_can_read_the_repository_and_write_nothing_of_it() {
     assert!(tree_of(&task)["commit"].is_string(), "{task:#}");
     assert!(task.to_string().contains("Read-only file system"), "{task:#}");
     let after = git(&world, &["for-each-ref"]);
-    let others = |all: &str| all.lines().filter(|it| !it.contains("feat/x")).map(str::to_owned).collect::<Vec<_>>();
+    let others =
+        |all: &str| all.lines().filter(|it| !it.contains("feat/x")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(others(&before), others(&after));
     assert_eq!(git(&world, &["show", "feat/x:file.txt"]), "x");
     let tree = folder(&world, "feat/x");
@@ -50,8 +51,14 @@ fn a_worker_can_read_the_repository_and_write_nothing_of_it() {
 fn no_hook_and_no_monitor_of_the_repository_runs() {
     let world = world(&[]);
     let hooks = [
-        "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-checkout", "post-index-change",
-        "reference-transaction", "post-rewrite",
+        "pre-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-commit",
+        "post-checkout",
+        "post-index-change",
+        "reference-transaction",
+        "post-rewrite",
     ];
     for hook in hooks {
         trap(&world, &world.repo().join(".git/hooks").join(hook));
@@ -66,7 +73,11 @@ fn no_hook_and_no_monitor_of_the_repository_runs() {
     assert!(tree_of(&task)["commit"].is_string(), "{task:#}");
     ran(&world, &["worktree", "list"], 0);
     ran(&world, &["worktree", "remove", "feat/x", "--branch", "--force"], 0);
-    assert!(!world.path("sign").exists(), "{:?}", fs::read_dir(world.repo().join(".git/hooks")).unwrap().count());
+    assert!(
+        !world.path("sign").exists(),
+        "{:?}",
+        fs::read_dir(world.repo().join(".git/hooks")).unwrap().count()
+    );
     // The trap works: git itself, as the person, springs it.
     git(&world, &["-c", "commit.gpgSign=false", "commit", "-q", "--allow-empty", "-m", "by hand"]);
     assert!(world.path("sign").exists());
@@ -129,7 +140,11 @@ fn links_odd_names_and_large_files_are_not_committed() {
     let task = on(&world, "feat/y", "dd if=/dev/zero of=huge bs=1M count=9 2> /dev/null; echo s > small.txt");
     assert_eq!(task["state"], "failed", "{task:#}");
     assert!(tree_of(&task)["failed"].as_str().unwrap().contains("changes.size"), "{task:#}");
-    assert_eq!(git(&world, &["rev-parse", "feat/y"]), git(&world, &["rev-parse", "main"]), "half a change is none");
+    assert_eq!(
+        git(&world, &["rev-parse", "feat/y"]),
+        git(&world, &["rev-parse", "main"]),
+        "half a change is none"
+    );
     let again = on(&world, "feat/y", "true");
     let why = again.to_string();
     assert!(why.contains("not committed: huge, small.txt") && why.contains("stash -u"), "{again:#}");
@@ -159,7 +174,8 @@ fn the_door_in_a_work_tree_is_not_the_workers() {
     on(&world, "feat/x", "true");
     let socket = folder(&world, "feat/x").join(".wit/daemon.sock");
     crate::support::eventually("the door is there", || socket.exists());
-    let task = on(&world, "feat/x", "ls -A .wit > seen.txt; test ! -S .wit/daemon.sock && echo none >> seen.txt");
+    let task =
+        on(&world, "feat/x", "ls -A .wit > seen.txt; test ! -S .wit/daemon.sock && echo none >> seen.txt");
     assert_eq!(git(&world, &["show", "feat/x:seen.txt"]), "none", "{task:#}");
     assert_eq!(listed(&world)[0]["uncommitted"], 0);
 }
@@ -219,7 +235,8 @@ fn what_a_person_does_to_the_repository_during_a_run_is_not_undone() {
     assert!(tree_of(&task)["failed"].as_str().unwrap().contains("moved"), "{task:#}");
     assert_eq!(git(&world, &["log", "-1", "--format=%s", "feat/c"]), "mine");
     // A lock on the branch is git's own: the run says so.
-    let task = during("feat/d", &|_| fs::write(world.repo().join(".git/refs/heads/feat/d.lock"), "").unwrap());
+    let task =
+        during("feat/d", &|_| fs::write(world.repo().join(".git/refs/heads/feat/d.lock"), "").unwrap());
     assert!(tree_of(&task)["failed"].as_str().unwrap().contains("feat/d.lock"), "{task:#}");
     // The index is locked: the commit is made all the same.
     let task = during("feat/e", &|tree| {

@@ -42,7 +42,8 @@ fn a_work_tree_in_use_is_not_removed() {
     let world = world(&[]);
     let _daemon = world.start();
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| on(&world, "feat/x", "echo x > x.txt; while [ ! -e go ]; do sleep 0.05; done; rm go"));
+        let run = scope
+            .spawn(|| on(&world, "feat/x", "echo x > x.txt; while [ ! -e go ]; do sleep 0.05; done; rm go"));
         let tree = until_some("it runs", || {
             let row = listed(&world).into_iter().next()?;
             let path = std::path::PathBuf::from(row["path"].as_str()?);
