@@ -46,10 +46,13 @@ pub fn task_command(command: &str, task: &str, flags: &str) -> String {
     parts.iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>().join(" ")
 }
 
-/// The command that merges a branch, as it is typed.
+/// What the noun `merge` takes for one of its commands, so that no branch is meant by it.
+const OF_MERGE: [&str; 3] = ["branches", "queue", "help"];
+
+/// The command that merges a branch, as it is typed. No branch begins with a dash.
 pub fn merge_command(branch: &str) -> String {
-    let word = shell_word(branch);
-    if branch.starts_with('-') { format!("provost merge -- {word}") } else { format!("provost merge {word}") }
+    let verb = if OF_MERGE.contains(&branch) { "branches " } else { "" };
+    format!("provost merge {verb}{}", shell_word(branch))
 }
 
 /// Before an id that is meant exactly so, where other ids begin with it.

@@ -248,6 +248,9 @@ fn in_work_tree(task: &wire::Task) -> String {
             text.push_str(&format!("committed:    {short} on branch {branch}, in {path}\n"));
         }
         (None, Some(why)) => text.push_str(&format!("not committed: {}\n", visible_name(why, 800))),
+        (None, None) if tree.removed => {
+            text.push_str(&format!("committed:    nothing; branch {branch} and its work tree are removed\n"));
+        }
         (None, None) => text.push_str(&format!("committed:    nothing on branch {branch}, in {path}\n")),
     }
     for (file, why) in &tree.not_committed {

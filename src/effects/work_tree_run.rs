@@ -94,6 +94,8 @@ pub(super) struct TreeOutcome {
     path: PathBuf,
     commit: Option<String>,
     withheld: Vec<NotCommitted>,
+    /// Whether work tree and branch were removed, since nothing was changed.
+    is_gone: bool,
     /// Why nothing is committed that should be.
     pub(super) failed: Option<String>,
 }
@@ -108,6 +110,7 @@ impl TreeOutcome {
             "commit": self.commit,
             "not_committed": withheld.collect::<Vec<_>>(),
             "failed": self.failed,
+            "removed": self.is_gone,
             "next": self.commit.as_ref().map(|_| merge_command(&self.branch)),
         })
     }
@@ -119,6 +122,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
         path: tree.path.clone(),
         commit: None,
         withheld: Vec::new(),
+        is_gone: false,
         failed: None,
     };
     if changes.incomplete {
@@ -151,6 +155,19 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
                 outcome.withheld.extend(done.withheld);
             }
             Err(why) => outcome.failed = Some(format!("nothing is committed: {why}")),
+        }
+    }
+    let is_empty = changes.gathered.is_empty() && changes.left_out.is_empty() && !changes.incomplete;
+    if is_empty && outcome.failed.is_none() && outcome.commit.is_none() {
+        match tree.let_go(by.agent.as_str(), by.task.as_str()) {
+            Ok(false) => {}
+            Ok(true) => {
+                outcome.is_gone = true;
+                return outcome;
+            }
+            Err(why) => {
+                tracing::warn!(why, tree = %tree.path.display(), "an unchanged work tree was not removed")
+            }
         }
     }
     if let Err(why) = tree.finish(outcome.failed.is_none()) {

@@ -57,6 +57,8 @@ pub struct WorkTree {
     pub start: String,
     shelf: Shelf,
     git: QuietGit,
+    /// Git for the repository itself, also when the work tree is gone.
+    repository: QuietGit,
 }
 
 /// A work tree in use, for as long as this is held.
@@ -219,7 +221,7 @@ impl WorkTrees {
         let (git, shelf) = (self.git()?, self.shelf(branch));
         let lock = shelf.lock().map_err(|err| self.unusable(&err))?;
         if shelf.making().map_err(|err| self.unusable(&err))?.is_some() {
-            self.undo(&git, &shelf)?;
+            shelf.undo(&git)?;
         }
         let known = shelf.record().map_err(|err| self.unusable(&err))?;
         let base = self.base_of(&git, branch)?;
@@ -242,6 +244,7 @@ impl WorkTrees {
             common,
             start: base.commit,
             git: git.in_tree(&shelf.tree(), &record.entry),
+            repository: git,
             shelf,
         };
         tree.is_whole()?;
@@ -264,7 +267,7 @@ impl WorkTrees {
         let made_at = base.is_new.then(|| base.commit.clone());
         let making = Making { branch: branch.to_owned(), made_at };
         shelf.put_making(&making).map_err(|err| self.unusable(&err))?;
-        self.clear(git, shelf)?;
+        shelf.clear(git)?;
         let new = ["worktree", "add", "--quiet", "--no-track", "-b", branch, text, &base.commit];
         let old = ["worktree", "add", "--quiet", text, branch];
         let args: &[&str] = if base.is_new { &new } else { &old };
@@ -277,26 +280,51 @@ impl WorkTrees {
             put.map(|()| record).map_err(|err| self.unusable(&err))
         });
         if record.is_err() {
-            self.undo(git, shelf)?;
+            shelf.undo(git)?;
         }
         record
     }
 
+    fn unusable(&self, err: &std::io::Error) -> String {
+        format!("the folder of work trees, {}, cannot be used: {err}", self.folder.display())
+    }
+
+    /// At the start of a daemon: takes back what an earlier one has half made, and removes what it has half removed.
+    pub fn sweep(&self) {
+        for shelf in shelves(&self.folder) {
+            let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {
+                let making = shelf.making().map_err(|err| err.to_string())?;
+                if making.is_some() { shelf.undo(&self.git()?) } else { Ok(()) }
+            });
+            if let Err(why) = swept {
+                tracing::warn!(why, tree = %shelf.tree().display(), "a half-made work tree was not taken back");
+            }
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let is_gone = entry.path().extension().is_some_and(|it| it == GONE);
+            if is_gone && let Err(err) = copy::remove(&entry.path()) {
+                tracing::warn!(%err, path = %entry.path().display(), "a removed work tree is still there");
+            }
+        }
+    }
+}
+
+impl Shelf {
     /// Takes back what of a work tree was made, its branch included if that was made for it and has no commit yet.
-    fn undo(&self, git: &QuietGit, shelf: &Shelf) -> Result<(), String> {
-        let making = shelf.making().map_err(|err| self.unusable(&err))?;
-        self.clear(git, shelf)?;
-        shelf.drop_record().map_err(|err| self.unusable(&err))?;
+    fn undo(&self, git: &QuietGit) -> Result<(), String> {
+        let making = self.making().map_err(|err| err.to_string())?;
+        self.clear(git)?;
+        self.drop_record().map_err(|err| err.to_string())?;
         if let Some((branch, at)) = making.and_then(|it| Some((it.branch, it.made_at?))) {
             // It may not have come as far as that, and a person may have moved it: then it stays.
             git.run(&["update-ref", "-d", &format!("refs/heads/{branch}"), &at], Input::Nothing)?;
         }
-        shelf.drop_making().map_err(|err| self.unusable(&err))
+        self.drop_making().map_err(|err| err.to_string())
     }
 
     /// Removes the folder of a work tree and git's entry about it.
-    fn clear(&self, git: &QuietGit, shelf: &Shelf) -> Result<(), String> {
-        let (tree, gone) = (shelf.tree(), shelf.beside(GONE));
+    fn clear(&self, git: &QuietGit) -> Result<(), String> {
+        let (tree, gone) = (self.tree(), self.beside(GONE));
         let failed = |err: std::io::Error| format!("{} cannot be removed: {err}", tree.display());
         if fs::symlink_metadata(&gone).is_ok() {
             copy::remove(&gone).map_err(failed)?;
@@ -309,7 +337,7 @@ impl WorkTrees {
         let dot_git = tree.join(".git");
         for entry in fs::read_dir(&entries).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let digits = name.strip_prefix(&shelf.name).filter(|it| it.bytes().all(|c| c.is_ascii_digit()));
+            let digits = name.strip_prefix(&self.name).filter(|it| it.bytes().all(|c| c.is_ascii_digit()));
             let leads = fs::read_to_string(entry.path().join("gitdir"));
             // The name has a digest of the branch in it, so no other work tree has it.
             let is_ours = leads.map_or(true, |it| Path::new(it.trim_end()) == dot_git);
@@ -318,29 +346,6 @@ impl WorkTrees {
             }
         }
         Ok(())
-    }
-
-    fn unusable(&self, err: &std::io::Error) -> String {
-        format!("the folder of work trees, {}, cannot be used: {err}", self.folder.display())
-    }
-
-    /// At the start of a daemon: takes back what an earlier one has half made, and removes what it has half removed.
-    pub fn sweep(&self) {
-        for shelf in shelves(&self.folder) {
-            let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {
-                let making = shelf.making().map_err(|err| err.to_string())?;
-                if making.is_some() { self.undo(&self.git()?, &shelf) } else { Ok(()) }
-            });
-            if let Err(why) = swept {
-                tracing::warn!(why, tree = %shelf.tree().display(), "a half-made work tree was not taken back");
-            }
-        }
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let is_gone = entry.path().extension().is_some_and(|it| it == GONE);
-            if is_gone && let Err(err) = copy::remove(&entry.path()) {
-                tracing::warn!(%err, path = %entry.path().display(), "a removed work tree is still there");
-            }
-        }
     }
 }
 
@@ -404,6 +409,22 @@ impl WorkTree {
             ));
         }
         Ok(())
+    }
+
+    /// Removes the work tree and its branch after a run that has changed nothing, if both were made for that run alone.
+    /// Answers whether they were.
+    ///
+    /// # Errors
+    /// Why they are still there, or what is.
+    pub fn let_go(&self, agent: &str, task: &str) -> Result<bool, String> {
+        if self.branch != named_after(agent, task) || !self.uncommitted()?.is_empty() {
+            return Ok(false);
+        }
+        let _lock = self.shelf.lock().map_err(|err| err.to_string())?;
+        // As if it had never been made, also for a start in the middle of this.
+        let making = Making { branch: self.branch.clone(), made_at: Some(self.start.clone()) };
+        self.shelf.put_making(&making).map_err(|err| err.to_string())?;
+        self.shelf.undo(&self.repository).map(|()| true)
     }
 
     /// Whether everything in it is committed but what earlier runs have left.

@@ -62,6 +62,8 @@ pub struct InWorkTree {
     pub not_committed: Vec<(String, String)>,
     /// Why nothing was committed that should have been.
     pub failed: Option<String>,
+    /// Whether work tree and branch were removed, since the run has changed nothing and both were made for it alone.
+    pub removed: bool,
     /// The command that merges the branch.
     pub next: Option<String>,
 }
@@ -79,6 +81,7 @@ impl Task {
             commit: text(&tree["commit"]),
             not_committed: left.filter_map(|it| text(&it["path"]).zip(text(&it["why"]))).collect(),
             failed: text(&tree["failed"]),
+            removed: tree["removed"] == true,
             next: text(&tree["next"]),
         })
     }

@@ -106,7 +106,7 @@ impl WorkTrees {
                 ));
             }
         }
-        self.clear(&git, &tree.shelf)?;
+        tree.shelf.clear(&git)?;
         tree.shelf.drop_record().map_err(|err| self.unusable(&err))?;
         let mut branch_deleted = false;
         if let Some(tip) = tip.filter(|_| branch) {
@@ -140,6 +140,7 @@ pub(super) fn at(git: &QuietGit, common: &Path, shelf: Shelf, record: &Record) -
         common: common.to_path_buf(),
         start: record.began.clone().unwrap_or_default(),
         git: git.in_tree(&shelf.tree(), &record.entry),
+        repository: git.clone(),
         shelf,
     }
 }

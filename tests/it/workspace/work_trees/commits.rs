@@ -64,6 +64,20 @@ fn a_run_that_changes_nothing_leaves_no_commit() {
 }
 
 #[test]
+fn a_work_tree_that_was_made_for_a_run_that_changes_nothing_goes_with_its_branch() {
+    let world = world(&[]);
+    let _daemon = world.start();
+    let said = ran(&world, &["delegate", "--worker", "coder", "true", "--wait", "--worktree"], 0);
+    assert!(said.contains("its work tree are removed"), "{said}");
+    assert!(listed(&world).is_empty());
+    assert_eq!(git(&world, &["branch", "--format=%(refname)"]), "refs/heads/main");
+    assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
+    // A link is a change that no commit has.
+    ran(&world, &["delegate", "--worker", "coder", "ln -s a b", "--wait", "--worktree"], 0);
+    assert_eq!(listed(&world).len(), 1);
+}
+
+#[test]
 fn what_a_failed_run_has_changed_is_a_commit_that_says_so() {
     let world = world(&[]);
     let _daemon = world.start();
