@@ -13,7 +13,7 @@ use super::work_tree_run::TreeRun;
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
 use provost_domain::{Changeset, Failure, JobContext, Task};
-use provost_jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use provost_jail::{Copies, Draft, Git, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use provost_system::find_program;
 use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::copy::{Copied, NoCopy};
@@ -114,6 +114,16 @@ impl RunFolders {
     /// The work tree; `None` for every other run.
     pub(super) fn tree(&self) -> Option<&TreeRun> {
         if let Folder::Tree(tree) = &self.folder { Some(tree) } else { None }
+    }
+
+    /// Says what the run may do with the repository: a copy has one of its own, that of a work tree can be read.
+    pub(super) fn open_repository(&self, draft: &mut Draft, profile: &Profile) {
+        draft.is_copy = self.copy().is_some();
+        draft.git = if draft.is_copy { Git::Write } else { profile.git };
+        if let Some(tree) = self.tree() {
+            draft.git = Git::Read;
+            draft.read_only.push(tree.repository.clone());
+        }
     }
 
     /// What earlier runs have added to their job's copy is room that this one has no more.

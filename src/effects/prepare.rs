@@ -23,8 +23,8 @@ use provost_domain::command::Record;
 use provost_domain::{Directory, Failure, Task, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
-    self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Git, Limits, Plan, Profile, Program,
-    Resolved, Root, Supervisor, find_place, resolve_program,
+    self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Limits, Plan, Profile, Program, Resolved,
+    Root, Supervisor, find_place, resolve_program,
 };
 use provost_vault::Vault;
 use provost_workspace::work_trees::WorkTrees;
@@ -120,17 +120,8 @@ pub(super) fn prepare_words(
     let model = profile.model(asked.as_deref(), None).map_err(worker_failed)?;
     check_terms(task, tier)?;
     let program = program(profile, task.program)?;
-    let mut tree = TreeRun::of(place.trees.as_deref(), task, &place.copies)?;
-    let directory = match &tree {
-        Some(tree) => work_tree_run::directory(&tree.root, known(task)?)?,
-        None => directory(&place.root, task)?,
-    };
-    let private = tree
-        .take()
-        .map_or_else(|| RunFolders::of(place, task, profile, &directory, lent), |it| Ok(it.into()));
-    let mut private = private?;
+    let (directory, mut private) = folders(place, task, profile, lent)?;
     let copied = private.copy().is_some();
-
     let work = match private.copy() {
         Some(copy) => find_place(copy).map_err(jail_refused)?,
         None => directory.place().clone(),
@@ -148,20 +139,7 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
     draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
     draft.tier = of_jail(tier);
-    draft.is_copy = copied;
-    draft.git = match private.tree() {
-        Some(tree) => {
-            draft.read_only.push(tree.repository.clone());
-            Git::Read
-        }
-        None => {
-            if copied {
-                Git::Write
-            } else {
-                profile.git
-            }
-        }
-    };
+    private.open_repository(&mut draft, profile);
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
     let secrets = given.on_record(task.id());
@@ -194,10 +172,26 @@ pub(super) fn prepare_words(
         true => None,
         false => Some(shield(profile, tier, (&root, directory.place()), place.trying)?.over(&mut draft)),
     };
+    draft.sockets.extend(private.tree().map_or_else(|| Ok(Vec::new()), TreeRun::sockets)?);
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
     let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
+}
+
+/// Where a task works: its directory, in the workspace or in its work tree, and the folders that its run has for itself.
+fn folders(
+    place: &RunEnvironment,
+    task: &Task,
+    profile: &Profile,
+    lent: Option<CheckoutLease>,
+) -> Result<(Resolved, RunFolders), Failure> {
+    if let Some(tree) = TreeRun::of(place.trees.as_deref(), task, &place.copies)? {
+        return Ok((work_tree_run::directory(&tree.root, known(task)?)?, tree.into()));
+    }
+    let directory = directory(&place.root, task)?;
+    let private = RunFolders::of(place, task, profile, &directory, lent)?;
+    Ok((directory, private))
 }
 
 /// The tightest of what worker, task and policy say.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::prepare::jail_refused;
 use super::reason::sentence;
+use super::sockets::surroundings;
 use super::worker::Workers;
 use provost_base::{AgentId, RepoPath, TaskId, merge_command};
 use provost_domain::{Changeset, Directory, Failure, Task};
@@ -43,6 +44,25 @@ impl TreeRun {
         let root = Root::open(&tree.path).map_err(jail_refused)?;
         let repository = find_place(&tree.common).map_err(jail_refused)?;
         Ok(Some(Self { tree, base, root, repository }))
+    }
+
+    /// Local sockets in the folder of the repository, at which programs of the user listen: git's own monitor is one.
+    pub(super) fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
+        let found = surroundings(&self.repository, self.root.place()).map_err(|why| {
+            jail_refused(format!(
+                "{why}, so it is not known to which local sockets of yours the worker could connect"
+            ))
+        })?;
+        let absolute = |path: Vec<u8>| {
+            let path = String::from_utf8(path).map_err(|path| {
+                let shown = String::from_utf8_lossy(path.as_bytes()).into_owned();
+                jail_refused(format!(
+                    "{shown:?} in the repository is a local socket, and its name is not text; remove it"
+                ))
+            })?;
+            Ok(self.repository.path().join(path))
+        };
+        found.sockets.into_iter().map(absolute).collect()
     }
 
     /// What the run has changed.

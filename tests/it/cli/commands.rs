@@ -21,7 +21,10 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 130] = [
+const COMMANDS: [&str; 133] = [
+    "worktree",
+    "worktree list",
+    "worktree remove",
     "daemon",
     "daemon start",
     "daemon stop",

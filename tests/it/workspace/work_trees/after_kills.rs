@@ -118,17 +118,29 @@ fn a_kill_at_any_moment_around_the_commit_leaves_one_commit() {
     let world = world(&[]);
     let mut daemon = world.start();
     on(&world, "feat/x", "true");
-    for round in 0..8 {
+    let tree = folder(&world, "feat/x");
+    let (kept, branch) = (world.state_dir().join("artifacts"), world.repo().join(".git/refs/heads/feat/x"));
+    let index = tree.with_extension("index");
+    for round in 0..10 {
         let (task, before) = (format!("round{round}"), git(&world, &["rev-parse", "feat/x"]));
-        begin(&world, &task, &format!("echo {round} > {round}.txt; touch .done; rm .done"));
-        let tree = folder(&world, "feat/x");
+        let runs = fs::read_dir(&kept).map_or(0, Iterator::count);
+        begin(&world, &task, &format!("echo {round} > {round}.txt"));
+        // The moments of a run's end, in their order.
+        let has_come = || match round % 5 {
+            0 => tree.join(format!("{round}.txt")).exists(),
+            1 => fs::read_dir(&kept).map_or(0, Iterator::count) > runs,
+            2 => index.exists(),
+            3 => {
+                branch.with_extension("lock").exists()
+                    || fs::read_to_string(&branch).unwrap().trim() != before
+            }
+            _ => fs::read_to_string(&branch).unwrap().trim() != before,
+        };
         let until = Instant::now() + Duration::from_secs(20);
-        while !tree.join(format!("{round}.txt")).exists() {
+        while !has_come() && fs::read_to_string(&branch).unwrap().trim() == before {
             assert!(Instant::now() < until, "it does not run: {}", world.log());
             std::hint::spin_loop();
         }
-        // tidy: sleeps because a moment in the middle of a commit is hit by chance alone
-        std::thread::sleep(Duration::from_millis(15 * round));
         daemon.kill();
         drop(daemon);
         daemon = world.start();
