@@ -188,8 +188,9 @@ fn a_task_for_a_folder_works_in_that_folder_of_the_branch() {
     std::fs::create_dir_all(world.repo().join("only/here")).unwrap();
     let args =
         ["delegate", "--worker", "coder", "true", "--dir", "only/here", "--worktree", "feat/x", "--wait"];
-    let said = ran(&world, &args, 1);
-    assert!(said.contains("has no folder 'only/here'"), "{said}");
+    let done = world.command(&args).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("has no folder 'only/here'"), "{done:?}");
     assert!(folder(&world, "feat/x").is_dir());
 }
 

@@ -181,16 +181,19 @@ fn the_door_in_a_work_tree_is_not_the_workers() {
 }
 
 #[test]
-fn sockets_in_the_repository_are_not_the_workers() {
+fn sockets_and_pipes_in_the_repository_are_not_the_workers() {
     let world = world(&[]);
+    let pipe = world.repo().join(".git/asking");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let at = world.repo().join(".git/monitor.ipc");
     let listener = std::os::unix::net::UnixListener::bind(&at).unwrap();
     listener.set_nonblocking(true).unwrap();
     let _daemon = world.start();
     let script = format!(
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{0}\")' 2> /dev/null && echo reached > said; \
-         test -S {0} && echo seen >> said; echo end >> said",
-        at.display()
+         test -S {0} && echo seen >> said; test -p {1} && echo pipe >> said; echo end >> said",
+        at.display(),
+        pipe.display()
     );
     let task = on(&world, "feat/x", &script);
     assert_eq!(git(&world, &["show", "feat/x:said"]), "end", "{task:#}");
