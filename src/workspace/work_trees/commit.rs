@@ -61,10 +61,12 @@ impl WorkTree {
         let now = git.line(&["rev-parse", "--verify", "--quiet", &format!("{reference}^{{commit}}")])?;
         let now = now.ok_or_else(|| format!("branch {branch} was deleted while the run went on"))?;
         if now != self.start {
-            return match self.is_of(&now, of.task)? {
-                true => Ok(Committed { commit: Some(now), withheld: Vec::new() }),
-                false => Err(format!("branch {branch} was moved while the run went on")),
-            };
+            if !self.is_of(&now, of.task)? {
+                return Err(format!("branch {branch} was moved while the run went on"));
+            }
+            // A daemon that was killed behind its commit has not come to the index.
+            self.tell_index(&self.lines_of(&now)?);
+            return Ok(Committed { commit: Some(now), withheld: Vec::new() });
         }
         let (files, mut withheld) = self.without_filters(files)?;
         let (files, of_others) = self.without_submodules(files)?;
@@ -75,13 +77,38 @@ impl WorkTree {
         let said = format!("provost: task {}", visible_name(of.task, 80));
         let args = ["update-ref", "-m", &said, &reference, &commit, &self.start];
         succeeded(&args, git.run(&args, Input::Lock(&lock))?)?;
-        // The index of the work tree is git's own note of what is checked out; a person's `git status` mends it.
-        let indexed = git.must(&["update-index", "-z", "--index-info"], Input::Bytes(&lines));
+        self.tell_index(&lines);
+        Ok(Committed { commit: Some(commit), withheld })
+    }
+
+    /// Puts what was committed into the index of the work tree: git's own note of what is checked out.
+    fn tell_index(&self, lines: &[u8]) {
+        let git = &self.git;
+        let indexed = git.must(&["update-index", "-z", "--index-info"], Input::Bytes(lines));
         let refreshed = indexed.and_then(|_| git.run(&["update-index", "-q", "--refresh"], Input::Nothing));
         if let Err(why) = refreshed {
             tracing::warn!(why, tree = %self.path.display(), "the index of a work tree does not know its newest commit");
         }
-        Ok(Committed { commit: Some(commit), withheld })
+    }
+
+    /// What a commit has changed since the run began, as an index takes it, removed files first.
+    fn lines_of(&self, commit: &str) -> Result<Vec<u8>, String> {
+        let args = ["diff-tree", "-r", "-z", "--no-renames", &self.start, commit];
+        let answer = self.git.must(&args, Input::Nothing)?;
+        let (mut gone, mut there) = (Vec::new(), Vec::new());
+        let mut parts = answer.split(|byte| *byte == 0);
+        while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+            let head = String::from_utf8_lossy(head);
+            let words: Vec<&str> = head.split(' ').collect();
+            let [_, mode, _, name, _] = words.as_slice() else { continue };
+            let is_gone = *mode == "000000";
+            let lines = if is_gone { &mut gone } else { &mut there };
+            lines.extend_from_slice(format!("{} {name}\t", if is_gone { "0" } else { mode }).as_bytes());
+            lines.extend_from_slice(path);
+            lines.push(0);
+        }
+        gone.append(&mut there);
+        Ok(gone)
     }
 
     /// The end of a run was dealt with. What is not committed now is what it has left, unless it was to be committed.
