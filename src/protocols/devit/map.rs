@@ -579,7 +579,10 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::ContractNotFound
         | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
-        Refusal::NoChanges | Refusal::ChangesGone | Refusal::ChangesInUse { .. } => Code::Invalid,
+        Refusal::NoChanges
+        | Refusal::ChangesGone
+        | Refusal::ChangesInUse { .. }
+        | Refusal::MergeCannot { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,

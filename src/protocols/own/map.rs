@@ -95,6 +95,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::TaskCannot { .. } => (StatusCode::CONFLICT, "task_cannot"),
         Refusal::NoChanges => (StatusCode::NOT_FOUND, "nothing_kept"),
         Refusal::ChangesGone => (StatusCode::GONE, "discarded"),
+        Refusal::MergeCannot { .. } => (StatusCode::CONFLICT, "merge_refused"),
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
