@@ -20,6 +20,7 @@ mod inbox;
 mod intents;
 mod locks;
 mod mail;
+mod merge;
 mod output;
 mod permission;
 mod picture;
@@ -46,6 +47,9 @@ pub use import::{CallGraphImportError, Imported};
 pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
+pub use merge::{
+    BranchPreview, ConflictKind, MergeConflict, MergeError, MergeOrder, MergePreview, MergeSettings, Owner, PairPreview,
+};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
@@ -79,6 +83,8 @@ pub struct Configured {
     pub artifacts: Artifacts,
     /// How much of the changes of one run is kept.
     pub room: ChangesRoom,
+    /// How branches are merged.
+    pub merges: Arc<MergeSettings>,
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -98,6 +104,8 @@ struct ServiceInner {
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
     applying: Applying,
+    /// The turn to merge a branch.
+    merging: tokio::sync::Semaphore,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
     /// Counts the runs whose changes were kept.
@@ -130,6 +138,7 @@ impl Provost {
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
             applying,
+            merging: tokio::sync::Semaphore::new(1),
             settling: tokio::sync::Semaphore::new(1),
             kept: tokio::sync::watch::Sender::new(0),
         }))
