@@ -396,6 +396,7 @@ fn start_hands(
         folders,
         keep: agents::keeper(provost),
         room: agents::room(provost),
+        trees: agents::trees(provost),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

@@ -23,6 +23,9 @@ use provost_workspace::snapshot::{self, Snapshot};
 /// Keeps what a run has left, on the disk.
 pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
 
+/// Writes the files of a commit into an empty folder.
+pub type WriteTree = Arc<dyn Fn(&str, &Path) -> Result<(), String> + Send + Sync>;
+
 /// The folders that a run has for itself. Those of its own are removed when this is dropped.
 #[derive(Default)]
 pub(super) struct RunFolders {
@@ -50,7 +53,8 @@ enum Folder {
 /// Whether a run works apart, so that its changes can be told and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
-    profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
+    let is_of_commit = task.order.errand.as_deref().is_some_and(|it| it.commit.is_some());
+    !is_of_commit && (profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked))
 }
 
 impl RunFolders {
@@ -68,7 +72,14 @@ impl RunFolders {
             let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
             copy.map_err(refused)
         };
+        let of_commit = task.order.errand.as_deref().and_then(|it| it.commit.as_deref());
         let folder = match lent {
+            _ if of_commit.is_some() => {
+                let copied = Copied::empty(&place.copies).map_err(refused)?;
+                let written = (place.trees)(of_commit.unwrap_or_default(), copied.path());
+                written.map_err(|why| jail_refused(format!("the files of its commit: {why}")))?;
+                Folder::Copy(copied)
+            }
             Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
             None if is_apart(task, profile) => Folder::Own(apart()?),
             None if profile.copies == Copies::Thrown => {

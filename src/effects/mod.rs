@@ -59,7 +59,7 @@ mod usage;
 mod watcher;
 mod worker;
 
-pub use agent_run::Keep;
+pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};

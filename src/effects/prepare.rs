@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::agent_run::{self, RunFolders};
+use super::agent_run::{self, RunFolders, WriteTree};
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::mcp::Call;
 use super::network;
@@ -45,6 +45,8 @@ pub(super) struct RunEnvironment {
     pub(super) doors: Option<OpenDoor>,
     /// The program of this daemon, with which a script in the jail speaks at its door; `None` without doors.
     pub(super) program: Option<PathBuf>,
+    /// Writes the files of a commit.
+    pub(super) trees: WriteTree,
     /// Whether plans are made for runs, or to be shown.
     pub(super) trying: PlanPurpose,
 }

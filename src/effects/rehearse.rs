@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::agent_run::WriteTree;
 use super::prepare::{Prepared, RunEnvironment, prepare_words};
 use super::read_only_paths::PlanPurpose;
 use super::reason::sentence;
@@ -94,7 +95,10 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
     let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = RunEnvironment { root, forbidden_paths, copies, vault, doors: None, program: None, trying };
+    // Nothing is rehearsed on a commit.
+    let trees: WriteTree = Arc::new(|_, _| Err("a rehearsal has no commit".into()));
+    let place =
+        RunEnvironment { root, forbidden_paths, copies, vault, doors: None, program: None, trees, trying };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_run::Keep;
+use super::agent_run::{Keep, WriteTree};
 use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
 use super::interrupted_runs::{self, InterruptedRun};
@@ -63,6 +63,8 @@ pub struct WorkerParts {
     pub keep: Keep,
     /// How much of it, as the configuration has it now.
     pub room: RoomNow,
+    /// Writes the files of a commit, for runs that work on one.
+    pub trees: WriteTree,
 }
 
 /// Says how much of a run's changes is kept.
@@ -105,6 +107,7 @@ impl Workers {
             vault,
             doors,
             program,
+            trees: parts.trees.clone(),
             trying: PlanPurpose::InEarnest,
         };
         let place = Arc::new(place);

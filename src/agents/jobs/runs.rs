@@ -205,6 +205,7 @@ impl JobRunner {
             harvest: run.harvest,
             copy: run.copy.clone(),
             command: run.command.clone(),
+            commit: None,
         })
     }
 
