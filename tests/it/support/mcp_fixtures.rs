@@ -37,7 +37,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::script::{ByWord, host};
+use crate::support::script::{ByWord, host, no_merges};
 use crate::support::storm::settings;
 
 /// One pixel, and the shortest sound.
@@ -88,7 +88,7 @@ fn provost(dir: &Path) -> Provost {
         .unwrap(),
     );
     let configured =
-        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };
+        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default(), merges: no_merges() };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }
