@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, policy, screenshot, secrets, tasks, tokens, up,
-    watch, workflows,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, policy, screenshot, secrets, tasks,
+    tokens, up, watch, workflows,
 };
 use provost_base::Ttl;
 

@@ -173,7 +173,9 @@ fn branches(here: &RepoContext, asked: &Branches) -> Result<u8, CliError> {
             };
         }
         if preview.checks.is_empty() && !asked.passes.no_checks {
-            out::note("no checks are configured: `merge.checks` in provost.toml names what is run on the merged tree");
+            out::note(
+                "no checks are configured: `merge.checks` in provost.toml names what is run on the merged tree",
+            );
         }
         let queued = client.queue_merges(&request).await?;
         let only: Vec<u64> = entries(&queued)?.iter().map(|it| it.number).collect();
@@ -196,7 +198,11 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     }
     for it in entries(&queued)? {
         let (branch, into) = (name(&it.branch), name(&it.into));
-        out::line(format!("{}: {branch} at {} waits to be merged into {into}", it.number, short(&it.commit)))?;
+        out::line(format!(
+            "{}: {branch} at {} waits to be merged into {into}",
+            it.number,
+            short(&it.commit)
+        ))?;
     }
     out::note("merge what waits: provost merge queue run --wait");
     Ok(DONE)
@@ -338,8 +344,12 @@ fn progress(it: &wire::Merge) -> String {
     match (it.state.as_str(), &it.what, &it.trunk) {
         ("merged", _, Some(trunk)) => format!("{branch}: merged; {} is at {}", name(&it.into), short(trunk)),
         ("set_aside", Some(cause), _) => match &it.told {
-            Some(agent) => format!("{branch}: set aside ({}), returned to {}", out::one_line(cause, 40), name(agent)),
-            None => format!("{branch}: set aside ({}); no agent is known whose it is", out::one_line(cause, 40)),
+            Some(agent) => {
+                format!("{branch}: set aside ({}), returned to {}", out::one_line(cause, 40), name(agent))
+            }
+            None => {
+                format!("{branch}: set aside ({}); no agent is known whose it is", out::one_line(cause, 40))
+            }
         },
         (_, Some(step), _) => format!("{branch}: {}", out::one_line(step, 200)),
         (state, _, _) => format!("{branch}: {state}"),
@@ -407,7 +417,11 @@ fn about(it: &wire::MergeBranch, into: &str) -> String {
         text.push_str(&format!("  conflicts with {}:\n", name(into)));
         it.conflicts.iter().for_each(|it| text.push_str(&format!("  {}", conflict(it))));
     }
-    let lists = [("held", &it.held, ""), ("announced", &it.announced, ""), ("runs later", &it.settings, " (asks for --with-settings)")];
+    let lists = [
+        ("held", &it.held, ""),
+        ("announced", &it.announced, ""),
+        ("runs later", &it.settings, " (asks for --with-settings)"),
+    ];
     for (what, list, more) in lists {
         list.iter().for_each(|it| text.push_str(&format!("  {what}: {}{more}\n", out::one_line(it, 400))));
     }

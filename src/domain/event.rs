@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
-    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent, Notice, Parked,
-    PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage,
-    Uses, Verdict, Waiter,
+    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
+    Notice, Parked, PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched,
+    Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,

@@ -311,7 +311,11 @@ impl State {
         let waiting = self.merges.iter().filter(|it| !it.state.is_over()).count();
         if waiting + verb.branches.len() > MERGES_WAITING_MAX {
             let next = "run the queue, or remove branches from it: `provost merge queue list` lists them";
-            return Err(Refusal::quota("as many branches as can wait to be merged", MERGES_WAITING_MAX, next));
+            return Err(Refusal::quota(
+                "as many branches as can wait to be merged",
+                MERGES_WAITING_MAX,
+                next,
+            ));
         }
         let mut entries = Vec::new();
         for it in &verb.branches {
@@ -374,9 +378,8 @@ impl State {
         if !is_the_user(who) {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
-        let waits = |number: &Fence| {
-            self.merges.get(*number).is_some_and(|it| it.state == MergeState::Waiting)
-        };
+        let waits =
+            |number: &Fence| self.merges.get(*number).is_some_and(|it| it.state == MergeState::Waiting);
         let numbers: Vec<Fence> = match verb.only.is_empty() {
             true => self.merges.iter().map(|it| it.number).filter(waits).collect(),
             false => verb.only.clone(),

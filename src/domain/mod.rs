@@ -93,8 +93,8 @@ pub use judge::{
 pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, Locks, NeedsWait, ProcessMark, Units, Waiter, Writer, Writing,
 };
-pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
+pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use owing::{Deed, Owing};

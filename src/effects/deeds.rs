@@ -53,7 +53,9 @@ impl DeedHands {
     ) {
         match handle.persist(|| (self.merges)(numbers.clone(), asker.clone())).await {
             Ok(()) => handle.settle(effect).await,
-            Err(refusal) => tracing::warn!(%refusal, "a run of the queue of merges has not ended; it stays owed"),
+            Err(refusal) => {
+                tracing::warn!(%refusal, "a run of the queue of merges has not ended; it stays owed")
+            }
         }
     }
 

@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use super::Provost;
 use provost_base::{Fence, Ttl};
-use provost_domain::command::{MergesBegun, MergesQueued, MergesRemoved, QueueMerges, RemoveMerges, RunMerges};
+use provost_domain::command::{
+    MergesBegun, MergesQueued, MergesRemoved, QueueMerges, RemoveMerges, RunMerges,
+};
 use provost_domain::view::AllMerges;
 use provost_domain::{Answer, MergeEntry, MergePasses, Principal, Refusal};
 use provost_workspace::GitError;
@@ -146,7 +148,11 @@ impl Provost {
     ///
     /// # Errors
     /// [`Refusal::MergeCannot`], and [`Refusal::OutOfScope`] for those of others.
-    pub async fn remove_merges(&self, who: &Principal, branches: &[String]) -> Result<MergesRemoved, Refusal> {
+    pub async fn remove_merges(
+        &self,
+        who: &Principal,
+        branches: &[String],
+    ) -> Result<MergesRemoved, Refusal> {
         let all = self.merges().await?;
         let mut numbers = Vec::new();
         for branch in branches {

@@ -48,7 +48,8 @@ pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use merge::{
-    BranchPreview, ConflictKind, MergeConflict, MergeError, MergeOrder, MergePreview, MergeSettings, Owner, PairPreview,
+    BranchPreview, ConflictKind, MergeConflict, MergeError, MergeOrder, MergePreview, MergeSettings, Owner,
+    PairPreview,
 };
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};

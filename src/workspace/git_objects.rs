@@ -137,7 +137,8 @@ impl Objects {
         let mut git = git_process::git(&self.repository.outer, &self.own)?;
         // Nobody's configuration but ours.
         git.env_remove("HOME").env_remove("XDG_CONFIG_HOME").env_remove("USERPROFILE");
-        git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", if cfg!(windows) { "NUL" } else { "/dev/null" });
+        git.env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", if cfg!(windows) { "NUL" } else { "/dev/null" });
         git.env("GIT_ATTR_NOSYSTEM", "1");
         git.env("GIT_DIR", &self.own).env("GIT_OBJECT_DIRECTORY", self.repository.common.join("objects"));
         Ok(git)

@@ -146,7 +146,8 @@ impl<'a> Follower<'a> {
         self.check_new_places(&changes)?;
         let files = folder.join("files");
         fs::create_dir(&files)?;
-        let names: Vec<&str> = changes.iter().filter(|it| is_written(it)).map(|it| it.path.as_str()).collect();
+        let names: Vec<&str> =
+            changes.iter().filter(|it| is_written(it)).map(|it| it.path.as_str()).collect();
         let mut git = self.objects.git_at(&new, &files)?;
         git.args(["checkout-index", "-z", "--stdin", "--quiet"]);
         git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
@@ -169,7 +170,9 @@ impl<'a> Follower<'a> {
         let is_sparse = repository.setting("core.sparsecheckout")?.is_some_and(|it| it != "false");
         let by_hand = format!("run `git merge --ff-only {}` there instead", self.way.1);
         if is_sparse {
-            return Err(self.in_the_way(format!("only a part of it is checked out (sparse checkout); {by_hand}")));
+            return Err(
+                self.in_the_way(format!("only a part of it is checked out (sparse checkout); {by_hand}"))
+            );
         }
         let names: Vec<&str> = changes.iter().map(|it| it.path.as_str()).collect();
         if filters.is_empty() || names.is_empty() {
@@ -215,9 +218,13 @@ impl<'a> Follower<'a> {
                     }
                 }
             }
-            let is_folder_that_goes = folder_inside(&dir, name).is_ok_and(|it_is| goes(&it_is, &it.path, &gone));
+            let is_folder_that_goes =
+                folder_inside(&dir, name).is_ok_and(|it_is| goes(&it_is, &it.path, &gone));
             if !is_free && dir.symlink_metadata(name).is_ok() && !is_folder_that_goes {
-                let why = format!("{:?} is there, and git does not know it; move it away, and merge again", it.path);
+                let why = format!(
+                    "{:?} is there, and git does not know it; move it away, and merge again",
+                    it.path
+                );
                 return Err(self.in_the_way(why));
             }
             // Two names that this file system takes for one are found before anything is written.
@@ -281,7 +288,9 @@ impl<'a> Follower<'a> {
             match &it.old {
                 Some(file) if file.mode == "160000" => {}
                 _ if dirty.contains(it.path.as_str()) => {
-                    if place(&top, &it.path, false).is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok()) {
+                    if place(&top, &it.path, false)
+                        .is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok())
+                    {
                         left.push(it.path.clone());
                     }
                 }
@@ -295,7 +304,9 @@ impl<'a> Follower<'a> {
                 if place(&top, &format!("{}/.", it.path), true).is_err() {
                     left.push(it.path.clone());
                 }
-            } else if place(&files, &it.path, false).is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok()) {
+            } else if place(&files, &it.path, false)
+                .is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok())
+            {
                 // A file that is no longer beside has its place already.
                 let is_theirs = it.old.is_some() && dirty.contains(it.path.as_str());
                 if is_theirs || exchange(&top, &files, it).is_err() {

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq, RuleId,
-    Secret, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
+    RuleId, Secret, SymbolPath, TaskId, Timestamp,
 };
 use provost_domain::post::Received;
 use provost_domain::{
-    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, MergeEntry, Outbox,
-    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage, Uses,
+    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
+    MergeEntry, Outbox, Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage,
+    Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{

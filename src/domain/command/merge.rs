@@ -39,7 +39,8 @@ impl QueueMerges {
 
     /// The details that an approver is shown.
     pub fn shown(&self) -> Json {
-        let one = |it: &MergeAsked| json!({ "branch": it.branch, "commit": it.commit, "changes": it.summary });
+        let one =
+            |it: &MergeAsked| json!({ "branch": it.branch, "commit": it.commit, "changes": it.summary });
         let branches: Vec<_> = self.branches.iter().map(one).collect();
         Json::from_value(&json!({ "merge": branches, "into": self.into }))
     }

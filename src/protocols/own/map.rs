@@ -466,6 +466,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         request: match &parked.command {
             Command::Delegate(order) => Some(order.shown().value()),
             Command::ApplyFiles(verb) => Some(verb.shown().value()),
+            Command::QueueMerges(verb) => Some(verb.shown().value()),
             Command::AskPermission(verb) => Some(verb.shown().value()),
             _ => None,
         },

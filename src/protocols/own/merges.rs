@@ -46,7 +46,8 @@ impl Handles<endpoints::Merges> for Own {
     async fn handle(&self, _call: &Call, query: wire::MergesQuery) -> Answered<wire::Merges> {
         let until = Instant::now() + patience(query.wait_ms);
         let look = async || -> Result<wire::Merges, Refusal> {
-            let entries: Vec<wire::Merge> = self.0.provost.merges().await?.iter().map(|it| entry(it)).collect();
+            let entries: Vec<wire::Merge> =
+                self.0.provost.merges().await?.iter().map(|it| entry(it)).collect();
             let text = serde_json::to_string(&entries).unwrap_or_default();
             Ok(wire::Merges { entries, version: Digest::of(text.as_bytes()).to_string() })
         };

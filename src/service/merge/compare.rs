@@ -57,7 +57,8 @@ fn both_changed(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<Merge
     let mut found = Vec::new();
     for (file, symbols) in &one.1.touched {
         let Some(theirs) = other.1.touched.get(file) else { continue };
-        let is_same = |side: &SideFacts| side.changes.iter().find(|it| it.path == *file).map(|it| it.new.clone());
+        let is_same =
+            |side: &SideFacts| side.changes.iter().find(|it| it.path == *file).map(|it| it.new.clone());
         if is_same(one.1) == is_same(other.1) {
             continue;
         }
@@ -95,7 +96,8 @@ fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec
                 Broken::Changed(now) => format!("has made `{}` of", now.lines().next().unwrap_or_default()),
             };
             let text = format!("{} {did} {symbol} in {file}, which {} calls in {caller}", broken.0, calls.0);
-            let is_told = found.iter().any(|it| it.text == text || (it.file == *file && is_inner(it, symbol)));
+            let is_told =
+                found.iter().any(|it| it.text == text || (it.file == *file && is_inner(it, symbol)));
             if !is_told {
                 let (file, symbol) = (file.clone(), Some(symbol.to_string()));
                 found.push(MergeConflict { kind: ConflictKind::Call, file, symbol, text });

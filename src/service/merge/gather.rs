@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::{Blocked, ContractMismatch, Edit, Obstacle, Provost, Staged, Violation};
-use super::compare::{ConflictKind, MergeConflict};
 use super::MergeError;
+use super::compare::{ConflictKind, MergeConflict};
 use provost_base::limits::{MERGE_TOLD_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use provost_base::{ContractId, RepoPath};
 use provost_domain::command::FollowContracts;
@@ -69,7 +69,8 @@ impl Provost {
         let mut wanted: Vec<TreeChange> = some.into_iter().filter(of).collect();
         // A file of a contract that is gone may have come up elsewhere.
         let renames = renames(&wanted, changes);
-        wanted.extend(renames.values().flat_map(|to| changes.iter().filter(move |it| it.path == *to)).cloned());
+        wanted
+            .extend(renames.values().flat_map(|to| changes.iter().filter(move |it| it.path == *to)).cloned());
         let files = self.contents_of(wanted).await?;
         self.broken_contracts(&files, &bound, &renames, all).await?;
         self.held_of(files.into_iter().filter(|it| concerned.contains(&it.path)).collect(), all).await
@@ -126,7 +127,11 @@ impl Provost {
             let renamed_from = target(&it.path).map(|(from, _)| from.clone());
             match &it.after {
                 Some(content) => {
-                    after.push(Staged { path: it.path.clone(), content: Some(content.clone()), renamed_from });
+                    after.push(Staged {
+                        path: it.path.clone(),
+                        content: Some(content.clone()),
+                        renamed_from,
+                    });
                 }
                 None if renames.contains_key(&it.path) => {}
                 None => deleted.push(it.path.clone()),
@@ -160,9 +165,12 @@ impl Provost {
         let guarded = self.guard(&unknown(), None, &edits).await?;
         all.held.extend(guarded.blocked.iter().map(of_blocked));
         let written = guarded.written.iter();
-        all.held.extend(written.map(|it| format!("{} writes {} in a work tree of its own", it.holder, it.at)));
+        all.held
+            .extend(written.map(|it| format!("{} writes {} in a work tree of its own", it.holder, it.at)));
         let near = guarded.near.iter();
-        all.announced.extend(near.map(|(it, at)| format!("{} has announced a change of {at}: {}", it.agent, it.description)));
+        all.announced.extend(
+            near.map(|(it, at)| format!("{} has announced a change of {at}: {}", it.agent, it.description)),
+        );
         Ok(())
     }
 
@@ -180,7 +188,8 @@ fn renames(gone: &[TreeChange], changes: &[TreeChange]) -> BTreeMap<RepoPath, St
     let mut found = BTreeMap::new();
     for it in gone.iter().filter(|it| it.new.is_none()) {
         let same = |other: &&TreeChange| {
-            other.old.is_none() && other.new.as_ref().map(|it| &it.object) == it.old.as_ref().map(|it| &it.object)
+            other.old.is_none()
+                && other.new.as_ref().map(|it| &it.object) == it.old.as_ref().map(|it| &it.object)
         };
         if let (Ok(path), Some(to)) = (RepoPath::parse(&it.path), changes.iter().find(same)) {
             found.insert(path, to.path.clone());
@@ -191,10 +200,10 @@ fn renames(gone: &[TreeChange], changes: &[TreeChange]) -> BTreeMap<RepoPath, St
 
 fn of_contract(it: &Violation) -> MergeConflict {
     let contract = &it.contract;
-    let parties = contract.responder.as_ref().map_or_else(
-        || contract.proposer.to_string(),
-        |other| format!("{} and {other}", contract.proposer),
-    );
+    let parties = contract
+        .responder
+        .as_ref()
+        .map_or_else(|| contract.proposer.to_string(), |other| format!("{} and {other}", contract.proposer));
     let did = match &it.fault {
         ContractMismatch::Changed(now) => format!("it would be `{now}`"),
         ContractMismatch::Missing => "it would be gone".into(),

@@ -39,7 +39,9 @@ impl Standing {
                 let callers: Vec<&str> = callers.iter().map(|it| names[*it]).collect();
                 format!("early, since it changes what {} calls", callers.join(", "))
             }
-            Self { announced: Some(by), .. } => format!("later, since {by} has announced a change of what it touches"),
+            Self { announced: Some(by), .. } => {
+                format!("later, since {by} has announced a change of what it touches")
+            }
             _ => "as asked".into(),
         }
     }

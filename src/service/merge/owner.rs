@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::super::Provost;
 use provost_base::{AgentId, TaskId};
-use provost_domain::view::{LiveLocks, SomeIntents};
 use provost_domain::Refusal;
+use provost_domain::view::{LiveLocks, SomeIntents};
 use provost_workspace::git_objects::CommitInfo;
 
 /// The trailers of commits that a run has left.

@@ -9,8 +9,8 @@ use super::order::{Standing, ordered};
 use super::owner::{Makers, Owner};
 use super::study::{SideFacts, Study};
 use super::{MergeError, MergeOrder, Named};
-use provost_base::limits::{MERGE_BRANCHES_MAX, MERGE_TOLD_MAX};
 use provost_base::later::{names, row_over};
+use provost_base::limits::{MERGE_BRANCHES_MAX, MERGE_TOLD_MAX};
 use provost_domain::Refusal;
 use provost_domain::command::MergeAsked;
 use provost_syntax::Cache;
@@ -176,9 +176,9 @@ pub(super) fn look(
         return Ok(looked);
     }
     let Some(base) = objects.base_of(trunk.1, commit)? else {
-        let text = format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0);
-        let conflict =
-            MergeConflict { kind: ConflictKind::Text, file: String::new(), symbol: None, text };
+        let text =
+            format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0);
+        let conflict = MergeConflict { kind: ConflictKind::Text, file: String::new(), symbol: None, text };
         looked.conflicts.push(conflict);
         return Ok(looked);
     };
@@ -210,9 +210,11 @@ fn pair(objects: &Objects, one: &Looked, other: &Looked) -> Result<Vec<MergeConf
     let shares_a_file = {
         let mine: std::collections::BTreeSet<&str> = one.facts.changes.iter().map(|it| &*it.path).collect();
         let beside = |a: &str, b: &str| a.starts_with(&format!("{b}/")) || b.starts_with(&format!("{a}/"));
-        other.facts.changes.iter().any(|it| {
-            mine.contains(it.path.as_str()) || mine.iter().any(|mine| beside(mine, &it.path))
-        })
+        other
+            .facts
+            .changes
+            .iter()
+            .any(|it| mine.contains(it.path.as_str()) || mine.iter().any(|mine| beside(mine, &it.path)))
     };
     let is_related = objects.base_of(&one.commit, &other.commit)?.is_some();
     // Where they change no file in common, there is nothing for git to put together.
@@ -272,7 +274,8 @@ impl Provost {
             let calls = |(it, other): (usize, &Looked)| {
                 (it != at && is_called_by(&looked.facts, &other.facts)).then_some(it)
             };
-            let holder = |all: &[String]| all.first().and_then(|it| it.split_whitespace().next()).map(str::to_owned);
+            let holder =
+                |all: &[String]| all.first().and_then(|it| it.split_whitespace().next()).map(str::to_owned);
             standings.push(Standing {
                 conflicts: !preview.conflicts.is_empty(),
                 breaks: preview.conflicts.iter().any(|it| it.kind == ConflictKind::Contract),

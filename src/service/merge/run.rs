@@ -203,7 +203,7 @@ impl Provost {
             return Err(Stop::Aside(Aside::of_person("settings", why)));
         }
         if !passes.unchecked {
-            self.check(entry, &ready.commit, asker).await?;
+            self.check(entry, (&ready.trunk, &ready.commit), asker).await?;
         }
         let way = Way { branch: &entry.into, from: &ready.trunk, to: &ready.commit };
         self.step(entry, "moving the trunk").await?;
@@ -247,7 +247,12 @@ impl Provost {
     }
 
     /// Runs the configured checks on a commit, each as a task of the user who has begun the run.
-    async fn check(&self, entry: &MergeEntry, commit: &str, asker: &Principal) -> Result<(), Stop> {
+    async fn check(
+        &self,
+        entry: &MergeEntry,
+        (trunk, commit): (&str, &str),
+        asker: &Principal,
+    ) -> Result<(), Stop> {
         let settings = self.merge_settings();
         for (at, check) in settings.checks.iter().enumerate() {
             self.step(entry, &format!("check {} of {}: {check}", at + 1, settings.checks.len())).await?;
@@ -264,7 +269,7 @@ impl Provost {
                 let why = format!(
                     "the check {check:?} fails on the merged tree: {said}\nRebase {} on {} at {}, run the check, and mend it. \
                      `provost task show {task}` has its output.",
-                    entry.branch, entry.into, entry.commit
+                    entry.branch, entry.into, trunk
                 );
                 return Err(Stop::Aside(Aside::of_owner("check", why)));
             }
@@ -352,7 +357,8 @@ fn looked_at(
 ) -> Result<Result<(String, Person, Looked), Aside>, MergeError> {
     let repository = objects.repository();
     let Some(user) = repository.user()? else {
-        let why = "git does not know who you are; set user.name and user.email: git config --global user.name NAME";
+        let why =
+            "git does not know who you are; set user.name and user.email: git config --global user.name NAME";
         return Ok(Err(Aside::of_person("no_user", why)));
     };
     let again = format!("look at it, and add it again: provost merge queue add {}", entry.branch);

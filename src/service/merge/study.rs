@@ -65,7 +65,8 @@ impl<'a> Study<'a> {
             let why = format!("it changes {} files, and {MERGE_FILES_MAX} are looked at", changes.len());
             return Err(GitError::Failed { what: "diff-tree".into(), why });
         }
-        let of = |it: &TreeChange| is_source(&it.path, it.old.as_ref()) || is_source(&it.path, it.new.as_ref());
+        let of =
+            |it: &TreeChange| is_source(&it.path, it.old.as_ref()) || is_source(&it.path, it.new.as_ref());
         let sources: Vec<&TreeChange> = changes.iter().filter(|it| of(it)).collect();
         let old = self.read(sources.iter().map(|it| (&*it.path, it.old.as_ref())))?;
         let new = self.read(sources.iter().map(|it| (&*it.path, it.new.as_ref())))?;

@@ -90,7 +90,8 @@ impl Provost {
             let followers: Vec<Follower<'_>> =
                 trees.iter().map(|tree| Follower::new(objects, tree, (&from, &to))).collect();
             let now = objects.repository().commit_of(&branch);
-            let is_there = now.is_ok_and(|now| now != from && objects.is_ancestor(&to, &now).unwrap_or(false));
+            let is_there =
+                now.is_ok_and(|now| now != from && objects.is_ancestor(&to, &now).unwrap_or(false));
             if is_there {
                 return Ok(Some(finish(&followers)?));
             }

@@ -318,9 +318,7 @@ impl Sim {
             Effect::RunHook { .. }
             | Effect::SignalAck { .. }
             | Effect::DropChanges { .. }
-            | Effect::RunMerges { .. } => {
-                self.say(&host(), SettleEffect { effect })
-            }
+            | Effect::RunMerges { .. } => self.say(&host(), SettleEffect { effect }),
             Effect::StopWorker { task, .. } | Effect::WatchFiles { task } => {
                 self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })

@@ -87,8 +87,12 @@ fn provost(dir: &Path) -> Provost {
         )
         .unwrap(),
     );
-    let configured =
-        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default(), merges: no_merges() };
+    let configured = Configured {
+        profiles: Arc::default(),
+        artifacts: Artifacts::at(&state),
+        room: Default::default(),
+        merges: no_merges(),
+    };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }

@@ -18,11 +18,7 @@ use crate::support::storm::{agent, order, settings};
 
 /// Nothing is merged.
 pub(crate) fn no_merges() -> Arc<MergeSettings> {
-    Arc::new(MergeSettings {
-        scratch: "/nowhere".into(),
-        checks: Vec::new(),
-        check_timeout: Ttl::minutes(1),
-    })
+    Arc::new(MergeSettings { scratch: "/nowhere".into(), checks: Vec::new(), check_timeout: Ttl::minutes(1) })
 }
 
 /// Rules by the goal's first word; `strict` turns every yes into a no.

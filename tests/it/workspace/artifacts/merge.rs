@@ -98,7 +98,8 @@ impl World {
         );
         let artifacts = Artifacts::at(&state);
         artifacts.keep(&task(), &harvest(base), "").unwrap();
-        let configured = Configured { profiles: Arc::default(), artifacts, room: Default::default(), merges: no_merges() };
+        let configured =
+            Configured { profiles: Arc::default(), artifacts, room: Default::default(), merges: no_merges() };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

@@ -1,6 +1,11 @@
 //! Branches that are merged into the trunk: looked at beforehand, checked, taken in one after the other, or returned.
 
+mod hostile;
+mod kills;
+mod queue;
+mod symbols;
 mod trunk;
+mod twenty;
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -37,7 +42,13 @@ pub(super) fn bench(world: &World) -> PathBuf {
 }
 
 /// Makes a branch off a commit, with these files written (`None`: removed) and committed.
-pub(super) fn branch(world: &World, name: &str, from: &str, files: &[(&str, Option<&str>)], message: &str) -> String {
+pub(super) fn branch(
+    world: &World,
+    name: &str,
+    from: &str,
+    files: &[(&str, Option<&str>)],
+    message: &str,
+) -> String {
     let bench = bench(world);
     well(&bench, &["checkout", "-q", "-B", name, from]);
     for (path, text) in files {

@@ -17,7 +17,10 @@ fn branches_are_previewed_and_the_trunk_goes_to_them() {
     assert!(said.contains("feat/one: merged") && said.contains("feat/two: merged"), "{said}");
     let repo = world.repo();
     assert!(well(&repo, &["status", "--porcelain"]).is_empty());
-    assert_eq!(well(&repo, &["log", "-1", "--format=%s|%an|%P"]).trim(), format!("Merge branch 'feat/two' into main|Pat|{one} {}", tip(&world, "feat/two")));
+    assert_eq!(
+        well(&repo, &["log", "-1", "--format=%s|%an|%P"]).trim(),
+        format!("Merge branch 'feat/two' into main|Pat|{one} {}", tip(&world, "feat/two"))
+    );
     assert_eq!(std::fs::read_to_string(repo.join("a.txt")).unwrap(), "two\n");
     assert_eq!(std::fs::read_to_string(repo.join("d/c.txt")).unwrap(), "new\n");
     assert!(!repo.join("b.txt").exists());
