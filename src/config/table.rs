@@ -19,7 +19,7 @@ use super::value::{
     KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
     Value, Versions, WitOpen, WorkerKind, checked,
 };
-use super::worker::Copies;
+use super::worker::{Copies, built_in_workers};
 use super::workflow::Workflow;
 use super::writing::{Auto, WhenDown};
 use provost_base::{AgentId, Json, RepoPath, Ttl};
@@ -576,21 +576,6 @@ section! {
         /// How long a task waits for them before it fails.
         needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
     }
-}
-
-/// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
-fn built_in_workers() -> BTreeMap<AgentId, Worker> {
-    let (program, before) = provost_system::shell();
-    let shell = Worker {
-        kind: WorkerKind::Cli,
-        binary: Some(program.to_string_lossy().into_owned()),
-        args: before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect(),
-        parse_mode: ParseMode::Text,
-        tier: if cfg!(windows) { Tier::Job } else { Tier::Ns },
-        copy: Some(if cfg!(windows) { Copies::Thrown } else { Copies::No }),
-        ..Worker::default()
-    };
-    BTreeMap::from([(ours("shell"), shell)])
 }
 
 /// An ident written in this file.

@@ -1,6 +1,6 @@
 //! The entries of `[workers]`, the same in Provost's files and in DevIt's; the same rules check agents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 use toml::de::{DeTable, DeValue};
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::table::Worker;
-use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
+use super::value::{Context, Git, Mark, Network, ParseMode, Row, Tier, Value, WorkerKind};
 use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Destination};
@@ -237,4 +237,20 @@ fn network_fits(mut worker: Worker) -> Result<Worker, String> {
         true => Ok(worker),
         false => Err(format!("`ports` and `hosts` may list at most {}", OUTLETS_MAX - 1)),
     }
+}
+
+/// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
+pub(super) fn built_in_workers() -> BTreeMap<AgentId, Worker> {
+    let (program, before) = provost_system::shell();
+    let shell = Worker {
+        kind: WorkerKind::Cli,
+        binary: Some(program.to_string_lossy().into_owned()),
+        args: before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect(),
+        parse_mode: ParseMode::Text,
+        tier: if cfg!(windows) { Tier::Job } else { Tier::Ns },
+        copy: Some(if cfg!(windows) { Copies::Thrown } else { Copies::No }),
+        ..Worker::default()
+    };
+    let id = AgentId::parse("shell").expect("a constant that is a valid id");
+    BTreeMap::from([(id, shell)])
 }

@@ -13,7 +13,16 @@ fn code(functions: &[&str]) -> String {
     functions.iter().map(|it| format!("{it}{BETWEEN}")).collect()
 }
 
-const LONG: &str = "def long(a):\n    one = 1\n    two = 2\n    three = 3\n    four = 4\n    five = 5\n    six = 6\n    seven = 7\n    return one + seven\n";
+const LONG: &str = "def long(a):
+    one = 1
+    two = 2
+    three = 3
+    four = 4
+    five = 5
+    six = 6
+    seven = 7
+    return one + seven
+";
 
 fn app() -> Vec<(&'static str, String)> {
     let lib = code(&["def greet(name):\n    return name\n", LONG, "def kept(a, b):\n    return a\n"]);
@@ -126,8 +135,8 @@ fn one_symbol_that_both_sides_have_changed_is_caught_and_two_symbols_of_one_file
 
 fn agree(world: &World, symbol: &str) {
     let said = |by: &str, args: &[&str]| world.done(by, args);
-    let offered: Value = said("ada", &["contract", "propose", symbol, "--json"]);
-    said("bob", &["contract", "accept", offered["id"].as_str().unwrap(), "--json"]);
+    let offered: Value = said("ada", &["contract", "propose", symbol]);
+    said("bob", &["contract", "accept", offered["id"].as_str().unwrap()]);
 }
 
 #[test]
@@ -172,8 +181,8 @@ fn a_broken_contract_keeps_a_branch_out_and_a_kept_one_does_not() {
 fn what_an_agent_holds_keeps_a_branch_out_and_what_it_has_announced_is_told() {
     let world = world();
     let _daemon = world.start();
-    world.done("ada", &["lock", "acquire", "lib.py:greet", "--ttl", "30m", "--json"]);
-    world.done("bob", &["intent", "declare", "tidy", "--file", "user.py", "--json"]);
+    world.done("ada", &["lock", "acquire", "lib.py:greet", "--ttl", "30m"]);
+    world.done("bob", &["intent", "declare", "tidy", "--file", "user.py"]);
     let greet = lib(&world, "    return name", "    return name * 2");
     branch(&world, "held", "main", &[("lib.py", Some(&greet))], &signed("held", "ada"));
     let user = code(&["from lib import greet\n", "def hello():\n    return greet(5)\n"]);

@@ -14,7 +14,9 @@ const CHECK: &str = "test ! -e forbidden && python3 run.py";
 const RUN: &str = "import glob, importlib\n\
 for name in sorted(glob.glob('m*.py')):\n    importlib.import_module(name[:-3]).run()\nprint('all ran')\n";
 
-const LIB: &str = "def parse(text):\n    return text\n\n\n# between\n# between\n# between\n\n\ndef agreed(a, b):\n    return a\n\n\n# between\n# between\n# between\n\n\ndef render(text):\n    return text\n";
+const LIB: &str = "def parse(text):\n    return text\n\n\n# between\n# between\n# between\n\n\n\
+def agreed(a, b):\n    return a\n\n\n# between\n# between\n# between\n\n\n\
+def render(text):\n    return text\n";
 
 fn module(n: usize) -> String {
     format!("def run():\n    return {n}\n")
@@ -36,8 +38,8 @@ fn of_twenty_branches_every_bad_one_is_caught_and_the_trunk_is_always_green() {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
     let world = repository(&files, &format!("[merge]\nchecks = [\"{CHECK}\"]\ncheck_timeout = \"2m\"\n"));
     let _daemon = world.start();
-    let offered = world.done("ada", &["contract", "propose", "lib.py:agreed", "--json"]);
-    world.done("bob", &["contract", "accept", offered["id"].as_str().unwrap(), "--json"]);
+    let offered = world.done("ada", &["contract", "propose", "lib.py:agreed"]);
+    world.done("bob", &["contract", "accept", offered["id"].as_str().unwrap()]);
     let first = tip(&world, "main");
     let mut names = Vec::new();
     let mut add = |name: &str, files: &[(&str, Option<&str>)]| {
