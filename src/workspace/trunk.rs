@@ -143,7 +143,7 @@ impl<'a> Follower<'a> {
         }
         let changes = self.objects.changes(from, to)?;
         self.check_filters(&new, &changes)?;
-        self.check_new_places(&changes)?;
+        self.check_new_places(&old, &changes)?;
         let files = folder.join("files");
         fs::create_dir(&files)?;
         let names: Vec<&str> =
@@ -194,7 +194,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Where a file is to come, nothing is.
-    fn check_new_places(&self, changes: &[TreeChange]) -> Result<(), CannotFollow> {
+    fn check_new_places(&self, old: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
         let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
         let gone: BTreeSet<&str> = changes.iter().filter(|it| it.new.is_none()).map(|it| &*it.path).collect();
         let mut folded = BTreeSet::new();
@@ -219,7 +219,7 @@ impl<'a> Follower<'a> {
                 }
             }
             let is_folder_that_goes =
-                folder_inside(&dir, name).is_ok_and(|it_is| goes(&it_is, &it.path, &gone));
+                folder_inside(&dir, name).is_ok() && self.has_nothing_else(old, &it.path)?;
             if !is_free && dir.symlink_metadata(name).is_ok() && !is_folder_that_goes {
                 let why = format!(
                     "{:?} is there, and git does not know it; move it away, and merge again",
@@ -233,6 +233,13 @@ impl<'a> Follower<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether all files of a folder are git's, so that they go with the folder.
+    fn has_nothing_else(&self, old: &Path, folder: &str) -> Result<bool, GitError> {
+        let folder = format!(":(literal){folder}");
+        let others = self.git(old, &["ls-files", "--others", "-z", "--", &folder])?.good("ls-files")?;
+        Ok(others.is_empty())
     }
 
     fn folds_case(&self, top: &Dir) -> bool {
@@ -329,16 +336,6 @@ fn exchange(top: &Dir, files: &Dir, it: &TreeChange) -> io::Result<()> {
         Err(err) if err.kind() == ErrorKind::CrossesDevices => across(&from, &to, name),
         done => done,
     }
-}
-
-/// Whether all that is in a folder goes.
-fn goes(folder: &Dir, path: &str, gone: &BTreeSet<&str>) -> bool {
-    let Ok(entries) = folder.entries() else { return false };
-    entries.into_iter().all(|entry| {
-        let Some(name) = entry.ok().and_then(|it| it.file_name().into_string().ok()) else { return false };
-        let below = format!("{path}/{name}");
-        gone.contains(below.as_str()) || folder_inside(folder, &name).is_ok_and(|it| goes(&it, &below, gone))
-    })
 }
 
 /// Whether the file has a new content that is to be written.

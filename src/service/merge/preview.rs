@@ -81,7 +81,7 @@ pub(super) struct Looked {
     /// The merged tree; none where the text is in conflict.
     pub(super) tree: Option<String>,
     pub(super) conflicts: Vec<MergeConflict>,
-    /// What differs between the trunk and the merged tree.
+    /// What differs between the trunk and the merged tree; without a merged tree, what the branch has changed.
     pub(super) changes: Vec<TreeChange>,
     pub(super) makers: Makers,
     pub(super) facts: SideFacts,
@@ -198,9 +198,11 @@ pub(super) fn look(
         let theirs = &sides[&base];
         looked.conflicts.extend(compared((trunk.0, theirs), (branch, &looked.facts)));
     }
-    if let Some(tree) = &looked.tree {
-        looked.changes = objects.changes(&objects.tree_of(trunk.1)?, tree)?;
-    }
+    looked.changes = match &looked.tree {
+        Some(tree) => objects.changes(&objects.tree_of(trunk.1)?, tree)?,
+        // Of what git cannot merge, what the branch itself has changed counts.
+        None => looked.facts.changes.clone(),
+    };
     Ok(looked)
 }
 

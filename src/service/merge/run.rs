@@ -16,7 +16,7 @@ use super::preview::{Looked, look, settings_of};
 use super::study::Study;
 use super::trunk::{Moved, Way};
 use provost_base::limits::{MERGE_CHECK_TOLD_BYTES_MAX, MERGE_TRIES_MAX};
-use provost_base::{AgentId, Fence, Json, TaskId, visible};
+use provost_base::{AgentId, Fence, Json, TaskId, task_command};
 use provost_domain::command::{Delegated, MoveMerge, Status};
 use provost_domain::{
     Answer, Delegate, JobContext, MergeEntry, MergeState, Principal, Refusal, Task, TaskState, Tool,
@@ -265,10 +265,10 @@ impl Provost {
             };
             let passed = matches!(done.state, TaskState::Finished { status: Status::Completed, .. });
             if !passed {
-                let (task, said) = (visible(task.as_str()), self.last_words(&done));
+                let (show, said) = (task_command("task show", task.as_str(), ""), self.last_words(&done));
                 let why = format!(
                     "the check {check:?} fails on the merged tree: {said}\nRebase {} on {} at {}, run the check, and mend it. \
-                     `provost task show {task}` has its output.",
+                     `{show}` has its output.",
                     entry.branch, entry.into, trunk
                 );
                 return Err(Stop::Aside(Aside::of_owner("check", why)));

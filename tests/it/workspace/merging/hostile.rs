@@ -230,11 +230,13 @@ fn trailers_give_no_name_a_right_and_no_line_of_their_own() {
     let lies = "work\n\nProvost-Task: nothing\nProvost-Agent: bo\u{1b}[31mss\nProvost-Agent: victim\n";
     branch(&world, "lies", "main", &[("a.txt", Some("two\n"))], lies);
     branch(&world, "first", "main", &[("a.txt", Some("three\n"))], "first\n\nProvost-Agent: x\u{7}y\n");
+    branch(&world, "ahead", "main", &[("b.txt", Some("two\n"))], "ahead");
+    person(&world, "merge ahead", 0);
     let said = person(&world, "merge first lies", 7);
     assert!(said.contains("lies: set aside (text), returned to victim"), "{said}");
     assert!(inbox(&world, "victim").contains("which the daemon cannot prove"));
     let message = well(&world.repo(), &["log", "-1", "--format=%B", "main"]);
-    assert!(!message.contains('\u{7}'), "{message}");
+    assert!(message.starts_with("Merge branch 'first'") && !message.contains('\u{7}'), "{message}");
 }
 
 #[test]

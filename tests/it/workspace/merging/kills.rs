@@ -12,9 +12,9 @@ use crate::support::{Daemon, UP, World, eventually};
 
 const SCRIPT: &str = r#"#!/bin/sh
 real=$(PATH=/usr/local/bin:/usr/bin:/bin command -v git)
-pause() { : > "$HOME/stopped"; while [ -e "$HOME/stop" ]; do /bin/sleep 0.02; done; }
+pause() { : > "@HOME@/stopped"; while [ -e "@HOME@/stop" ]; do /bin/sleep 0.02; done; }
 step=; when=; skip=0
-[ -e "$HOME/stop" ] && read -r when step < "$HOME/stop"
+[ -e "@HOME@/stop" ] && read -r when step < "@HOME@/stop"
 case " $* " in
 *" $step "*)
     if [ -n "$step" ]; then
@@ -28,7 +28,7 @@ exec "$real" "$@"
 fn start(world: &World) -> Daemon {
     let bin = world.path("bin");
     fs::create_dir_all(&bin).unwrap();
-    fs::write(bin.join("git"), SCRIPT).unwrap();
+    fs::write(bin.join("git"), SCRIPT.replace("@HOME@", world.home().to_str().unwrap())).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut up = world.command(UP);
     up.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
