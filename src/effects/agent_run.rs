@@ -73,19 +73,19 @@ impl RunFolders {
             copy.map_err(refused)
         };
         let of_commit = task.order.errand.as_deref().and_then(|it| it.commit.as_deref());
-        let folder = match lent {
-            _ if of_commit.is_some() => {
+        let folder = match (of_commit, lent) {
+            (Some(commit), _) => {
                 let copied = Copied::empty(&place.copies).map_err(refused)?;
-                let written = (place.trees)(of_commit.unwrap_or_default(), copied.path());
+                let written = (place.trees)(commit, copied.path());
                 written.map_err(|why| jail_refused(format!("the files of its commit: {why}")))?;
                 Folder::Copy(copied)
             }
-            Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
-            None if is_apart(task, profile) => Folder::Own(apart()?),
-            None if profile.copies == Copies::Thrown => {
+            (None, Some(lent)) => Folder::Jobs(fill(lent, &below, apart)?),
+            (None, None) if is_apart(task, profile) => Folder::Own(apart()?),
+            (None, None) if profile.copies == Copies::Thrown => {
                 Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(refused)?)
             }
-            None => Folder::There,
+            (None, None) => Folder::There,
         };
         let mut private = Self { folder, given: None, _mark: None };
         if let Some(apart) = private.apart() {

@@ -102,7 +102,7 @@ impl Objects {
         let own = repository.scratch.join("objects.git");
         system::make_private_folders(&own.join("objects"))?;
         system::make_private_folders(&own.join("refs"))?;
-        fs::write(own.join("HEAD"), "ref: refs/heads/none\n")?;
+        put(&own.join("HEAD"), b"ref: refs/heads/none\n")?;
         let format = repository.setting("extensions.objectformat")?;
         let version = usize::from(format.is_some());
         let mut text = format!("[core]\n\trepositoryformatversion = {version}\n\tbare = false\n");
@@ -116,11 +116,11 @@ impl Objects {
         if let Some(format) = format.filter(|it| is_word(it)) {
             text.push_str(&format!("[extensions]\n\tobjectFormat = {format}\n"));
         }
-        fs::write(own.join("config"), text)?;
+        put(&own.join("config"), text.as_bytes())?;
         // Where history ends in a clone that has not all of it.
         let shallow = own.join("shallow");
-        match fs::copy(repository.common.join("shallow"), &shallow) {
-            Ok(_) => {}
+        match fs::read(repository.common.join("shallow")) {
+            Ok(text) => put(&shallow, &text)?,
             Err(err) if err.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(&shallow)),
             Err(err) => return Err(err.into()),
         }
@@ -355,6 +355,16 @@ impl Objects {
         git.env("GIT_INDEX_FILE", index).env("GIT_WORK_TREE", work_tree).current_dir(work_tree);
         Ok(git)
     }
+}
+
+/// Has a file say this, in one step: another git may be reading it.
+fn put(path: &Path, text: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|it| it == text) {
+        return Ok(());
+    }
+    let new = path.with_extension(uuid::Uuid::new_v4().simple().to_string());
+    fs::write(&new, text)?;
+    fs::rename(&new, path)
 }
 
 /// Whether a value of the configuration is one word, which a file of ours can repeat.
