@@ -291,18 +291,13 @@ impl<'a> Follower<'a> {
         let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
         let files = Dir::open_ambient_dir(self.folder().join("files"), ambient_authority())?;
         let mut left = Vec::new();
-        for it in changes.iter().filter(|it| it.new.is_none()) {
-            match &it.old {
-                Some(file) if file.mode == "160000" => {}
-                _ if dirty.contains(it.path.as_str()) => {
-                    if place(&top, &it.path, false)
-                        .is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok())
-                    {
-                        left.push(it.path.clone());
-                    }
-                }
-                _ if remove(&top, &it.path).is_err() => left.push(it.path.clone()),
-                _ => {}
+        let is_file = |it: &&TreeChange| it.old.as_ref().is_some_and(|it| it.mode != "160000");
+        for it in changes.iter().filter(|it| it.new.is_none()).filter(is_file) {
+            let is_there = |(dir, name): (Dir, &str)| dir.symlink_metadata(name).is_ok();
+            let is_theirs =
+                dirty.contains(it.path.as_str()) && place(&top, &it.path, false).is_ok_and(is_there);
+            if is_theirs || remove(&top, &it.path).is_err() {
+                left.push(it.path.clone());
             }
         }
         for it in changes.iter().filter(|it| it.new.is_some()) {

@@ -225,7 +225,7 @@ impl Provost {
         owner: &mut Option<Owner>,
     ) -> Result<Result<Ready, String>, Stop> {
         let (cache, of) = (self.index().cache().clone(), entry.clone());
-        let looked = self.with_objects(move |objects| Ok(looked_at(objects, &of, &cache)?)).await?;
+        let looked = self.with_objects(move |objects| looked_at(objects, &of, &cache)).await?;
         let (trunk, user, looked) = looked.map_err(Stop::Aside)?;
         if looked.is_merged {
             return Ok(Err(trunk));

@@ -356,3 +356,46 @@ fn a_branch_of_ten_thousand_files_is_merged_and_a_submodule_is_told() {
     person(&world, "merge module --with-settings", 0);
     assert!(world.repo().join("sub").is_dir());
 }
+
+#[test]
+fn a_clone_that_has_not_all_of_the_history_merges_what_it_has() {
+    let world = World::new();
+    let (repo, origin) = (world.repo(), world.path("origin"));
+    fs::create_dir(&origin).unwrap();
+    well(&origin, &["init", "-q", "-b", "main"]);
+    for n in 0..3 {
+        fs::write(origin.join("a.txt"), format!("{n}\n")).unwrap();
+        well(&origin, &["add", "-A"]);
+        well(&origin, &["commit", "-qm", "more"]);
+    }
+    well(&origin, &["branch", "old", "main~2"]);
+    let url = format!("file://{}", origin.display());
+    well(&repo, &["symbolic-ref", "HEAD", "refs/heads/start"]);
+    well(&repo, &["fetch", "-q", "--depth", "1", &url, "main:main", "old:old"]);
+    well(&repo, &["checkout", "-q", "main"]);
+    well(&repo, &["config", "user.name", "Pat"]);
+    well(&repo, &["config", "user.email", "pat@example.invalid"]);
+    let _daemon = world.start();
+    branch(&world, "one", "main", &[("b.txt", Some("b\n"))], "one");
+    branch(&world, "two", "main", &[("c.txt", Some("c\n"))], "two");
+    person(&world, "merge one two", 0);
+    assert!(well(&repo, &["status", "--porcelain"]).is_empty() && repo.join("c.txt").exists());
+    // Where the common commit is cut off, git knows of none.
+    let said = person(&world, "merge old", 7);
+    assert!(said.contains("their histories are unrelated"), "{said}");
+}
+
+#[test]
+fn a_folder_gives_way_to_a_file_only_if_all_in_it_is_gits() {
+    let world = world();
+    let _daemon = world.start();
+    branch(&world, "flat", "main", &[("d/e.txt", None), ("d", Some("file\n"))], "flat");
+    fs::write(world.repo().join("d/mine.txt"), "mine\n").unwrap();
+    let said = person(&world, "merge flat", 7);
+    assert!(said.contains("set aside (in_the_way)"), "{said}");
+    assert!(world.repo().join("d/e.txt").exists() && world.repo().join("d/mine.txt").exists());
+    fs::remove_file(world.repo().join("d/mine.txt")).unwrap();
+    person(&world, "merge flat", 0);
+    assert!(world.repo().join("d").is_file());
+    assert_eq!(well(&world.repo(), &["status", "--porcelain"]), "");
+}

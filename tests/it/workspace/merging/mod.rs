@@ -58,7 +58,11 @@ pub(super) fn branch(
                 std::fs::create_dir_all(at.parent().unwrap()).unwrap();
                 std::fs::write(at, text).unwrap();
             }
-            None => std::fs::remove_file(at).unwrap(),
+            None => {
+                std::fs::remove_file(&at).unwrap();
+                // As git does: a folder without a file is none.
+                let _others_are_there = std::fs::remove_dir(at.parent().unwrap());
+            }
         }
     }
     well(&bench, &["add", "-A"]);
