@@ -1,7 +1,9 @@
-//! Branches, merged into the trunk without a work tree: looked at beforehand, ordered, checked, and taken in one after the other.
+//! Branches, merged into the trunk without a work tree: looked at beforehand, ordered, checked, and taken in
+//! one after the other.
 //!
-//! Text is git's matter, symbols and calls are read off its objects, contracts and locks are the core's. The core has the queue
-//! and says how far each entry is; what a run of it does is in `run`, and what a start does with a run that was broken off, too.
+//! Text is git's matter, symbols and calls are read off its objects, contracts and locks are the core's. The
+//! core has the queue and says how far each entry is; what a run of it does is in `run`, and what a start
+//! does with a run that was broken off, too.
 
 mod compare;
 mod gather;

@@ -1,7 +1,8 @@
 //! The objects of a repository: trees merged, compared, read and written without a work tree. Blocking.
 //!
-//! Git is asked in a repository of ours that has nothing but the user's objects: no configuration of theirs, no hook, no
-//! attribute and no ref counts there. So nothing that a branch contains can name a program that git runs.
+//! Git is asked in a repository of ours that has nothing but the user's objects: no configuration of theirs,
+//! no hook, no attribute and no ref counts there. So nothing that a branch contains can name a program that
+//! git runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -250,7 +251,8 @@ impl Objects {
         Ok(found)
     }
 
-    /// The contents of files, in their order; `None` for one that is too large to be read as source, or not there.
+    /// The contents of files, in their order; `None` for one that is too large to be read as source, or not
+    /// there.
     ///
     /// # Errors
     /// [`GitError`].
@@ -309,7 +311,8 @@ impl Objects {
         Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
     }
 
-    /// The commits that a branch has and another commit has not, newest first; the newest ones where there are many.
+    /// The commits that a branch has and another commit has not, newest first; the newest ones where there
+    /// are many.
     ///
     /// # Errors
     /// [`GitError`].
@@ -372,7 +375,8 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.len() < 64 && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
 }
 
-/// Reads `git merge-tree -z --name-only`: the tree, the files in conflict, and then messages, each with the paths that it is about.
+/// Reads `git merge-tree -z --name-only`: the tree, the files in conflict, and then messages, each with the
+/// paths that it is about.
 fn text_merge(said: &str, is_clean: bool) -> TextMerge {
     let mut parts = said.split('\0');
     let tree = parts.next().unwrap_or_default().trim().to_owned();

@@ -1,5 +1,5 @@
-//! Git as a process of the daemon: bounded, without a hook, without a program that a configuration or a branch names, and
-//! without the daemon's environment. Blocking.
+//! Git as a process of the daemon: bounded, without a hook, without a program that a configuration or a
+//! branch names, and without the daemon's environment. Blocking.
 
 use std::io::{self, Read, Seek as _, Write as _};
 use std::path::Path;
@@ -69,8 +69,8 @@ impl Answer {
     }
 }
 
-/// Git in a folder of a repository whose top is `outer`. Of the daemon's environment it gets only where the user's
-/// configuration is.
+/// Git in a folder of a repository whose top is `outer`. Of the daemon's environment it gets only where the
+/// user's configuration is.
 pub(super) fn git(outer: &Path, folder: &Path) -> Result<Command, GitError> {
     let program = system::find_program_outside("git", &[outer]).ok_or(GitError::NoGit)?;
     let mut git = Command::new(program);

@@ -1,7 +1,7 @@
 //! The branches of the user's own repository: read, and moved by compare and swap. Blocking.
 //!
-//! A branch is always asked for by its whole name, so that no tag, no option and no other kind of ref is taken for it. Nothing
-//! here runs a hook, and nothing writes but [`Repository::move_branch`].
+//! A branch is always asked for by its whole name, so that no tag, no option and no other kind of ref is
+//! taken for it. Nothing here runs a hook, and nothing writes but [`Repository::move_branch`].
 
 use std::fs::{self, File};
 use std::io;

@@ -5,9 +5,9 @@
 //!        ^                        |                                                   ^
 //!        +------ release ---------+      the daemon dies: the branch says which ------+
 //! ```
-//! From `prepare` to the end, git's own lock of the index is held, with a text by which a start knows it as ours; so no git of
-//! the user's sees a work tree that is half of each. Each file is exchanged in one step; after a crash, a file that is neither
-//! as it was nor as it should be is the user's, and stays.
+//! From `prepare` to the end, git's own lock of the index is held, with a text by which a start knows it as ours; so no
+//! git of the user's sees a work tree that is half of each. Each file is exchanged in one step; after a crash, a file
+//! that is neither as it was nor as it should be is the user's, and stays.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -266,7 +266,8 @@ impl<'a> Follower<'a> {
     /// [`CannotFollow`]; then it can be called again.
     pub fn finish(&self) -> Result<Vec<String>, CannotFollow> {
         if !self.is_ours() {
-            // The person has taken the lock away, and with that the work tree into their own hands; or all is done.
+            // The person has taken the lock away, and with that the work tree into their own hands; or all is
+            // done.
             remove_folder(&self.folder())?;
             return Ok(Vec::new());
         }

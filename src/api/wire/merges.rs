@@ -20,9 +20,11 @@ pub struct QueueMerges {
     pub branches: Vec<String>,
     /// The branch into which they are merged; without it, the one that is checked out in the workspace.
     pub into: Option<String>,
-    /// The commits that the caller has seen, in the order of the branches; without them, what the branches name now.
+    /// The commits that the caller has seen, in the order of the branches; without them, what the branches
+    /// name now.
     pub commits: Vec<String>,
-    /// What passes: `settings` that run later, `held` places, `symbols` in conflict, `unchecked`. Only a person says so.
+    /// What passes: `settings` that run later, `held` places, `symbols` in conflict, `unchecked`. Only a
+    /// person says so.
     pub passes: Vec<String>,
 }
 

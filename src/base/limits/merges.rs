@@ -1,6 +1,7 @@
 //! Bounds of merges.
 
-/// Branches of one merge, or of one request to the queue: their pairs are compared, and there are half as many as its square.
+/// Branches of one merge, or of one request to the queue: their pairs are compared, and there are half as
+/// many as its square.
 pub const MERGE_BRANCHES_MAX: usize = 100;
 
 /// Branches that wait in the queue.
@@ -18,7 +19,8 @@ pub const MERGE_GIT_SECONDS_MAX: u64 = 120;
 /// Files that a branch may change, to be merged here.
 pub const MERGE_FILES_MAX: usize = 50_000;
 
-/// Source files of one tree in which calls are looked for; in a larger tree, only what the branches change is looked at.
+/// Source files of one tree in which calls are looked for; in a larger tree, only what the branches change is
+/// looked at.
 pub const MERGE_SOURCES_MAX: usize = 5_000;
 
 /// Conflicts that are told of one branch; more are counted.

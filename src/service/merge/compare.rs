@@ -1,5 +1,5 @@
-//! Two sides held against each other: the symbols that both have changed, and the calls of one side of what the other side has
-//! changed. Pure.
+//! Two sides held against each other: the symbols that both have changed, and the calls of one side of what
+//! the other side has changed. Pure.
 
 use provost_base::SymbolPath;
 use provost_base::limits::MERGE_TOLD_MAX;

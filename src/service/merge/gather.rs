@@ -1,4 +1,5 @@
-//! What the core says of the files that a merge changes: contracts that it breaks, and what agents hold and have announced.
+//! What the core says of the files that a merge changes: contracts that it breaks, and what agents hold and
+//! have announced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,8 +35,8 @@ struct Changed {
 }
 
 impl Provost {
-    /// Holds what differs between the trunk and a merged tree against what the core knows. Every lock and claim counts:
-    /// whose the branch is, its commits alone say.
+    /// Holds what differs between the trunk and a merged tree against what the core knows. Every lock and
+    /// claim counts: whose the branch is, its commits alone say.
     pub(super) async fn gathered(&self, changes: Arc<Vec<TreeChange>>) -> Result<Gathered, MergeError> {
         let mut all = Gathered::default();
         for from in (0..changes.len()).step_by(STAGED_FILES_MAX) {

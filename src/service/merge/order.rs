@@ -1,8 +1,9 @@
 //! The order in which branches are merged, each place with its reason. Pure.
 //!
-//! A branch that changes what another one calls goes before that one: then the caller is told what has changed, and its owner is
-//! the one to follow. Among the others: first what has no conflict, then what touches what agents have announced, then what
-//! they hold, and last what conflicts or breaks a contract; in each group, the order that was asked for.
+//! A branch that changes what another one calls goes before that one: then the caller is told what has
+//! changed, and its owner is the one to follow. Among the others: first what has no conflict, then what
+//! touches what agents have announced, then what they hold, and last what conflicts or breaks a contract; in
+//! each group, the order that was asked for.
 
 /// What is known of a branch for its place.
 #[derive(Clone, Default, Debug)]
@@ -52,7 +53,8 @@ pub(super) fn ordered(all: &[Standing], names: &[&str]) -> Vec<(usize, String)> 
     let mut left: Vec<usize> = (0..all.len()).collect();
     let mut found = Vec::with_capacity(all.len());
     while !left.is_empty() {
-        // Only those count that are left; where branches call each other in a circle, the rest of the rules decides.
+        // Only those count that are left; where branches call each other in a circle, the rest of the rules
+        // decides.
         let waits = |it: usize| {
             let before = |other: &usize| {
                 *other != it && all[*other].callers.contains(&it) && all[*other].group() <= all[it].group()

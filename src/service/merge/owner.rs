@@ -1,7 +1,8 @@
 //! Whose branch it is, and what its owner is told.
 //!
-//! The commits say it by their trailers, which their writer has chosen: so a name in them is told of the branch, and gives no
-//! right. Where they say nothing, an agent that has named the branch in an intent or a lock is taken for its owner.
+//! The commits say it by their trailers, which their writer has chosen: so a name in them is told of the
+//! branch, and gives no right. Where they say nothing, an agent that has named the branch in an intent or a
+//! lock is taken for its owner.
 
 use std::collections::BTreeSet;
 

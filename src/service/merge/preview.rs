@@ -81,7 +81,8 @@ pub(super) struct Looked {
     /// The merged tree; none where the text is in conflict.
     pub(super) tree: Option<String>,
     pub(super) conflicts: Vec<MergeConflict>,
-    /// What differs between the trunk and the merged tree; without a merged tree, what the branch has changed.
+    /// What differs between the trunk and the merged tree; without a merged tree, what the branch has
+    /// changed.
     pub(super) changes: Vec<TreeChange>,
     pub(super) makers: Makers,
     pub(super) facts: SideFacts,

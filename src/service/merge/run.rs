@@ -1,8 +1,9 @@
-//! A run of the queue: each branch is merged, held against everything that could keep it out, and checked; then the trunk is
-//! moved. One that is not merged is set aside with its reason, and the next one goes on.
+//! A run of the queue: each branch is merged, held against everything that could keep it out, and checked;
+//! then the trunk is moved. One that is not merged is set aside with its reason, and the next one goes on.
 //!
-//! Until the trunk is moved, nothing of the user's changes. A run that was broken off is begun again: an entry that was being
-//! merged is merged anew, and for one whose trunk was being moved, the trunk says what has become of it.
+//! Until the trunk is moved, nothing of the user's changes. A run that was broken off is begun again: an
+//! entry that was being merged is merged anew, and for one whose trunk was being moved, the trunk says what
+//! has become of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! What a branch changes, by symbols, and what it calls: read off git's objects, never off a work tree. Blocking.
+//! What a branch changes, by symbols, and what it calls: read off git's objects, never off a work tree.
+//! Blocking.
 //!
-//! The graph is that of a whole tree, and goes from one tree to the next by what differs. Of a repository with more source files
-//! than are read, it has only the files that the branches change.
+//! The graph is that of a whole tree, and goes from one tree to the next by what differs. Of a repository
+//! with more source files than are read, it has only the files that the branches change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

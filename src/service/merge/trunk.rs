@@ -1,5 +1,5 @@
-//! The step that changes something of the user's: the trunk goes from one commit to another, and the work trees in which it is
-//! checked out follow.
+//! The step that changes something of the user's: the trunk goes from one commit to another, and the work
+//! trees in which it is checked out follow.
 
 use super::super::Provost;
 use super::MergeError;
@@ -80,8 +80,8 @@ impl Provost {
         .await
     }
 
-    /// After a crash: where the trunk was moved, its work trees follow to the end, with what they have left alone; where it
-    /// was not, they are as they were, and there is nothing to say.
+    /// After a crash: where the trunk was moved, its work trees follow to the end, with what they have left
+    /// alone; where it was not, they are as they were, and there is nothing to say.
     pub(super) async fn settle_trunk(&self, way: &Way<'_>) -> Result<Option<Vec<String>>, MergeError> {
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         self.with_objects(move |objects| {

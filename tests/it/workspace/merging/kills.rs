@@ -1,5 +1,5 @@
-//! kill -9 of the daemon at each step of a merge: the trunk is at the old commit or at the merged one, and the next start
-//! brings the work tree to where its branch is, and leaves no lock.
+//! kill -9 of the daemon at each step of a merge: the trunk is at the old commit or at the merged one, and
+//! the next start brings the work tree to where its branch is, and leaves no lock.
 //!
 //! The daemon's git is a script that stops before or after one step, so that the moment is hit for certain.
 

@@ -1,4 +1,5 @@
-//! Branches that are merged into the trunk: looked at beforehand, checked, taken in one after the other, or returned.
+//! Branches that are merged into the trunk: looked at beforehand, checked, taken in one after the other, or
+//! returned.
 
 mod hostile;
 mod kills;

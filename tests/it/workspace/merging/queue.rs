@@ -1,4 +1,5 @@
-//! The queue: who may put a branch there, what a restart leaves of it, and that a bad branch holds no other up.
+//! The queue: who may put a branch there, what a restart leaves of it, and that a bad branch holds no other
+//! up.
 
 use serde_json::{Value, json};
 

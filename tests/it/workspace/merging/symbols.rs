@@ -1,5 +1,5 @@
-//! What merges cleanly as text and does not as symbols: both sides change one, one side calls what the other has changed, a
-//! contract is broken. The agent whose branch it is reads why.
+//! What merges cleanly as text and does not as symbols: both sides change one, one side calls what the other
+//! has changed, a contract is broken. The agent whose branch it is reads why.
 
 use serde_json::{Value, json};
 

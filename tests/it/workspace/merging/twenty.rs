@@ -1,5 +1,6 @@
-//! Twenty branches of agents in one queue: three merge cleanly as text and break a contract or a caller, one conflicts as text,
-//! one fails its check. All five are returned to their owners, the others are merged, and each commit of the trunk passes.
+//! Twenty branches of agents in one queue: three merge cleanly as text and break a contract or a caller, one
+//! conflicts as text, one fails its check. All five are returned to their owners, the others are merged, and
+//! each commit of the trunk passes.
 
 use std::fs;
 
@@ -53,8 +54,8 @@ fn of_twenty_branches_every_bad_one_is_caught_and_the_trunk_is_always_green() {
     }
     let renamed = LIB.replace("def parse(text)", "def read(text)");
     add("good-renames", &[("lib.py", Some(&renamed))]);
-    // Three merge cleanly as text: a caller of the old name, one that breaks the contract, and one that gives what is called
-    // by another one a further parameter.
+    // Three merge cleanly as text: a caller of the old name, one that breaks the contract, and one that gives
+    // what is called by another one a further parameter.
     add("bad-caller", &[("m30.py", Some("import lib\n\n\ndef run():\n    return lib.parse('x')\n"))]);
     add("bad-contract", &[("lib.py", Some(&LIB.replace("def agreed(a, b)", "def agreed(a)")))]);
     let both = "from lib import parse\n\n\ndef run():\n    return parse('y') if False else 1\n";
