@@ -398,6 +398,7 @@ fn start_hands(
         room: agents::room(provost),
         trees: provost.work_trees().clone(),
         withhold: agents::withhold(provost),
+        commits: agents::commits(provost),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

@@ -222,6 +222,22 @@ macro_rules! for_each_endpoint {
             POST "/undo" undo Undo(Undo) -> Applied,
                 tools ("a person takes changes into the workspace"), commands ["apply undo"];
 
+            /// Says what a merge of branches would come to.
+            POST "/preview-merge" preview_merge PreviewMerge(MergeBranches) -> MergePreview,
+                tools ["merge_preview"], commands ["merge branches"];
+            /// Puts branches into the queue of merges.
+            POST "/queue-merges" queue_merges QueueMerges(QueueMerges) -> MergesQueued,
+                tools ["merge_queue_add"], commands ["merge queue add", "merge branches"];
+            /// Takes branches out of the queue of merges.
+            POST "/remove-merges" remove_merges RemoveMerges(RemoveMerges) -> MergesRemoved,
+                tools ("a person tidies the queue up"), commands ["merge queue remove"];
+            /// Lists the queue of merges, at once or when it changes.
+            GET "/merges" merges Merges(MergesQuery) -> Merges,
+                tools ("whose branch is set aside gets a message"), commands ["merge queue list", "merge branches"], waits;
+            /// Merges what waits in the queue.
+            POST "/run-merges" run_merges RunMerges(RunMerges) -> MergesBegun,
+                tools ("a person moves the trunk"), commands ["merge queue run", "merge branches"];
+
             /// Says how much of the repository's code is read.
             GET "/graph" graph Graph() -> Graph,
                 tools ("hosts of models have searches of their own"), commands ["graph status"];

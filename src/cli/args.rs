@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, policy, screenshot, secrets, tasks, tokens, up,
-    watch, workflows, worktrees,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, policy, screenshot, secrets, tasks,
+    tokens, up, watch, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -28,7 +28,7 @@ Examples:
   eval \"$(provost env)\"                 point existing clients at this daemon
 
 Exit codes: 0 done; 1 failed or denied; 2 invalid command line; 3 no daemon runs; 4 refused;
-5 another agent holds it; 6 the check was impossible; 130 interrupted; 141 the output was closed.
+5 another agent holds it; 6 the check was impossible; 7 a branch was set aside; 130 interrupted; 141 the output was closed.
 `delegate --wait` ends with the exit code of the worker, `jail try` with that of the command.";
 
 /// `provost`.
@@ -177,6 +177,12 @@ pub(super) enum Command {
     /// Answer the questions of agents
     #[command(subcommand, after_help = "Example:\n  provost question answer feat-auth \"RS256\"")]
     Question(broker::Questions),
+    /// Merge branches into the trunk one after the other, without conflicts that only symbols show
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge queue add feat/auth\n  provost merge queue run --wait"
+    )]
+    Merge(merge::Merge),
     /// Serve MCP to agents' hosts
     #[command(subcommand, after_help = "Example:\n  provost mcp serve --as coder")]
     Mcp(mcp::Mcp),

@@ -26,6 +26,8 @@ pub(super) const REFUSED: u8 = 4;
 pub(super) const HELD: u8 = 5;
 /// Whether somebody else has it could not be found out.
 pub(super) const UNCHECKED: u8 = 6;
+/// A branch was set aside, and the others were merged.
+pub(super) const RETURNED: u8 = 7;
 /// Ended by Ctrl-C, as shells count it.
 pub(super) const INTERRUPTED: u8 = 130;
 /// Nobody reads what we write, as shells count it.

@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Messages between agents", &["broker", "question"]),
-    ("Agents' hosts, and git", &["mcp", "hook", "git", "adapter"]),
+    ("Agents' hosts, and git", &["mcp", "hook", "git", "merge", "adapter"]),
     ("Rules, names and secrets", &["policy", "jail", "key", "token", "secret"]),
     ("This program", &["doctor", "completions", "man"]),
 ];

@@ -43,6 +43,7 @@ mod locks;
 mod log;
 mod manual;
 mod mcp;
+mod merge;
 mod out;
 mod overview;
 mod policy;
@@ -171,6 +172,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Broker(it) => broker::broker(here, it),
         Command::Question(it) => broker::question(here, &it),
+        Command::Merge(it) => merge::merge(here, it),
         Command::Mcp(it) => mcp::mcp(here, it),
         Command::Adapter(it) => adapt::adapter(here, it),
         Command::Policy(it) => policy::policy(here, it),

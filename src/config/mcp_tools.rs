@@ -25,6 +25,8 @@ words! {
         Claims = "claims",
         /// Work that is handed over.
         Handoffs = "handoffs",
+        /// Branches that are merged.
+        Merges = "merges",
         /// Messages and the inbox.
         Messages = "messages",
         /// Pictures of the screen, where `[screenshot]` enables them.
@@ -35,7 +37,7 @@ words! {
 }
 
 impl McpTools {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Default,
         Self::All,
         Self::Tasks,
@@ -45,6 +47,7 @@ impl McpTools {
         Self::Contracts,
         Self::Claims,
         Self::Handoffs,
+        Self::Merges,
         Self::Messages,
         Self::Pictures,
         Self::Devit,

@@ -497,6 +497,14 @@ settings! {
         folder: Option<PathBuf> = None, "path", Owner;
     }
 
+    /// How branches are merged into the trunk.
+    ["merge"] merge: Merge {
+        /// What is run on the merged tree before the trunk is moved: names of workers, or command lines for the worker `shell`. Each has to succeed.
+        checks: Vec<String> = Vec::new(), "", Owner;
+        /// How long each of these checks may take.
+        check_timeout: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;
+    }
+
     /// Limits of concurrent work.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.

@@ -13,7 +13,7 @@ use provost_agents::{
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
 use provost_domain::{Changeset, PhaseName, Settings};
-use provost_effects::{DeedHands, Keep, RoomNow, Withhold};
+use provost_effects::{DeedHands, Keep, RoomNow, Withhold, WriteTree};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -154,6 +154,7 @@ fn prompts(config: &Config) -> Prompts {
 /// Carries out jobs, and settles applies, for the effects that are owed.
 pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
     let (jobs, applies, discards) = (service.clone(), service.provost().clone(), service.provost().clone());
+    let merges = service.provost().clone();
     DeedHands {
         jobs: Box::new(move |job, had_begun| {
             let jobs = jobs.clone();
@@ -162,6 +163,10 @@ pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
         applies: Box::new(move |apply, by| {
             let applies = applies.clone();
             Box::pin(async move { applies.settle_apply(apply, by).await })
+        }),
+        merges: Box::new(move |numbers, asker| {
+            let merges = merges.clone();
+            Box::pin(async move { merges.carry_out_merges(numbers, asker).await })
         }),
         discards: Box::new(move |task| {
             let discards = discards.clone();
@@ -192,6 +197,12 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
 pub(super) fn withhold(provost: &Provost) -> Withhold {
     let provost = provost.clone();
     Arc::new(move |root: &Path, changes: &Changeset| provost.withheld(root, changes))
+}
+
+/// Writes the files of a commit of this repository into a folder.
+pub(super) fn commits(provost: &Provost) -> WriteTree {
+    let provost = provost.clone();
+    Arc::new(move |commit, folder| provost.write_commit(commit, folder).map_err(|error| error.to_string()))
 }
 
 /// How much of the changes of one run is kept, as the configuration has it now.

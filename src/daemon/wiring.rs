@@ -21,7 +21,7 @@ use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_prof
 use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
-use provost_service::{ApplyRules, Applying, Base, Configured, Profiles};
+use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
 };
@@ -153,7 +153,12 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let surroundings = agents::surroundings(places);
     let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };
     let room = ChangesRoom { files: changes.files as usize, bytes: changes.size.0 };
-    (settings, Configured { profiles, artifacts, room }, agents)
+    let merges = Arc::new(MergeSettings {
+        scratch: places.state.join("merge"),
+        checks: config.merge.checks.iter().map(|it| it.as_str().into()).collect(),
+        check_timeout: config.merge.check_timeout,
+    });
+    (settings, Configured { profiles, artifacts, room, merges }, agents)
 }
 
 /// The store of this daemon, as durable as the configuration wants it.

@@ -6,6 +6,7 @@ mod capture;
 mod coordinate;
 mod crew;
 mod job;
+mod merge;
 mod permission;
 mod post;
 mod record;
@@ -25,6 +26,7 @@ pub use capture::*;
 pub use coordinate::*;
 pub use crew::*;
 pub use job::*;
+pub use merge::*;
 pub use permission::*;
 pub use post::*;
 pub use record::*;
@@ -153,6 +155,9 @@ pub struct JobContext {
     /// network, secrets and goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<Box<str>>>,
+    /// The commit whose files it works on, in a copy of their own; `None` for those of the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<str>>,
 }
 
 impl Delegate {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Deed, Notice, Principal};
-use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
+use provost_base::{AgentId, ApplyId, EffectId, Fence, JobId, TaskId};
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -60,6 +60,13 @@ pub enum Effect {
         /// The task whose changes it writes; `None` where they are no task's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<TaskId>,
+    },
+    /// Merge branches of the queue, one after the other. At least once: each entry says how far it came.
+    RunMerges {
+        /// The numbers of the entries, in order.
+        numbers: Vec<Fence>,
+        /// The user, as whom checks are delegated.
+        asker: Principal,
     },
     /// Remove from the disk what a run has changed, since that is discarded. At least once.
     DropChanges {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
-    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
-    PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage,
-    Uses, Verdict, Waiter,
+    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
+    Notice, Parked, PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched,
+    Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -371,6 +371,8 @@ pub enum EventKind {
     Job(JobEvent),
     /// Files were written for an agent.
     Apply(ApplyEvent),
+    /// Something happened with branches that are to be merged.
+    Merge(MergeEvent),
     /// Something happened with tools of hosts.
     Permission(PermissionEvent),
     /// A worker was switched off, held back, or switched on.
@@ -440,6 +442,7 @@ impl EventKind {
             EventKind::Crew(event) => event.name(),
             EventKind::Job(event) => event.name(),
             EventKind::Apply(event) => event.name(),
+            EventKind::Merge(event) => event.name(),
             EventKind::Permission(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
@@ -530,6 +533,10 @@ pub enum Change {
     DropToken(Digest),
     /// A row of a job.
     Job(JobChange),
+    /// A branch that is to be merged, or how far it is.
+    PutMerge(Arc<MergeEntry>),
+    /// A branch of the queue that is forgotten.
+    DropMerge(Fence),
     /// A worker that begins nothing, or (with `None`) does. Memory only.
     Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.

@@ -32,6 +32,7 @@ mod judge;
 mod judged;
 mod lock;
 mod mail;
+mod merge;
 mod note;
 mod origin;
 mod outbox;
@@ -93,6 +94,7 @@ pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, Locks, NeedsWait, ProcessMark, Units, Waiter, Writer, Writing,
 };
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
+pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use owing::{Deed, Owing};
@@ -195,6 +197,8 @@ pub struct State {
     pub tokens: Tokens,
     /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
+    /// Branches that are to be merged.
+    pub merges: Merges,
     /// Workers that a command has switched off.
     pub switches: Switches,
     /// Last numbers and totals.
@@ -230,6 +234,7 @@ impl State {
             handoffs: Handoffs::default(),
             tokens: Tokens::default(),
             jobs: Jobs::default(),
+            merges: Merges::default(),
             switches: Switches::default(),
             counters: Counters::default(),
             settings,
@@ -271,6 +276,8 @@ impl State {
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
             Change::Job(change) => self.jobs.apply(change),
+            Change::PutMerge(entry) => self.merges.put(entry.clone()),
+            Change::DropMerge(number) => self.merges.remove(*number),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::OweDeed(id, deed, of) => self.owing.put(*id, deed.clone(), of.clone()),

@@ -80,6 +80,7 @@ impl Effect {
             | Effect::SignalAck { .. }
             | Effect::WatchFiles { .. }
             | Effect::DropChanges { .. }
+            | Effect::RunMerges { .. }
             | Effect::Capture { .. } => None,
         }
     }

@@ -275,6 +275,12 @@ pub enum Refusal {
         /// The unit of the bound: `bytes`, `files`.
         unit: &'static str,
     },
+    /// The queue of merges does not allow it as it stands.
+    #[error("{why}")]
+    MergeCannot {
+        /// Why, as a sentence.
+        why: Box<str>,
+    },
     /// The id that the caller has chosen is in use.
     #[error("{what} of this id is there already: choose another id")]
     Exists {
@@ -352,6 +358,7 @@ impl Refusal {
             | Refusal::NoChanges
             | Refusal::ChangesGone
             | Refusal::ChangesInUse { .. }
+            | Refusal::MergeCannot { .. }
             | Refusal::WorkerBroken { .. }
             | Refusal::NoWorkTree { .. }
             | Refusal::NotYoursToSwitch { .. }

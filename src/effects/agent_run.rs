@@ -24,6 +24,9 @@ use provost_workspace::snapshot::{self, Snapshot};
 /// Keeps what a run has left, on the disk.
 pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
 
+/// Writes the files of a commit into an empty folder.
+pub type WriteTree = Arc<dyn Fn(&str, &Path) -> Result<(), String> + Send + Sync>;
+
 /// The folders that a run has for itself. Those of its own are removed when this is dropped.
 #[derive(Default)]
 pub(super) struct RunFolders {
@@ -61,7 +64,8 @@ pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
     // What an editor asks of a worker that works in work trees is done in a copy.
     let copies = matches!(profile.copies, Copies::Kept | Copies::WorkTree) && task.order.work_tree.is_none();
-    copies || task.order.errand.as_deref().is_some_and(asked)
+    let is_of_commit = task.order.errand.as_deref().is_some_and(|it| it.commit.is_some());
+    !is_of_commit && (copies || task.order.errand.as_deref().is_some_and(asked))
 }
 
 impl RunFolders {
@@ -79,13 +83,20 @@ impl RunFolders {
             let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
             copy.map_err(refused)
         };
-        let folder = match lent {
-            Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
-            None if is_apart(task, profile) => Folder::Own(apart()?),
-            None if profile.copies == Copies::Thrown => {
+        let of_commit = task.order.errand.as_deref().and_then(|it| it.commit.as_deref());
+        let folder = match (of_commit, lent) {
+            (Some(commit), _) => {
+                let copied = Copied::empty(&place.copies).map_err(refused)?;
+                let written = (place.commits)(commit, copied.path());
+                written.map_err(|why| jail_refused(format!("the files of its commit: {why}")))?;
+                Folder::Copy(copied)
+            }
+            (None, Some(lent)) => Folder::Jobs(fill(lent, &below, apart)?),
+            (None, None) if is_apart(task, profile) => Folder::Own(apart()?),
+            (None, None) if profile.copies == Copies::Thrown => {
                 Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(refused)?)
             }
-            None => Folder::There,
+            (None, None) => Folder::There,
         };
         let mut private = Self { folder, given: None, _mark: None };
         if let Some(apart) = private.apart() {

@@ -7,8 +7,8 @@
 use std::pin::Pin;
 
 use super::engine_handle::EngineHandle;
-use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
-use provost_domain::Refusal;
+use provost_base::{AgentId, ApplyId, EffectId, Fence, JobId, TaskId};
+use provost_domain::{Principal, Refusal};
 
 /// What a hand does. [`Refusal::Busy`] and [`Refusal::Unavailable`] have it done again.
 pub type Undertaking = Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send>>;
@@ -22,6 +22,8 @@ pub struct DeedHands {
     pub applies: Box<dyn Fn(ApplyId, AgentId) -> Undertaking + Send + Sync>,
     /// Removes from the disk what a run has changed.
     pub discards: Box<dyn Fn(TaskId) -> Undertaking + Send + Sync>,
+    /// Merges entries of the queue, as the user who has asked for it.
+    pub merges: Box<dyn Fn(Vec<Fence>, Principal) -> Undertaking + Send + Sync>,
 }
 
 impl DeedHands {
@@ -38,6 +40,21 @@ impl DeedHands {
             Ok(()) => handle.settle(effect).await,
             Err(refusal) => {
                 tracing::error!(%refusal, %task, "discarded changes are still on the disk; the next start removes them");
+            }
+        }
+    }
+
+    /// A run of the queue of merges is owed.
+    pub(super) async fn run_merges(
+        &self,
+        handle: &EngineHandle,
+        effect: EffectId,
+        (numbers, asker): (Vec<Fence>, Principal),
+    ) {
+        match handle.persist(|| (self.merges)(numbers.clone(), asker.clone())).await {
+            Ok(()) => handle.settle(effect).await,
+            Err(refusal) => {
+                tracing::warn!(%refusal, "a run of the queue of merges has not ended; it stays owed")
             }
         }
     }

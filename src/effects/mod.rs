@@ -61,7 +61,7 @@ mod watcher;
 mod work_tree_run;
 mod worker;
 
-pub use agent_run::Keep;
+pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::agent_run::{self, RunFolders};
+use super::agent_run::{self, RunFolders, WriteTree};
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::mcp::Call;
 use super::network;
@@ -49,6 +49,8 @@ pub(super) struct RunEnvironment {
     pub(super) program: Option<PathBuf>,
     /// The git work trees of runs; `None` where no run is on record.
     pub(super) trees: Option<Arc<WorkTrees>>,
+    /// Writes the files of a commit.
+    pub(super) commits: WriteTree,
     /// Whether plans are made for runs, or to be shown.
     pub(super) trying: PlanPurpose,
 }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::agent_run::WriteTree;
 use super::prepare::{Prepared, RunEnvironment, prepare_words};
 use super::read_only_paths::PlanPurpose;
 use super::reason::sentence;
@@ -94,6 +95,8 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
     let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
+    // Nothing is rehearsed on a commit.
+    let commits: WriteTree = Arc::new(|_, _| Err("a rehearsal has no commit".into()));
     let place = RunEnvironment {
         root,
         forbidden_paths,
@@ -102,6 +105,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
         doors: None,
         program: None,
         trees: None,
+        commits,
         trying,
     };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;

@@ -147,6 +147,11 @@ impl Router {
                 let (deeds, handle) = (self.deeds.clone(), self.handle.clone());
                 self.handle.tracker.spawn(async move { deeds.drop_changes(&handle, id, task).await });
             }
+            Effect::RunMerges { numbers, asker } => {
+                let (deeds, handle) = (self.deeds.clone(), self.handle.clone());
+                let what = (numbers, asker);
+                self.handle.tracker.spawn(async move { deeds.run_merges(&handle, id, what).await });
+            }
             // The call that asked for it writes the files: it has their contents.
             Effect::WriteFiles { .. } => {}
         }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_run::Keep;
+use super::agent_run::{Keep, WriteTree};
 use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
 use super::interrupted_runs::{self, InterruptedRun};
@@ -70,6 +70,8 @@ pub struct WorkerParts {
     pub trees: Arc<WorkTrees>,
     /// Which of their changes are not committed.
     pub withhold: Withhold,
+    /// Writes the files of a commit, for runs that work on one.
+    pub commits: WriteTree,
 }
 
 /// Says how much of a run's changes is kept.
@@ -115,6 +117,7 @@ impl Workers {
             doors,
             program,
             trees: Some(parts.trees.clone()),
+            commits: parts.commits.clone(),
             trying: PlanPurpose::InEarnest,
         };
         let place = Arc::new(place);

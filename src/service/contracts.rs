@@ -150,6 +150,21 @@ impl Provost {
         staged: Vec<Staged>,
         deleted: Vec<RepoPath>,
     ) -> Result<Checked, Refusal> {
+        let (checked, moves) = self.compare_contracts(base, staged, deleted).await?;
+        if checked.violations.is_empty() && !moves.is_empty() {
+            let who = self.system();
+            self.submit(who, FollowContracts { moves }).await?;
+        }
+        Ok(checked)
+    }
+
+    /// The same, and nothing changes: with the contracts that would go along with renamed files.
+    pub(super) async fn compare_contracts(
+        &self,
+        base: Option<&Base>,
+        staged: Vec<Staged>,
+        deleted: Vec<RepoPath>,
+    ) -> Result<(Checked, Vec<(ContractId, RepoPath)>), Refusal> {
         if staged.len() + deleted.len() > STAGED_FILES_MAX {
             return Err(Refusal::too_long("a check", STAGED_FILES_MAX, "files"));
         }
@@ -175,11 +190,7 @@ impl Provost {
                 checked.violations.push(Violation { contract, file, fault: ContractMismatch::Deleted });
             }
         }
-        if checked.violations.is_empty() && !moves.is_empty() {
-            let who = self.system();
-            self.submit(who, FollowContracts { moves }).await?;
-        }
-        Ok(checked)
+        Ok((checked, moves))
     }
 }
 

@@ -20,6 +20,7 @@ mod inbox;
 mod intents;
 mod locks;
 mod mail;
+mod merge;
 mod output;
 mod permission;
 mod picture;
@@ -47,6 +48,10 @@ pub use import::{CallGraphImportError, Imported};
 pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
+pub use merge::{
+    BranchPreview, ConflictKind, MergeConflict, MergeError, MergeOrder, MergePreview, MergeSettings, Owner,
+    PairPreview,
+};
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};
 pub use provost_index::State as GraphState;
@@ -82,6 +87,8 @@ pub struct Configured {
     pub artifacts: Artifacts,
     /// How much of the changes of one run is kept.
     pub room: ChangesRoom,
+    /// How branches are merged.
+    pub merges: Arc<MergeSettings>,
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -102,6 +109,8 @@ struct ServiceInner {
     versions: Arc<Versions>,
     applying: Applying,
     trees: Arc<WorkTrees>,
+    /// The turn to merge a branch.
+    merging: tokio::sync::Semaphore,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
     /// Counts the runs whose changes were kept.
@@ -135,6 +144,7 @@ impl Provost {
             versions: Arc::new(versions),
             applying,
             trees,
+            merging: tokio::sync::Semaphore::new(1),
             settling: tokio::sync::Semaphore::new(1),
             kept: tokio::sync::watch::Sender::new(0),
         }))

@@ -149,6 +149,9 @@ const STEPS: &[&str] = &[
     ) STRICT;
     CREATE INDEX usage_task_at ON usage_task (at);
 ",
+    "
+    CREATE TABLE merge_entry (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT; -- branches to be merged
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -17,6 +17,9 @@ pub mod diff;
 pub mod file;
 #[cfg_attr(windows, path = "file_watch_windows.rs")]
 pub mod file_watch;
+pub mod git_objects;
+mod git_process;
+pub mod git_refs;
 mod ground;
 #[cfg_attr(windows, path = "integrity_scan_windows.rs")]
 pub mod integrity_scan;
@@ -32,9 +35,11 @@ pub mod shared_file;
 pub mod size_quota;
 pub mod snapshot;
 mod tracked;
+pub mod trunk;
 #[cfg(not(windows))]
 pub mod unshare;
 pub mod versions;
 pub mod work_trees;
 
+pub use git_process::GitError;
 pub use versions::Versions;

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, Json, MailSeq, RuleId,
-    Secret, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
+    RuleId, Secret, SymbolPath, TaskId, Timestamp,
 };
 use provost_domain::post::Received;
 use provost_domain::{
-    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail, Outbox,
-    Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage, Uses,
+    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
+    MergeEntry, Outbox, Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage,
+    Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
@@ -83,6 +84,7 @@ struct Rows {
     crew: CrewRows,
     tokens: BTreeMap<Digest, Arc<Token>>,
     switched: BTreeMap<AgentId, Switched>,
+    merges: BTreeMap<Fence, Arc<MergeEntry>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -220,6 +222,8 @@ impl Rows {
             Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
             Change::Job(change) => self.apply_to_jobs(change),
+            Change::PutMerge(it) => drop(self.merges.insert(it.number, it.clone())),
+            Change::DropMerge(number) => drop(self.merges.remove(number)),
             Change::Switch(worker, to) => match to.as_ref().filter(|it| it.is_lasting()) {
                 Some(to) => drop(self.switched.insert(worker.clone(), to.clone())),
                 None => drop(self.switched.remove(worker)),
@@ -281,6 +285,7 @@ impl Rows {
         let switched =
             self.switched.iter().map(|(worker, to)| Change::Switch(worker.clone(), Some(to.clone())));
         let rows = rows.chain(tokens).chain(switched);
+        let rows = rows.chain(self.merges.values().cloned().map(Change::PutMerge));
         let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();

@@ -206,6 +206,7 @@ impl JobRunner {
             harvest: run.harvest,
             copy: run.copy.clone(),
             command: run.command.clone(),
+            commit: None,
         })
     }
 

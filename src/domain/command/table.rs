@@ -252,6 +252,14 @@ verbs! {
     EndApply => ApplyEnded, needs Host, Durable, by Ok(state.end_apply(it, out));
     /// Forget what a run has changed in its private copy.
     DiscardChanges => ChangesDiscarded, needs Delegate, Durable, by state.discard_changes(call.now, call.who, it, call.past.as_ref(), out);
+    /// Put branches into the queue of merges.
+    QueueMerges => MergesQueued, needs Delegate, Durable, judged redeemed;
+    /// Take branches out of the queue of merges.
+    RemoveMerges => MergesRemoved, needs Delegate, Durable, by state.remove_merges(call.who, it, out);
+    /// Merge what waits in the queue.
+    RunMerges => MergesBegun, needs Operate, Durable, by state.run_merges(call.who, it, out);
+    /// Say how far a merge is.
+    MoveMerge => MergeMoved, needs Host, Durable, by state.move_merge(call.now, it, out);
     /// Mint a token, whose bearer speaks as an agent.
     MintToken => TokenMinted, needs Join, Durable, judged never_waits;
     /// End tokens before their time is up.

@@ -61,7 +61,7 @@ impl<'a> Round<'a> {
     }
 
     /// Files a post of the daemon's own. What it asks is never a repeat: each question is about another incident.
-    pub(super) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
+    pub(crate) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
         self.deliver(post, false)
     }
 

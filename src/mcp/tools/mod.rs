@@ -10,6 +10,7 @@ mod devit;
 mod handoffs;
 mod intents;
 mod locks;
+mod merges;
 mod messages;
 mod pictures;
 mod reports;
@@ -24,7 +25,7 @@ use super::tool::Entry;
 type Make = fn() -> Vec<Entry>;
 
 /// Sets of tools, as the configuration names them, in the order in which hosts list their tools.
-const SETS: [(&str, &[Make]); 10] = [
+const SETS: [(&str, &[Make]); 11] = [
     ("tasks", &[delegate::tools, tasks::tools, changes::tools, reports::tools, workers::tools]),
     ("approvals", &[approvals::tools]),
     ("locks", &[work::tools, locks::tools]),
@@ -32,6 +33,7 @@ const SETS: [(&str, &[Make]); 10] = [
     ("contracts", &[contracts::tools]),
     ("claims", &[claims::tools]),
     ("handoffs", &[handoffs::tools]),
+    ("merges", &[merges::tools]),
     ("messages", &[messages::tools]),
     (PICTURES, &[pictures::tools]),
     (DEVIT, &[devit::tools]),

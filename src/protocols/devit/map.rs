@@ -580,7 +580,10 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::ContractNotFound
         | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
-        Refusal::NoChanges | Refusal::ChangesGone | Refusal::ChangesInUse { .. } => Code::Invalid,
+        Refusal::NoChanges
+        | Refusal::ChangesGone
+        | Refusal::ChangesInUse { .. }
+        | Refusal::MergeCannot { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } => Code::Invalid,
         Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,

@@ -95,6 +95,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::TaskCannot { .. } => (StatusCode::CONFLICT, "task_cannot"),
         Refusal::NoChanges => (StatusCode::NOT_FOUND, "nothing_kept"),
         Refusal::ChangesGone => (StatusCode::GONE, "discarded"),
+        Refusal::MergeCannot { .. } => (StatusCode::CONFLICT, "merge_refused"),
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
@@ -468,6 +469,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         request: match &parked.command {
             Command::Delegate(order) => Some(order.shown().value()),
             Command::ApplyFiles(verb) => Some(verb.shown().value()),
+            Command::QueueMerges(verb) => Some(verb.shown().value()),
             Command::AskPermission(verb) => Some(verb.shown().value()),
             _ => None,
         },

@@ -17,6 +17,7 @@ mod inbox;
 mod jobs;
 mod journal;
 mod map;
+mod merges;
 mod operate;
 mod permissions;
 mod posts;

@@ -53,6 +53,7 @@ pub(super) fn live(
     each(db, "transfer", "", |it| state.apply(&CrewChange::PutHandoff(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
+    each(db, "merge_entry", "", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     state.apply(&Change::Count(counters));
 

@@ -68,6 +68,13 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 put(db, "DELETE FROM token WHERE digest = ?1", params![digest.to_string()])?;
             }
             Change::Job(change) => put_job(db, change)?,
+            Change::PutMerge(it) => {
+                let row = params![int(it.number.0)?, text(it)?];
+                put(db, "INSERT OR REPLACE INTO merge_entry VALUES (?1, ?2)", row)?;
+            }
+            Change::DropMerge(number) => {
+                put(db, "DELETE FROM merge_entry WHERE number = ?1", params![int(number.0)?])?;
+            }
             Change::Switch(worker, to) => put_switch(db, worker, to.as_ref())?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;

@@ -27,7 +27,7 @@ use provost_test_equipment::callers::caller;
 use tempfile::TempDir;
 
 use crate::support::coordinating::{at, path};
-use crate::support::script::{ByWord, client};
+use crate::support::script::{ByWord, client, no_merges};
 use crate::support::storm::settings;
 use crate::support::waits::eventually_so;
 
@@ -57,6 +57,7 @@ impl World {
             profiles: Arc::default(),
             artifacts: Artifacts::at(nowhere),
             room: Default::default(),
+            merges: no_merges(),
         };
         let applying = Applying::open(
             &dir.path().join(".state"),

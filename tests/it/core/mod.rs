@@ -28,6 +28,7 @@ mod lifetime;
 mod looks;
 mod mail;
 mod memory;
+mod merges;
 mod one_truth;
 mod policy;
 mod policy_files;

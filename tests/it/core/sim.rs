@@ -315,9 +315,10 @@ impl Sim {
         }
         let (effect, (what, started)) = self.pick(&owed);
         let said = match what {
-            Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::DropChanges { .. } => {
-                self.say(&host(), SettleEffect { effect })
-            }
+            Effect::RunHook { .. }
+            | Effect::SignalAck { .. }
+            | Effect::DropChanges { .. }
+            | Effect::RunMerges { .. } => self.say(&host(), SettleEffect { effect }),
             Effect::StopWorker { task, .. } | Effect::WatchFiles { task } => {
                 self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })

@@ -17,8 +17,6 @@ const NO_COMMANDS: [&str; 5] = [
     "provost --test",
     "provost key id",
     "provost worker folder",
-    // The next step after a run in a work tree, which another part of the product has.
-    "provost merge",
 ];
 
 /// How a text names a command.

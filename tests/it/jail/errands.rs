@@ -14,7 +14,16 @@ use crate::support::runs::{World, asker, details, status, summary};
 fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<JobContext>> {
     let schema = schema.map(|text| Json::parse(text).unwrap());
     let (job, method, phase) = ("exec_0123456789abcdef".into(), "code.review".into(), "generate".into());
-    Some(Box::new(JobContext { job, method, phase, schema, harvest, copy: None, command: None }))
+    Some(Box::new(JobContext {
+        job,
+        method,
+        phase,
+        schema,
+        harvest,
+        copy: None,
+        command: None,
+        commit: None,
+    }))
 }
 
 async fn run(world: &World, task: &str, goal: &str, errand: Option<Box<JobContext>>) -> TaskId {

@@ -38,7 +38,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::script::{ByWord, host};
+use crate::support::script::{ByWord, host, no_merges};
 use crate::support::storm::settings;
 
 /// One pixel, and the shortest sound.
@@ -89,8 +89,12 @@ fn provost(dir: &Path) -> Provost {
         .unwrap(),
         Arc::new(WorkTrees::new(dir, &dir.join(".trees"))),
     );
-    let configured =
-        Configured { profiles: Arc::default(), artifacts: Artifacts::at(&state), room: Default::default() };
+    let configured = Configured {
+        profiles: Arc::default(),
+        artifacts: Artifacts::at(&state),
+        room: Default::default(),
+        merges: no_merges(),
+    };
     let root = Root::open(dir).unwrap();
     Provost::new(started.engine, host(), root, OutputBoard::default(), configured, index, kept)
 }

@@ -66,6 +66,7 @@ pub(crate) fn no_desktop() -> DesktopParts {
 fn no_deeds() -> DeedHands {
     DeedHands {
         discards: Box::new(|_| Box::pin(async { Ok(()) })),
+        merges: Box::new(|_, _| Box::pin(async { Ok(()) })),
         jobs: Box::new(|_, _| Box::pin(async { Ok(()) })),
         applies: Box::new(|_, _| Box::pin(async { Ok(()) })),
     }
@@ -119,6 +120,7 @@ impl World {
     pub(crate) fn hands(&mut self) -> EffectRunner {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
+            commits: Arc::new(|_, _| Err("there is no repository".into())),
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
             forbidden_paths: ForbiddenPaths { home: self.path("home"), forbidden: vec![self.path("state")] },

@@ -11,9 +11,15 @@ use provost::domain::{
     MailKind, Outbox, Principal, Proof, Rate, Refusal, Reply, Report, Scope, Settings, State, Task,
     TaskState, Terms, Verdict,
 };
+use provost::service::MergeSettings;
 use provost_test_equipment::callers::caller;
 
 use crate::support::storm::{agent, order, settings};
+
+/// Nothing is merged.
+pub(crate) fn no_merges() -> Arc<MergeSettings> {
+    Arc::new(MergeSettings { scratch: "/nowhere".into(), checks: Vec::new(), check_timeout: Ttl::minutes(1) })
+}
 
 /// Rules by the goal's first word; `strict` turns every yes into a no.
 #[derive(Clone, Copy, Default)]
@@ -263,6 +269,7 @@ impl Script {
             | Effect::Capture { .. }
             | Effect::RunJob { .. }
             | Effect::DropChanges { .. }
+            | Effect::RunMerges { .. }
             | Effect::WriteFiles { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()

@@ -294,6 +294,7 @@ impl Storm {
             | Effect::Capture { .. }
             | Effect::RunJob { .. }
             | Effect::DropChanges { .. }
+            | Effect::RunMerges { .. }
             | Effect::WriteFiles { .. } => {
                 self.say("host", SettleEffect { effect: owed.id });
             }

@@ -6,6 +6,7 @@ mod folder_watch;
 mod git_hooks;
 mod git_merges;
 mod kept_copies;
+mod merging;
 mod renamed_files;
 mod shared_copies;
 mod taking_in;

@@ -43,6 +43,7 @@ fn errand(copy: Option<&str>, command: Option<&[&str]>) -> JobContext {
         harvest: true,
         copy: copy.map(job),
         command: command.map(|words| words.iter().map(|it| (*it).into()).collect()),
+        commit: None,
     }
 }
 

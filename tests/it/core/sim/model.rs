@@ -14,6 +14,7 @@ impl Model {
             | Effect::SignalAck { .. }
             | Effect::RunJob { .. }
             | Effect::DropChanges { .. }
+            | Effect::RunMerges { .. }
             | Effect::WriteFiles { .. } => return,
         };
         assert!(

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::mcp_examiners::{environment, node};
 use crate::support::mcp_host::Host;
+use crate::support::repositories::well;
 use crate::support::rules::{allow, ask, policy, rule};
 use crate::support::{World, provost};
 
@@ -29,8 +30,8 @@ fn rules() -> String {
 }
 
 /// What is called, in order; `keep` names what later calls need of an answer.
-fn steps(given: &Value) -> Value {
-    json!([
+fn steps(given: &Value) -> Vec<Value> {
+    let mut all = json!([
         { "tool": "delegate", "arguments": { "goal": "seq 3; touch seen.txt", "worker": "shell", "task_id": given["task"], "watch_patterns": ["*.txt"] } },
         { "tool": "delegate", "arguments": { "goal": "echo new > kept.txt", "worker": "kept", "task_id": given["kept"] } },
         { "tool": "task_wait", "arguments": { "task_id": given["kept"] }, "keep": { "kept1": "/cursor" } },
@@ -79,7 +80,12 @@ fn steps(given: &Value) -> Value {
         { "tool": "work_begin", "arguments": { "description": "tidy", "places": ["a.py:render", "new.py"], "ttl_s": 600 }, "keep": { "work": "/intent_id" } },
         { "tool": "work_end", "arguments": { "intent_id": "$work" } },
         { "tool": "screenshot", "arguments": { "max_wait_s": 0 } },
-    ])
+    ]);
+    let mut all = all.as_array_mut().map(std::mem::take).unwrap_or_default();
+    for tool in ["merge_preview", "merge_queue_add"] {
+        all.push(json!({ "tool": tool, "arguments": { "branches": ["side"] } }));
+    }
+    all
 }
 
 /// Gives the client something to find in every list, and says what of it has an id.
@@ -120,6 +126,9 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
     world.rule(&rules());
     world.configure(CONFIG);
     std::fs::write(world.repo().join("a.py"), CODE).unwrap();
+    for args in [&["add", "a.py"][..], &["commit", "-qm", "one"], &["branch", "side"]] {
+        well(&world.repo(), args);
+    }
     let _daemon = world.start();
     let (mut other, mut third) = (Host::old(&world, "other"), Host::old(&world, "third"));
     let mut waiting = Host::old(&world, "waiting");
@@ -170,6 +179,7 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
             ("task_diff", "/files/0"),
             ("approvals_list", "/approvals/0"),
             ("conflicts_check", "/conflicts/0"),
+            ("merge_preview", "/order/0"),
             ("contracts_check", "/violations/0"),
             ("lock_acquire", "/warnings/0"),
             ("intent_declare", "/conflicts/0"),

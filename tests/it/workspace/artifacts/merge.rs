@@ -19,7 +19,7 @@ use provost::workspace::work_trees::WorkTrees;
 use provost_test_equipment::MemoryStore;
 use tempfile::TempDir;
 
-use crate::support::script::{ByWord, client, host};
+use crate::support::script::{ByWord, client, host, no_merges};
 use crate::support::storm::settings;
 
 fn task() -> TaskId {
@@ -100,7 +100,8 @@ impl World {
         );
         let artifacts = Artifacts::at(&state);
         artifacts.keep(&task(), &harvest(base), "").unwrap();
-        let configured = Configured { profiles: Arc::default(), artifacts, room: Default::default() };
+        let configured =
+            Configured { profiles: Arc::default(), artifacts, room: Default::default(), merges: no_merges() };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

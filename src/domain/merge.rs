@@ -1,0 +1,447 @@
+//! The queue of branches that are to be merged.
+//!
+//! ```text
+//!              run                 checks pass                 the trunk has moved
+//!   [waiting] ------> [working] ------------------> [moving] ----------------------> [merged]
+//!       ^                |  |                          |
+//!       |                |  +-- conflict, check fails, the branch is another one --> [set aside]
+//!       +-- daemon ends -+------------- the trunk was moved by another ---+
+//! ```
+//! The core remembers what waits and how far each came. What is merged, and how, is the service's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{
+    MergeMoved, MergesBegun, MergesQueued, MergesRemoved, MoveMerge, QueueMerges, RemoveMerges, RunMerges,
+};
+use super::judged::{Judged, Permit, QuestionKind, Redeemed};
+use super::post::{Post, Round};
+use super::{
+    Action, Answer, Call, Change, Effect, EventKind, Failure, Grant, GrantChange, Judge, Outbox, Outcome,
+    Parked, Principal, Refusal, Reply, Scope, State,
+};
+use provost_base::limits::{MERGE_BRANCHES_MAX, MERGES_OVER_MAX, MERGES_WAITING_MAX};
+use provost_base::{AgentId, Digest, Fence, Json, Timestamp};
+
+/// What the asker of a merge lets pass. Only a person can.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MergePasses {
+    /// Changes of files that run later, or that tell agents what to do.
+    pub settings: bool,
+    /// Locks and claims of agents on what changes.
+    pub held: bool,
+    /// Conflicts of symbols, and broken contracts.
+    pub symbols: bool,
+    /// The configured checks are not run.
+    pub unchecked: bool,
+}
+
+/// A branch in the queue.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MergeEntry {
+    /// The number of the entry; later entries have higher ones.
+    pub number: Fence,
+    /// The name of the branch, without `refs/heads/`.
+    pub branch: Box<str>,
+    /// The branch into which it is to be merged.
+    pub into: Box<str>,
+    /// The commit that is to be merged.
+    pub commit: Box<str>,
+    /// The agent or person that has put it into the queue.
+    pub by: AgentId,
+    /// When that was.
+    pub at: Timestamp,
+    /// What the asker lets pass.
+    pub passes: MergePasses,
+    /// Where it stands.
+    pub state: MergeState,
+}
+
+/// Where a branch of the queue stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeState {
+    /// It waits for a run.
+    Waiting,
+    /// It is being merged and checked. Nothing of the user's has changed.
+    Working {
+        /// The step, in words for people.
+        step: Box<str>,
+    },
+    /// The trunk is about to be moved. After a crash, the trunk says whether it was.
+    Moving {
+        /// The commit at which the trunk was.
+        from: Box<str>,
+        /// The commit to which it goes.
+        to: Box<str>,
+        /// The work trees that follow, each by its top.
+        trees: Vec<Box<str>>,
+    },
+    /// It is in the trunk.
+    Merged {
+        /// The commit at which the trunk was after it.
+        to: Box<str>,
+        /// When that was.
+        at: Timestamp,
+        /// What is to be known besides, in words for people.
+        note: Box<str>,
+    },
+    /// It is not merged, and the others go on.
+    SetAside {
+        /// The cause in a word, which commands and tools go by.
+        cause: Box<str>,
+        /// The reason, in words for people.
+        why: Box<str>,
+        /// The agent that was told.
+        told: Option<AgentId>,
+        /// When that was.
+        at: Timestamp,
+    },
+}
+
+impl MergeState {
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            MergeState::Waiting => "waiting",
+            MergeState::Working { .. } => "working",
+            MergeState::Moving { .. } => "moving",
+            MergeState::Merged { .. } => "merged",
+            MergeState::SetAside { .. } => "set_aside",
+        }
+    }
+
+    /// Whether nothing more is done with it.
+    pub fn is_over(&self) -> bool {
+        matches!(self, MergeState::Merged { .. } | MergeState::SetAside { .. })
+    }
+
+    fn is_under_way(&self) -> bool {
+        matches!(self, MergeState::Working { .. } | MergeState::Moving { .. })
+    }
+
+    /// Whether the diagram has an arrow from here to there.
+    fn leads_to(&self, to: &MergeState) -> bool {
+        match self {
+            MergeState::Waiting => matches!(to, MergeState::Working { .. }),
+            MergeState::Working { .. } => true,
+            MergeState::Moving { .. } => !matches!(to, MergeState::Moving { .. }),
+            MergeState::Merged { .. } | MergeState::SetAside { .. } => false,
+        }
+    }
+}
+
+/// The queue, with what has lately left it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Merges(BTreeMap<Fence, Arc<MergeEntry>>);
+
+impl Merges {
+    pub(super) fn put(&mut self, entry: Arc<MergeEntry>) {
+        self.0.insert(entry.number, entry);
+    }
+
+    pub(super) fn remove(&mut self, number: Fence) {
+        self.0.remove(&number);
+    }
+
+    /// The entry of this number.
+    pub fn get(&self, number: Fence) -> Option<&Arc<MergeEntry>> {
+        self.0.get(&number)
+    }
+
+    /// All entries, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<MergeEntry>> {
+        self.0.values()
+    }
+
+    fn of_branch<'a>(&'a self, branch: &'a str, into: &'a str) -> impl Iterator<Item = &'a Arc<MergeEntry>> {
+        self.iter().filter(move |it| *it.branch == *branch && *it.into == *into)
+    }
+}
+
+/// A step of the queue, as the log has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeEvent {
+    /// A branch was put into the queue.
+    MergeQueued {
+        /// The number of the entry.
+        number: Fence,
+        /// The branch.
+        branch: Box<str>,
+        /// The branch into which it is to be merged.
+        into: Box<str>,
+        /// The commit that is to be merged.
+        commit: Box<str>,
+    },
+    /// A branch was taken out of the queue.
+    MergeRemoved {
+        /// The number of the entry.
+        number: Fence,
+        /// The branch.
+        branch: Box<str>,
+    },
+    /// A branch of the queue has come further.
+    MergeMoved {
+        /// The number of the entry.
+        number: Fence,
+        /// The branch.
+        branch: Box<str>,
+        /// The branch into which it is to be merged.
+        into: Box<str>,
+        /// Where it stands now.
+        to: MergeState,
+    },
+}
+
+impl MergeEvent {
+    /// The kind's name as stored and filtered by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            MergeEvent::MergeQueued { .. } => "merge_queued",
+            MergeEvent::MergeRemoved { .. } => "merge_removed",
+            MergeEvent::MergeMoved { .. } => "merge_moved",
+        }
+    }
+}
+
+impl From<MergeEvent> for EventKind {
+    fn from(event: MergeEvent) -> Self {
+        EventKind::Merge(event)
+    }
+}
+
+impl Judged for QueueMerges {
+    /// What is merged comes into the repository, as what is applied does.
+    fn action(&self) -> Action {
+        Action::Apply
+    }
+
+    fn by_person(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        call: &Call<'_>,
+        out: &mut Outbox,
+    ) -> Option<Result<Reply, Refusal>> {
+        Some(state.queue_merges(call, self, out).map(Reply::MergesQueued))
+    }
+
+    fn permitted(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        call: &Call<'_>,
+        _permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        state.queue_merges(call, self, out).map(Reply::MergesQueued)
+    }
+
+    fn tool(&self) -> Box<str> {
+        "QueueMerges".into()
+    }
+
+    fn shown(&self) -> Json {
+        QueueMerges::shown(self)
+    }
+
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Apply
+    }
+}
+
+impl Redeemed for QueueMerges {
+    fn question(&self) -> Digest {
+        self.digest()
+    }
+
+    /// A "yes" counts once. A "no" counts for as long as a "yes" would have.
+    fn redeem(
+        &self,
+        state: &State,
+        call: &Call<'_>,
+        grant: &Grant,
+        out: &mut Outbox,
+    ) -> Result<Answer<Reply>, Refusal> {
+        match &grant.outcome {
+            Outcome::Granted => {}
+            Outcome::Denied(why, _) => {
+                return Err(Refusal::Denied { rule: grant.rule.clone(), reason: why.clone() });
+            }
+            Outcome::Made(_) => return Err(grant.for_something_else()),
+        }
+        let queued = state.queue_merges(call, self, out)?;
+        out.put(GrantChange::Use(call.who.agent().clone(), self.digest()).into());
+        Ok(Answer::Done(Reply::MergesQueued(queued)))
+    }
+
+    fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome {
+        let why = match why {
+            "" => format!("approval {} was denied", parked.id),
+            why => format!("approval {}: {why}", parked.id),
+        };
+        Outcome::Denied(why.into(), failure)
+    }
+}
+
+/// The user, by a process in which no agent has spoken.
+fn is_the_user(who: &Principal) -> bool {
+    who.may(Scope::Operate) && !who.is_of_agents()
+}
+
+impl State {
+    /// Puts branches into the queue. One that waits already, or has left the queue, is put there anew.
+    fn queue_merges(
+        &self,
+        call: &Call<'_>,
+        verb: &QueueMerges,
+        out: &mut Outbox,
+    ) -> Result<MergesQueued, Refusal> {
+        if verb.passes != MergePasses::default() && !is_the_user(call.who) {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
+        if verb.branches.len() > MERGE_BRANCHES_MAX {
+            return Err(Refusal::too_long("a merge", MERGE_BRANCHES_MAX, "branches"));
+        }
+        let waiting = self.merges.iter().filter(|it| !it.state.is_over()).count();
+        if waiting + verb.branches.len() > MERGES_WAITING_MAX {
+            let next = "run the queue, or remove branches from it: `provost merge queue list` lists them";
+            return Err(Refusal::quota(
+                "as many branches as can wait to be merged",
+                MERGES_WAITING_MAX,
+                next,
+            ));
+        }
+        let mut entries = Vec::new();
+        for it in &verb.branches {
+            for known in self.merges.of_branch(&it.branch, &verb.into) {
+                if known.state.is_under_way() {
+                    let why = format!("the branch {} is being merged; wait for its end", it.branch);
+                    return Err(Refusal::MergeCannot { why: why.into() });
+                }
+                out.put(Change::DropMerge(known.number));
+            }
+            let number = out.next_fence();
+            let (branch, into, commit) = (it.branch.clone(), verb.into.clone(), it.commit.clone());
+            let asked = (branch.clone(), into.clone(), commit.clone());
+            out.append_event(
+                MergeEvent::MergeQueued { number, branch: asked.0, into: asked.1, commit: asked.2 }.into(),
+            );
+            let (by, at) = (call.who.agent().clone(), call.now);
+            let (passes, state) = (verb.passes, MergeState::Waiting);
+            let entry = Arc::new(MergeEntry { number, branch, into, commit, by, at, passes, state });
+            out.put(Change::PutMerge(entry.clone()));
+            entries.push(entry);
+        }
+        Ok(MergesQueued { entries })
+    }
+
+    /// Takes entries out of the queue: those that the caller has put there, and for the user, any.
+    pub(super) fn remove_merges(
+        &self,
+        who: &Principal,
+        verb: &RemoveMerges,
+        out: &mut Outbox,
+    ) -> Result<MergesRemoved, Refusal> {
+        for number in &verb.numbers {
+            let Some(entry) = self.merges.get(*number) else {
+                let why = format!("there is no entry {number} in the queue of merges");
+                return Err(Refusal::MergeCannot { why: why.into() });
+            };
+            if entry.by != *who.agent() && !is_the_user(who) {
+                return Err(Refusal::OutOfScope { needs: Scope::Operate });
+            }
+            if entry.state.is_under_way() {
+                let why = format!("the branch {} is being merged; wait for its end", entry.branch);
+                return Err(Refusal::MergeCannot { why: why.into() });
+            }
+            out.append_event(
+                MergeEvent::MergeRemoved { number: *number, branch: entry.branch.clone() }.into(),
+            );
+            out.put(Change::DropMerge(*number));
+        }
+        Ok(MergesRemoved { count: u32::try_from(verb.numbers.len()).unwrap_or(u32::MAX) })
+    }
+
+    /// Owes a run of the queue. Only the user has one begun: it moves the trunk.
+    pub(super) fn run_merges(
+        &self,
+        who: &Principal,
+        verb: &RunMerges,
+        out: &mut Outbox,
+    ) -> Result<MergesBegun, Refusal> {
+        if !is_the_user(who) {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
+        let waits =
+            |number: &Fence| self.merges.get(*number).is_some_and(|it| it.state == MergeState::Waiting);
+        let numbers: Vec<Fence> = match verb.only.is_empty() {
+            true => self.merges.iter().map(|it| it.number).filter(waits).collect(),
+            false => verb.only.clone(),
+        };
+        if let Some(number) = numbers.iter().find(|it| !waits(it)) {
+            let why = format!("entry {number} of the queue of merges does not wait; add its branch again");
+            return Err(Refusal::MergeCannot { why: why.into() });
+        }
+        if !numbers.is_empty() {
+            out.owe(Effect::RunMerges { numbers: numbers.clone(), asker: who.clone() });
+        }
+        Ok(MergesBegun { numbers })
+    }
+
+    /// Tells the owner of a branch why it was set aside, and all agents that the trunk has moved.
+    fn tell_of_merge(&self, now: Timestamp, entry: &MergeEntry, out: &mut Outbox) -> Result<(), Refusal> {
+        let from = super::provost();
+        let post = match &entry.state {
+            MergeState::SetAside { why, told: Some(agent), .. } => {
+                Post::Feedback { agent: agent.clone(), from, errors: vec![why.clone()] }
+            }
+            MergeState::Merged { to, at, .. } => Post::Advanced {
+                from,
+                branch: entry.branch.clone(),
+                sha: to.clone(),
+                base: entry.into.clone(),
+                at: at.rfc3339().into(),
+                summary: None,
+            },
+            _ => return Ok(()),
+        };
+        Round::new(now, self, out).tell(post).map(drop)
+    }
+
+    /// Puts on record how far an entry is.
+    pub(super) fn move_merge(
+        &self,
+        now: Timestamp,
+        verb: &MoveMerge,
+        out: &mut Outbox,
+    ) -> Result<MergeMoved, Refusal> {
+        let Some(entry) = self.merges.get(verb.number) else { return Ok(MergeMoved { entry: None }) };
+        if entry.state == verb.to {
+            return Ok(MergeMoved { entry: Some(entry.clone()) });
+        }
+        if !entry.state.leads_to(&verb.to) {
+            let why = format!("entry {} is {}", verb.number, entry.state.as_str());
+            return Err(Refusal::MergeCannot { why: why.into() });
+        }
+        let (branch, into) = (entry.branch.clone(), entry.into.clone());
+        out.append_event(
+            MergeEvent::MergeMoved { number: verb.number, branch, into, to: verb.to.clone() }.into(),
+        );
+        let entry = Arc::new(MergeEntry { state: verb.to.clone(), ..MergeEntry::clone(entry) });
+        self.tell_of_merge(now, &entry, out)?;
+        out.put(Change::PutMerge(entry.clone()));
+        if entry.state.is_over() {
+            let over: Vec<Fence> =
+                self.merges.iter().filter(|it| it.state.is_over()).map(|it| it.number).collect();
+            let old = over.len().saturating_sub(MERGES_OVER_MAX - 1);
+            over.iter().take(old).for_each(|number| out.put(Change::DropMerge(*number)));
+        }
+        Ok(MergeMoved { entry: Some(entry) })
+    }
+}

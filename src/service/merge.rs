@@ -1,0 +1,187 @@
+//! Branches, merged into the trunk without a work tree: looked at beforehand, ordered, checked, and taken in
+//! one after the other.
+//!
+//! Text is git's matter, symbols and calls are read off its objects, contracts and locks are the core's. The
+//! core has the queue and says how far each entry is; what a run of it does is in `run`, and what a start
+//! does with a run that was broken off, too.
+
+mod compare;
+mod gather;
+mod order;
+mod owner;
+mod preview;
+mod run;
+mod study;
+mod trunk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Provost;
+use provost_base::{Fence, Ttl};
+use provost_domain::command::{
+    MergesBegun, MergesQueued, MergesRemoved, QueueMerges, RemoveMerges, RunMerges,
+};
+use provost_domain::view::AllMerges;
+use provost_domain::{Answer, MergeEntry, MergePasses, Principal, Refusal};
+use provost_workspace::GitError;
+use provost_workspace::git_objects::Objects;
+use provost_workspace::git_refs::{BranchError, Repository};
+
+pub use compare::{ConflictKind, MergeConflict};
+pub use owner::Owner;
+pub use preview::{BranchPreview, MergePreview, PairPreview};
+
+/// How branches are merged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MergeSettings {
+    /// A folder of the daemon's own, for what git needs beside the objects.
+    pub scratch: PathBuf,
+    /// What is run on the merged tree: names of workers, or command lines for the worker `shell`.
+    pub checks: Vec<Box<str>>,
+    /// How long each may take.
+    pub check_timeout: Ttl,
+}
+
+/// What is to be merged.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MergeOrder {
+    /// The branches, as the caller names them.
+    pub branches: Vec<String>,
+    /// The branch into which they are merged; `None` is the one that is checked out in the workspace.
+    pub into: Option<String>,
+    /// The commits that the caller has seen, in the order of the branches; none where it has looked at none.
+    pub commits: Vec<String>,
+}
+
+/// Why branches were not looked at, or put into the queue. Then nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// The core says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A branch is not known.
+    #[error(transparent)]
+    Branch(#[from] BranchError),
+    /// Git has not answered.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// There is no branch into which it could be.
+    #[error("no branch is checked out in the workspace; say into which one: --into BRANCH")]
+    NoTrunk,
+    /// A branch cannot be merged into itself.
+    #[error("{0} is the branch into which the others are merged")]
+    Itself(String),
+    /// It is named twice.
+    #[error("{0} is named twice")]
+    Twice(String),
+    /// A work tree in which the trunk is checked out cannot follow.
+    #[error("{0}")]
+    CannotFollow(String),
+    /// It is not any more where the caller has seen it.
+    #[error("{branch} was at {seen} when you looked, and is at {now} now; look again")]
+    HasMoved {
+        /// The branch.
+        branch: String,
+        /// The commit that the caller has seen.
+        seen: String,
+        /// The commit that it names now.
+        now: String,
+    },
+    /// There is nothing to merge.
+    #[error("no branch is named")]
+    Nothing,
+}
+
+/// Branches and the trunk, each with the commit that it names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Named {
+    /// The name of the trunk, and its commit.
+    pub(super) into: (String, String),
+    /// Names of branches, and their commits.
+    pub(super) branches: Vec<(String, String)>,
+}
+
+impl Provost {
+    fn merge_settings(&self) -> Arc<MergeSettings> {
+        self.configured().merges
+    }
+
+    /// Does something with the objects of the repository, on a thread that may block.
+    pub(super) async fn with_objects<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Objects) -> Result<T, MergeError> + Send + 'static,
+    ) -> Result<T, MergeError> {
+        let (top, scratch) = (self.root().place().path().to_owned(), self.merge_settings().scratch.clone());
+        let work = move || {
+            let repository = Repository::open(&top, &scratch)?;
+            work(&Objects::of(&repository)?)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|_| Err(Refusal::Unavailable { why: "it is shutting down".into() }.into()))
+    }
+
+    /// Writes the files of a commit into an empty folder. Blocking.
+    ///
+    /// # Errors
+    /// [`MergeError`].
+    pub fn write_commit(&self, commit: &str, folder: &Path) -> Result<(), MergeError> {
+        let settings = self.merge_settings();
+        let repository = Repository::open(self.root().place().path(), &settings.scratch)?;
+        let objects = Objects::of(&repository)?;
+        Ok(objects.write_all(&objects.tree_of(commit)?, folder)?)
+    }
+
+    /// Puts branches into the queue, at the commits that they name now.
+    ///
+    /// # Errors
+    /// [`MergeError`].
+    pub async fn queue_merges(
+        &self,
+        who: &Principal,
+        order: MergeOrder,
+        passes: MergePasses,
+    ) -> Result<Answer<MergesQueued>, MergeError> {
+        let (into, branches) = self.with_objects(move |objects| preview::asked(objects, &order)).await?;
+        Ok(self.submit_judged(who, QueueMerges { branches, into, passes }).await?)
+    }
+
+    /// Takes branches out of the queue.
+    ///
+    /// # Errors
+    /// [`Refusal::MergeCannot`], and [`Refusal::OutOfScope`] for those of others.
+    pub async fn remove_merges(
+        &self,
+        who: &Principal,
+        branches: &[String],
+    ) -> Result<MergesRemoved, Refusal> {
+        let all = self.merges().await?;
+        let mut numbers = Vec::new();
+        for branch in branches {
+            let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+            let before = numbers.len();
+            numbers.extend(all.iter().filter(|it| &*it.branch == name).map(|it| it.number));
+            if numbers.len() == before {
+                let why = format!("the branch {name:?} is not in the queue of merges");
+                return Err(Refusal::MergeCannot { why: why.into() });
+            }
+        }
+        self.submit(who, RemoveMerges { numbers }).await
+    }
+
+    /// The queue, oldest entry first, with what has lately left it.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn merges(&self) -> Result<Vec<Arc<MergeEntry>>, Refusal> {
+        self.view(AllMerges).await
+    }
+
+    /// Has entries of the queue merged; all that wait where none is named. The run is owed when this returns.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfScope`], and [`Refusal::MergeCannot`].
+    pub async fn run_merges(&self, who: &Principal, only: Vec<Fence>) -> Result<MergesBegun, Refusal> {
+        self.submit(who, RunMerges { only }).await
+    }
+}

@@ -1,0 +1,118 @@
+//! Two sides held against each other: the symbols that both have changed, and the calls of one side of what
+//! the other side has changed. Pure.
+
+use provost_base::SymbolPath;
+use provost_base::limits::MERGE_TOLD_MAX;
+
+use super::study::{Broken, SideFacts};
+
+/// The kinds of conflicts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ConflictKind {
+    /// Git cannot merge the text.
+    Text,
+    /// Both sides have changed one symbol.
+    Symbol,
+    /// One side calls what the other side has removed or given another signature.
+    Call,
+    /// A contract in force would be broken.
+    Contract,
+}
+
+impl ConflictKind {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ConflictKind::Text => "text",
+            ConflictKind::Symbol => "symbol",
+            ConflictKind::Call => "call",
+            ConflictKind::Contract => "contract",
+        }
+    }
+}
+
+/// Something in which two sides collide.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MergeConflict {
+    /// The kind of conflict.
+    pub kind: ConflictKind,
+    /// The file, from the top of the repository.
+    pub file: String,
+    /// The symbol in it; `None` where it is about the file.
+    pub symbol: Option<String>,
+    /// What it is, as a sentence.
+    pub text: String,
+}
+
+/// The conflicts of symbols of two sides, each with its name; no more than are told.
+pub(super) fn compared(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<MergeConflict> {
+    let mut found = both_changed(one, other);
+    found.extend(calls_of_broken(one, other));
+    found.extend(calls_of_broken(other, one));
+    found.truncate(MERGE_TOLD_MAX);
+    found
+}
+
+fn both_changed(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<MergeConflict> {
+    let mut found = Vec::new();
+    for (file, symbols) in &one.1.touched {
+        let Some(theirs) = other.1.touched.get(file) else { continue };
+        let is_same =
+            |side: &SideFacts| side.changes.iter().find(|it| it.path == *file).map(|it| it.new.clone());
+        if is_same(one.1) == is_same(other.1) {
+            continue;
+        }
+        for symbol in symbols.intersection(theirs) {
+            let text = format!("{} and {} have both changed {symbol} in {file}", one.0, other.0);
+            let (file, symbol) = (file.clone(), Some(symbol.to_string()));
+            found.push(MergeConflict { kind: ConflictKind::Symbol, file, symbol, text });
+        }
+    }
+    found
+}
+
+/// Whether a call is one of a symbol: of itself, or, of a class whose constructor has changed, of either.
+fn is_call_of(called: &SymbolPath, file: &str, symbol: &str) -> bool {
+    let class = |name: &'_ str| {
+        let inner = name.rsplit_once('.').filter(|(_, it)| matches!(*it, "constructor" | "__init__"));
+        inner.map_or(name.to_owned(), |(class, _)| class.to_owned())
+    };
+    called.file().as_str() == file && class(called.symbol()) == class(symbol)
+}
+
+fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec<MergeConflict> {
+    let mut found: Vec<MergeConflict> = Vec::new();
+    for ((file, symbol), how) in &broken.1.broken {
+        // Who has changed it in the same way knows of it.
+        if calls.1.broken.get(&(file.clone(), symbol.clone())) == Some(how) {
+            continue;
+        }
+        for (caller, called) in &calls.1.calls {
+            if !is_call_of(called, file, symbol) {
+                continue;
+            }
+            let did = match how {
+                Broken::Gone => "has removed or renamed".to_owned(),
+                Broken::Changed(now) => format!("has made `{}` of", now.lines().next().unwrap_or_default()),
+            };
+            let text = format!("{} {did} {symbol} in {file}, which {} calls in {caller}", broken.0, calls.0);
+            let is_told =
+                found.iter().any(|it| it.text == text || (it.file == *file && is_inner(it, symbol)));
+            if !is_told {
+                let (file, symbol) = (file.clone(), Some(symbol.to_string()));
+                found.push(MergeConflict { kind: ConflictKind::Call, file, symbol, text });
+            }
+        }
+    }
+    found
+}
+
+/// Whether a class was told of for the same call as its constructor.
+fn is_inner(told: &MergeConflict, symbol: &str) -> bool {
+    told.symbol.as_deref().is_some_and(|it| symbol.starts_with(&format!("{it}.")))
+}
+
+/// Whether one side changes what another one calls.
+pub(super) fn is_called_by(broken: &SideFacts, calls: &SideFacts) -> bool {
+    !calls_of_broken(("", broken), ("", calls)).is_empty()
+}

@@ -1,0 +1,98 @@
+//! Whose branch it is, and what its owner is told.
+//!
+//! The commits say it by their trailers, which their writer has chosen: so a name in them is told of the
+//! branch, and gives no right. Where they say nothing, an agent that has named the branch in an intent or a
+//! lock is taken for its owner.
+
+use std::collections::BTreeSet;
+
+use super::super::Provost;
+use provost_base::{AgentId, TaskId};
+use provost_domain::Refusal;
+use provost_domain::view::{LiveLocks, SomeIntents};
+use provost_workspace::git_objects::CommitInfo;
+
+/// The trailers of commits that a run has left.
+const AGENT: &str = "Provost-Agent: ";
+const TASK: &str = "Provost-Task: ";
+
+/// The owner of a branch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// The agent.
+    pub agent: AgentId,
+    /// How that is known, as part of a sentence.
+    pub by: &'static str,
+    /// Whether the daemon's own record says so, too.
+    pub is_proven: bool,
+}
+
+/// What the commits of a branch say of those who have made them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Makers {
+    /// The newest agent and task that are named together.
+    pub(super) newest: Option<(AgentId, Option<TaskId>)>,
+    /// All agents, and all authors as `Name <address>`.
+    pub(super) agents: BTreeSet<String>,
+    pub(super) tasks: BTreeSet<String>,
+    pub(super) authors: BTreeSet<String>,
+}
+
+impl Makers {
+    pub(super) fn of(commits: &[CommitInfo]) -> Self {
+        let mut makers = Self::default();
+        for commit in commits {
+            let trailer = |key: &str| {
+                let last = commit.message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+                last.lines().rev().find_map(|line| line.strip_prefix(key)).map(|it| it.trim().to_owned())
+            };
+            let agent = trailer(AGENT).and_then(|it| AgentId::parse(&it).ok());
+            let task = trailer(TASK).and_then(|it| TaskId::parse(&it).ok());
+            makers.tasks.extend(task.as_ref().map(ToString::to_string));
+            if let Some(agent) = agent {
+                makers.agents.insert(agent.to_string());
+                makers.newest.get_or_insert((agent, task));
+            }
+            let author = commit.author.trim();
+            let is_plain = !author.chars().any(char::is_control) && author.len() < 256;
+            if is_plain && author.ends_with('>') && author.matches('<').count() == 1 {
+                makers.authors.insert(author.to_owned());
+            }
+        }
+        makers
+    }
+}
+
+impl Provost {
+    /// Whose branch it is, if that is known.
+    pub(super) async fn owner_of(&self, branch: &str, makers: &Makers) -> Result<Option<Owner>, Refusal> {
+        if let Some((agent, task)) = &makers.newest {
+            let record = match task {
+                Some(task) => self.task(task).await.ok(),
+                None => None,
+            };
+            let is_proven = record.is_some_and(|it| it.order.worker == *agent);
+            return Ok(Some(Owner { agent: agent.clone(), by: "the trailers of its commits", is_proven }));
+        }
+        let names = |text: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || "/_-.".contains(c);
+            text.split(|c| !is_part(c)).any(|word| word == branch)
+        };
+        let intents = self.view(SomeIntents::default()).await?;
+        let intent = intents.into_iter().rev().find(|it| names(&it.it.description));
+        if let Some(intent) = intent {
+            return Ok(Some(Owner { agent: intent.it.agent.clone(), by: "its intent", is_proven: false }));
+        }
+        let locks = self.view(LiveLocks { holder: None, files: Vec::new() }).await?.0;
+        let lock = locks.into_iter().find(|it| it.it.reason.as_deref().is_some_and(names));
+        Ok(lock.map(|it| Owner { agent: it.it.holder.clone(), by: "its lock", is_proven: false }))
+    }
+}
+
+impl Owner {
+    /// Why the owner is told, for the end of a message.
+    pub(super) fn why_told(&self) -> String {
+        let known = if self.is_proven { "" } else { ", which the daemon cannot prove" };
+        format!("You are told since the branch is yours by {}{known}.", self.by)
+    }
+}

@@ -1,0 +1,208 @@
+//! What a branch changes, by symbols, and what it calls: read off git's objects, never off a work tree.
+//! Blocking.
+//!
+//! The graph is that of a whole tree, and goes from one tree to the next by what differs. Of a repository
+//! with more source files than are read, it has only the files that the branches change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use provost_base::limits::{MERGE_FILES_MAX, MERGE_SOURCES_MAX};
+use provost_base::{RepoPath, SymbolPath};
+use provost_graph::{Graph, Outline};
+use provost_syntax::{Cache, ParseDeadline, Reading, Version, language_of, touched};
+use provost_workspace::GitError;
+use provost_workspace::git_objects::{Objects, TreeChange, TreeFile};
+
+/// The bytes of a source file, and what was read in them.
+type Read = (Vec<u8>, Arc<Reading>);
+
+/// How a symbol is not any more what its callers rely on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Broken {
+    /// It is gone, or has another name.
+    Gone,
+    /// It has another signature.
+    Changed(Box<str>),
+}
+
+/// What one side has changed since it has gone its own way.
+#[derive(Clone, Default, Debug)]
+pub(super) struct SideFacts {
+    /// The files.
+    pub(super) changes: Vec<TreeChange>,
+    /// The symbols that are new, changed or gone, by file.
+    pub(super) touched: BTreeMap<String, BTreeSet<Box<str>>>,
+    /// Symbols on which callers cannot rely any more.
+    pub(super) broken: BTreeMap<(String, Box<str>), Broken>,
+    /// Calls that were not there before: caller and called symbol.
+    pub(super) calls: BTreeSet<(SymbolPath, SymbolPath)>,
+}
+
+/// Reads sides one after the other.
+pub(super) struct Study<'a> {
+    objects: &'a Objects,
+    cache: &'a Cache,
+    graph: Graph,
+    /// The tree that the graph is of.
+    at: Option<String>,
+    /// Whether all source files are in the graph.
+    pub(super) is_whole: bool,
+}
+
+fn is_source(path: &str, file: Option<&TreeFile>) -> bool {
+    file.is_some_and(TreeFile::is_regular) && language_of(path).is_some()
+}
+
+impl<'a> Study<'a> {
+    pub(super) fn new(objects: &'a Objects, cache: &'a Cache) -> Self {
+        Self { objects, cache, graph: Graph::default(), at: None, is_whole: true }
+    }
+
+    /// What lies between two commits.
+    pub(super) fn side(&mut self, base: &str, tip: &str) -> Result<SideFacts, GitError> {
+        let changes = self.objects.changes(base, tip)?;
+        if changes.len() > MERGE_FILES_MAX {
+            let why = format!("it changes {} files, and {MERGE_FILES_MAX} are looked at", changes.len());
+            return Err(GitError::Failed { what: "diff-tree".into(), why });
+        }
+        let of =
+            |it: &TreeChange| is_source(&it.path, it.old.as_ref()) || is_source(&it.path, it.new.as_ref());
+        let sources: Vec<&TreeChange> = changes.iter().filter(|it| of(it)).collect();
+        let old = self.read(sources.iter().map(|it| (&*it.path, it.old.as_ref())))?;
+        let new = self.read(sources.iter().map(|it| (&*it.path, it.new.as_ref())))?;
+        let mut facts = SideFacts::default();
+        for ((it, old), new) in sources.iter().zip(&old).zip(&new) {
+            let touched = touched_in(old.as_ref(), new.as_ref());
+            broken_in(&it.path, old.as_ref(), new.as_ref(), &mut facts.broken);
+            if !touched.is_empty() {
+                facts.touched.insert(it.path.clone(), touched);
+            }
+        }
+        self.go_to(base)?;
+        let before = self.calls_of(&facts.touched);
+        self.go_to(tip)?;
+        let after = self.calls_of(&facts.touched);
+        facts.calls = after.difference(&before).cloned().collect();
+        facts.changes = changes;
+        Ok(facts)
+    }
+
+    fn calls_of(&self, touched: &BTreeMap<String, BTreeSet<Box<str>>>) -> BTreeSet<(SymbolPath, SymbolPath)> {
+        let mut found = BTreeSet::new();
+        for (file, symbols) in touched {
+            let Ok(path) = RepoPath::parse(file) else { continue };
+            for symbol in symbols {
+                let Ok(caller) = SymbolPath::of(path.clone(), symbol) else { continue };
+                let callees = self.graph.callees(&caller).into_iter();
+                let known = callees.filter(|it| it.file().as_str() != "?" && *it != caller);
+                found.extend(known.map(|it| (caller.clone(), it)));
+            }
+        }
+        found
+    }
+
+    /// Brings the graph to another tree.
+    fn go_to(&mut self, commit: &str) -> Result<(), GitError> {
+        let changes = match &self.at {
+            Some(at) if at == commit => return Ok(()),
+            Some(at) => self.objects.changes(at, commit)?,
+            None => self.all_of(commit)?,
+        };
+        let sources: Vec<&TreeChange> = changes.iter().filter(|it| language_of(&it.path).is_some()).collect();
+        let read = self.read(sources.iter().map(|it| (&*it.path, it.new.as_ref())))?;
+        for (it, read) in sources.iter().zip(read) {
+            let Ok(path) = RepoPath::parse(&it.path) else { continue };
+            match read {
+                // Without room for all of them, some calls are not seen.
+                Some((_, reading)) => {
+                    self.is_whole &= self.graph.put(&path, Arc::new(Outline::of(&reading))).is_ok();
+                }
+                None => self.graph.remove(&path),
+            }
+        }
+        let settings: Vec<&TreeChange> =
+            changes.iter().filter(|it| provost_graph::is_settings(&it.path)).collect();
+        let objects: Vec<&str> = settings.iter().filter_map(|it| Some(&*it.new.as_ref()?.object)).collect();
+        let mut contents = self.objects.contents(&objects)?.into_iter();
+        for it in settings {
+            let content = it.new.as_ref().and_then(|_| contents.next().flatten());
+            let text = content.and_then(|it| String::from_utf8(it).ok());
+            if let Ok(path) = RepoPath::parse(&it.path) {
+                self.graph.set_settings(&path, text.as_deref());
+            }
+        }
+        while !self.graph.settle(1_000) {}
+        self.at = Some(commit.to_owned());
+        Ok(())
+    }
+
+    /// All files of a tree as changes of an empty one; none where there are too many.
+    fn all_of(&mut self, commit: &str) -> Result<Vec<TreeChange>, GitError> {
+        let files = self.objects.files(commit)?;
+        let sources = files.iter().filter(|(path, file)| is_source(path, Some(*file))).count();
+        if sources > MERGE_SOURCES_MAX {
+            self.is_whole = false;
+            return Ok(Vec::new());
+        }
+        let change = |(path, new): (String, TreeFile)| TreeChange { path, old: None, new: Some(new) };
+        Ok(files.into_iter().map(change).collect())
+    }
+
+    fn read<'f>(
+        &self,
+        files: impl Iterator<Item = (&'f str, Option<&'f TreeFile>)>,
+    ) -> Result<Vec<Option<Read>>, GitError> {
+        let files: Vec<_> = files.map(|(path, file)| (path, file.filter(|it| it.is_regular()))).collect();
+        let objects: Vec<&str> = files.iter().filter_map(|(_, file)| Some(&*(*file)?.object)).collect();
+        let mut contents = self.objects.contents(&objects)?.into_iter();
+        let patience = ParseDeadline { until: None, cancelled: None };
+        let one = |(path, file): &(&str, Option<&TreeFile>)| {
+            (*file)?;
+            let content = contents.next().flatten()?;
+            let reading = self.cache.read(language_of(path)?, &content, &patience);
+            Some((content, reading))
+        };
+        Ok(files.iter().map(one).collect())
+    }
+}
+
+fn version((bytes, reading): &Read) -> Version<'_> {
+    Version { reading, bytes }
+}
+
+/// The symbols that differ; an empty name, where a file differs outside of all symbols, is left out.
+fn touched_in(old: Option<&Read>, new: Option<&Read>) -> BTreeSet<Box<str>> {
+    let all = |it: &Read| it.1.symbols.iter().map(|it| it.path.clone()).collect::<Vec<_>>();
+    let found = match (old, new) {
+        (Some(old), Some(new)) => touched(version(old), version(new)),
+        (Some(only), None) | (None, Some(only)) => all(only),
+        (None, None) => Vec::new(),
+    };
+    found.into_iter().filter(|it| !it.is_empty()).collect()
+}
+
+fn broken_in(
+    path: &str,
+    old: Option<&Read>,
+    new: Option<&Read>,
+    broken: &mut BTreeMap<(String, Box<str>), Broken>,
+) {
+    let Some((_, old)) = old else { return };
+    for symbol in &old.symbols {
+        let how = match new {
+            None => Some(Broken::Gone),
+            Some((_, new)) if new.find(&symbol.path).is_empty() => {
+                // Where it cannot be read, nothing is known of it.
+                new.is_whole().then_some(Broken::Gone)
+            }
+            Some((_, new)) => match (old.contract(&symbol.path), new.contract(&symbol.path)) {
+                (Ok(before), Ok(after)) if before.canon != after.canon => Some(Broken::Changed(after.text)),
+                _ => None,
+            },
+        };
+        if let Some(how) = how {
+            broken.insert((path.to_owned(), symbol.path.clone()), how);
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A work tree of the user's that follows its branch, as after `git merge --ff-only`. Blocking.
+//!
+//! ```text
+//!   [as it was] --prepare--> [locked, all new files beside] --the branch is moved--> finish --> [as it should be]
+//!        ^                        |                                                   ^
+//!        +------ release ---------+      the daemon dies: the branch says which ------+
+//! ```
+//! From `prepare` to the end, git's own lock of the index is held, with a text by which a start knows it as ours; so no
+//! git of the user's sees a work tree that is half of each. Each file is exchanged in one step; after a crash, a file
+//! that is neither as it was nor as it should be is the user's, and stays.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::git_objects::{Objects, TreeChange};
+use super::git_process::{self, GitError};
+use super::git_refs::WorkTree;
+use provost_system::{file_inside, folder_inside};
+
+/// The folder of ours beside the index.
+const FOLDER: &str = "provost-merge";
+
+/// What git keeps while it does something of its own.
+const UNDER_WAY: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("BISECT_LOG", "a bisect"),
+];
+
+/// Why a work tree cannot follow; then nothing has changed. Safe to show.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotFollow {
+    /// The user has something there.
+    #[error("the work tree {tree} cannot follow: {why}")]
+    InTheWay {
+        /// The top of the work tree.
+        tree: String,
+        /// What is in the way, and what to do.
+        why: String,
+    },
+    /// Git has not answered.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The system refused a step.
+    #[error("a work tree could not be prepared: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A work tree that is to go from one commit to another.
+pub struct Follower<'a> {
+    objects: &'a Objects,
+    tree: &'a WorkTree,
+    /// The commits.
+    way: (&'a str, &'a str),
+}
+
+impl<'a> Follower<'a> {
+    /// A work tree that is to go from a commit to another.
+    pub fn new(objects: &'a Objects, tree: &'a WorkTree, way: (&'a str, &'a str)) -> Self {
+        Self { objects, tree, way }
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.tree.git_dir.join("index.lock")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.tree.git_dir.join(FOLDER)
+    }
+
+    fn index(&self) -> PathBuf {
+        self.tree.git_dir.join("index")
+    }
+
+    /// The text by which our lock is known.
+    fn mark(&self) -> String {
+        format!("provost merge {} {}\n", self.way.0, self.way.1)
+    }
+
+    fn in_the_way(&self, why: impl Into<String>) -> CannotFollow {
+        CannotFollow::InTheWay { tree: self.tree.top.display().to_string(), why: why.into() }
+    }
+
+    /// Locks the index, sees that nothing of the user's is in the way, and puts all new files beside it.
+    ///
+    /// # Errors
+    /// [`CannotFollow`]; then the lock is gone again.
+    pub fn prepare(&self) -> Result<(), CannotFollow> {
+        for (name, what) in UNDER_WAY {
+            if self.tree.git_dir.join(name).symlink_metadata().is_ok() {
+                return Err(self.in_the_way(format!("{what} is under way there; end it first")));
+            }
+        }
+        // It has its text from the first moment, so that every start knows whose it is.
+        let marked = self.tree.git_dir.join(format!("{FOLDER}.lock"));
+        fs::write(&marked, self.mark())?;
+        let locked = fs::hard_link(&marked, self.lock());
+        fs::remove_file(&marked)?;
+        match locked {
+            Ok(()) => {}
+            Err(err) if err.kind() == ErrorKind::AlreadyExists => {
+                let why = "another git holds its index (index.lock); try again when it has ended";
+                return Err(self.in_the_way(why));
+            }
+            Err(err) => return Err(err.into()),
+        }
+        let done = self.stage();
+        if done.is_err() {
+            self.release()?;
+        }
+        done
+    }
+
+    fn stage(&self) -> Result<(), CannotFollow> {
+        let folder = self.folder();
+        remove_folder(&folder)?;
+        fs::create_dir(&folder)?;
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        if self.index().exists() {
+            fs::copy(self.index(), &old)?;
+        } else {
+            self.git(&old, &["read-tree", "--empty"])?.good("read-tree")?;
+        }
+        // A file whose time alone has changed is as it was.
+        let _not_all_the_same = self.git(&old, &["update-index", "-q", "--really-refresh"])?;
+        fs::copy(&old, &new)?;
+        let (from, to) = self.way;
+        let read = self.git(&new, &["read-tree", "-m", from, to])?;
+        if !read.status.success() {
+            let why = read.words.trim().replace("error: ", "").replace('\n', "; ");
+            return Err(self.in_the_way(format!(
+                "files with changes of yours are in the way ({}); commit or stash them, and merge again",
+                why.chars().take(400).collect::<String>()
+            )));
+        }
+        let changes = self.objects.changes(from, to)?;
+        self.check_filters(&new, &changes)?;
+        self.check_new_places(&old, &changes)?;
+        let files = folder.join("files");
+        fs::create_dir(&files)?;
+        let names: Vec<&str> =
+            changes.iter().filter(|it| is_written(it)).map(|it| it.path.as_str()).collect();
+        let mut git = self.objects.git_at(&new, &files)?;
+        git.args(["checkout-index", "-z", "--stdin", "--quiet"]);
+        git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
+        if !names.is_empty() {
+            git_process::run(git, "checkout-index", self.objects.scratch())?.good("checkout-index")?;
+        }
+        Ok(())
+    }
+
+    fn git(&self, index: &Path, args: &[&str]) -> Result<git_process::Answer, GitError> {
+        let mut git = self.objects.git_at(index, &self.tree.top)?;
+        git.args(args);
+        git_process::run(git, args.first().copied().unwrap_or_default(), self.objects.scratch())
+    }
+
+    /// No file that changes is one that a program of the user's would have to write.
+    fn check_filters(&self, index: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
+        let repository = self.objects.repository();
+        let filters = repository.filters()?;
+        let is_sparse = repository.setting("core.sparsecheckout")?.is_some_and(|it| it != "false");
+        let by_hand = format!("run `git merge --ff-only {}` there instead", self.way.1);
+        if is_sparse {
+            return Err(
+                self.in_the_way(format!("only a part of it is checked out (sparse checkout); {by_hand}"))
+            );
+        }
+        let names: Vec<&str> = changes.iter().map(|it| it.path.as_str()).collect();
+        if filters.is_empty() || names.is_empty() {
+            return Ok(());
+        }
+        let mut git = self.objects.git_at(index, &self.folder())?;
+        git.args(["check-attr", "-z", "--stdin", "--cached", "filter"]);
+        git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
+        let said = git_process::run(git, "check-attr", self.objects.scratch())?.good("check-attr")?;
+        let text = String::from_utf8_lossy(&said).into_owned();
+        let parts: Vec<&str> = text.split('\0').collect();
+        let found = parts.chunks(3).find(|it| it.get(2).is_some_and(|it| filters.iter().any(|f| f == it)));
+        match found {
+            Some([path, _, filter]) => Err(self.in_the_way(format!(
+                "{path:?} is written by the filter {filter:?}, a program that the daemon does not run; {by_hand}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a file is to come, nothing is.
+    fn check_new_places(&self, old: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
+        let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
+        let gone: BTreeSet<&str> = changes.iter().filter(|it| it.new.is_none()).map(|it| &*it.path).collect();
+        let mut folded = BTreeSet::new();
+        for it in changes.iter().filter(|it| it.old.is_none()) {
+            let mut dir = top.try_clone()?;
+            let (folders, name) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
+            let (mut way, mut is_free) = (String::new(), false);
+            for part in folders.split('/').filter(|it| !it.is_empty()) {
+                way = if way.is_empty() { part.to_owned() } else { format!("{way}/{part}") };
+                match folder_inside(&dir, part) {
+                    Ok(next) => dir = next,
+                    Err(_) if dir.symlink_metadata(part).is_err() || gone.contains(way.as_str()) => {
+                        is_free = true;
+                        break;
+                    }
+                    Err(_) => {
+                        return Err(self.in_the_way(format!(
+                            "{way:?} is in the way of {:?}; move it away, and merge again",
+                            it.path
+                        )));
+                    }
+                }
+            }
+            let is_folder_that_goes =
+                folder_inside(&dir, name).is_ok() && self.has_nothing_else(old, &it.path)?;
+            if !is_free && dir.symlink_metadata(name).is_ok() && !is_folder_that_goes {
+                let why = format!(
+                    "{:?} is there, and git does not know it; move it away, and merge again",
+                    it.path
+                );
+                return Err(self.in_the_way(why));
+            }
+            // Two names that this file system takes for one are found before anything is written.
+            if !folded.insert(it.path.to_lowercase()) && self.folds_case(&top) {
+                return Err(self.in_the_way(format!("{:?} is there twice, in capitals and not", it.path)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all files of a folder are git's, so that they go with the folder.
+    fn has_nothing_else(&self, old: &Path, folder: &str) -> Result<bool, GitError> {
+        let folder = format!(":(literal){folder}");
+        let others = self.git(old, &["ls-files", "--others", "-z", "--", &folder])?.good("ls-files")?;
+        Ok(others.is_empty())
+    }
+
+    fn folds_case(&self, top: &Dir) -> bool {
+        top.symlink_metadata(".GIT").is_ok()
+    }
+
+    /// Gives the index back, as it was.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn release(&self) -> io::Result<()> {
+        remove_folder(&self.folder())?;
+        if self.is_ours() { fs::remove_file(self.lock()) } else { Ok(()) }
+    }
+
+    /// Whether the lock of the index is ours, for this way.
+    fn is_ours(&self) -> bool {
+        fs::read(self.lock()).is_ok_and(|it| it == self.mark().as_bytes())
+    }
+
+    /// Brings the work tree to where its branch is. Says what it has left alone.
+    ///
+    /// # Errors
+    /// [`CannotFollow`]; then it can be called again.
+    pub fn finish(&self) -> Result<Vec<String>, CannotFollow> {
+        if !self.is_ours() {
+            // The person has taken the lock away, and with that the work tree into their own hands; or all is
+            // done.
+            remove_folder(&self.folder())?;
+            return Ok(Vec::new());
+        }
+        let (old, new) = (self.folder().join("old"), self.folder().join("new"));
+        let mut left = Vec::new();
+        if new.exists() {
+            left = self.write_files(&old)?;
+            let _not_all_the_same = self.git(&new, &["update-index", "-q", "--refresh"])?;
+            fs::rename(&new, self.index())?;
+        }
+        fs::remove_file(self.lock())?;
+        remove_folder(&self.folder())?;
+        Ok(left)
+    }
+
+    /// Exchanges the files. One that is not as it was is left alone, unless it is as it should be.
+    fn write_files(&self, old: &Path) -> Result<Vec<String>, CannotFollow> {
+        let dirty = self.git(old, &["diff-files", "--name-only", "-z"])?.good("diff-files")?;
+        let dirty = String::from_utf8_lossy(&dirty).into_owned();
+        let dirty: BTreeSet<&str> = dirty.split('\0').collect();
+        let changes = self.objects.changes(self.way.0, self.way.1)?;
+        let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
+        let files = Dir::open_ambient_dir(self.folder().join("files"), ambient_authority())?;
+        let mut left = Vec::new();
+        let is_file = |it: &&TreeChange| it.old.as_ref().is_some_and(|it| it.mode != "160000");
+        for it in changes.iter().filter(|it| it.new.is_none()).filter(is_file) {
+            let is_there = |(dir, name): (Dir, &str)| dir.symlink_metadata(name).is_ok();
+            let is_theirs =
+                dirty.contains(it.path.as_str()) && place(&top, &it.path, false).is_ok_and(is_there);
+            if is_theirs || remove(&top, &it.path).is_err() {
+                left.push(it.path.clone());
+            }
+        }
+        for it in changes.iter().filter(|it| it.new.is_some()) {
+            let is_submodule = it.new.as_ref().is_some_and(|it| it.mode == "160000");
+            if is_submodule {
+                if place(&top, &format!("{}/.", it.path), true).is_err() {
+                    left.push(it.path.clone());
+                }
+            } else if place(&files, &it.path, false)
+                .is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok())
+            {
+                // A file that is no longer beside has its place already.
+                let is_theirs = it.old.is_some() && dirty.contains(it.path.as_str());
+                if is_theirs || exchange(&top, &files, it).is_err() {
+                    left.push(it.path.clone());
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Gives a file its new content, in one step. What has come to the place of a new one since is the user's.
+fn exchange(top: &Dir, files: &Dir, it: &TreeChange) -> io::Result<()> {
+    let (from, name) = place(files, &it.path, false)?;
+    let (to, _) = place(top, &it.path, true)?;
+    if it.old.is_none() && to.symlink_metadata(name).is_ok() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    match from.rename(name, &to, name) {
+        Err(err) if err.kind() == ErrorKind::CrossesDevices => across(&from, &to, name),
+        done => done,
+    }
+}
+
+/// Whether the file has a new content that is to be written.
+fn is_written(it: &TreeChange) -> bool {
+    it.new.as_ref().is_some_and(|it| it.mode != "160000")
+}
+
+/// The folder of a file, reached through no link, and the file's name in it.
+fn place<'p>(top: &Dir, path: &'p str, makes: bool) -> io::Result<(Dir, &'p str)> {
+    let mut dir = top.try_clone()?;
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    for part in folders.split('/').filter(|it| !it.is_empty()) {
+        if part == ".." || part == "." || part.eq_ignore_ascii_case(".git") {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        dir = match folder_inside(&dir, part) {
+            Err(err) if err.kind() == ErrorKind::NotFound && makes => {
+                make_public_folder(&dir, part)?;
+                folder_inside(&dir, part)?
+            }
+            found => found?,
+        };
+    }
+    Ok((dir, name))
+}
+
+fn make_public_folder(dir: &Dir, name: &str) -> io::Result<()> {
+    match dir.create_dir(name) {
+        Err(err) if err.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Removes a file, and the folders that are empty then.
+fn remove(top: &Dir, path: &str) -> io::Result<()> {
+    let Ok((dir, name)) = place(top, path, false) else { return Ok(()) };
+    match dir.remove_file(name) {
+        Err(err) if err.kind() == ErrorKind::NotFound => {}
+        done => done?,
+    }
+    let mut folder = path;
+    while let Some((above, _)) = folder.rsplit_once('/') {
+        let Ok((dir, name)) = place(top, above, false) else { break };
+        if dir.remove_dir(name).is_err() {
+            break;
+        }
+        folder = above;
+    }
+    Ok(())
+}
+
+/// The same as a rename, where the work tree is on another file system than git's folder.
+fn across(from: &Dir, to: &Dir, name: &str) -> io::Result<()> {
+    let half = format!(".provost-merge-{}", uuid::Uuid::new_v4().simple());
+    let meta = from.symlink_metadata(name)?;
+    if meta.is_symlink() {
+        let target = from.read_link_contents(name)?;
+        #[cfg(unix)]
+        to.symlink_contents(target, &half)?;
+        #[cfg(windows)]
+        to.symlink_file(target, &half)?;
+    } else {
+        from.copy(name, to, &half)?;
+        file_inside(to, &half)?.sync_all()?;
+    }
+    to.rename(&half, to, name).inspect_err(|_| drop(to.remove_file(&half)))?;
+    from.remove_file(name)
+}
+
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
