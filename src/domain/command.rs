@@ -6,6 +6,7 @@ mod capture;
 mod coordinate;
 mod crew;
 mod job;
+mod passkey;
 mod permission;
 mod post;
 mod record;
@@ -17,7 +18,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Failure, Mail, Outbox, Report, ScanReport, TaskChanges, TaskState, Verdict, Watched};
+use super::{
+    Change, Failure, Mail, Outbox, Report, ScanReport, SignedWord, TaskChanges, TaskState, Verdict, Watched,
+};
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::*;
@@ -25,6 +28,7 @@ pub use capture::*;
 pub use coordinate::*;
 pub use crew::*;
 pub use job::*;
+pub use passkey::*;
 pub use permission::*;
 pub use post::*;
 pub use record::*;
@@ -274,6 +278,9 @@ pub struct AnswerApproval {
     pub note: Option<Box<str>>,
     /// Digest of what the approver was shown, when the approver says; a mismatch is refused.
     pub shown: Option<Digest>,
+    /// What a passkey has signed, where the approver answers with one; `shown` is there then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Box<SignedWord>>,
 }
 
 /// The approval is settled.

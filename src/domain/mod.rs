@@ -36,6 +36,7 @@ mod note;
 mod origin;
 mod outbox;
 mod owing;
+mod passkey;
 mod permission;
 pub mod post;
 mod principal;
@@ -96,6 +97,7 @@ pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use owing::{Deed, Owing};
+pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyReset, Passkeys, SignedWord};
 pub use permission::PermissionEvent;
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
@@ -193,6 +195,8 @@ pub struct State {
     pub handoffs: Handoffs,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
+    /// Passkeys on record.
+    pub passkeys: Passkeys,
     /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
     /// Workers that a command has switched off.
@@ -229,6 +233,7 @@ impl State {
             assignments: Assignments::default(),
             handoffs: Handoffs::default(),
             tokens: Tokens::default(),
+            passkeys: Passkeys::default(),
             jobs: Jobs::default(),
             switches: Switches::default(),
             counters: Counters::default(),
@@ -270,6 +275,7 @@ impl State {
             Change::Crew(change) => self.apply_to_crew(change),
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
+            Change::Passkey(change) => self.passkeys.apply(change),
             Change::Job(change) => self.jobs.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),

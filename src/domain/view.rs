@@ -6,6 +6,7 @@ mod crew;
 mod foreign;
 mod job;
 mod mail;
+mod passkey;
 mod post;
 mod switch;
 
@@ -27,6 +28,7 @@ pub use crew::{
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use mail::MailOf;
+pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 pub use post::{Inboxes, OpenQuestions, Overlaps, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
 

@@ -279,7 +279,7 @@ impl Desktop {
                     self.urgent.insert(approval);
                 }
                 let may_allow = !is_permission || self.parts.options.borrow().answer_permissions;
-                let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human));
+                let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human | Approver::PasskeyIfEnrolled));
                 let question = Question {
                     handle: self.handle.clone(),
                     person: self.parts.person.clone(),
@@ -350,7 +350,7 @@ impl Question {
 
     async fn answer(&self, verdict: Verdict) {
         let shown = Some(self.parked.shown);
-        let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown };
+        let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown, signed: None };
         for _ in 0..10 {
             match self.handle.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,

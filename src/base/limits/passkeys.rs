@@ -53,6 +53,3 @@ pub const PASSKEY_QUIET_S: u64 = 60;
 
 /// How long no passkey counts after all were given up, in seconds: a day, so that their owner hears of it.
 pub const PASSKEYS_RESET_S: u64 = 24 * 60 * 60;
-
-/// Largest list of passkeys, in bytes.
-pub const PASSKEY_LIST_BYTES_MAX: usize = 256 << 10;
