@@ -60,7 +60,9 @@ pub enum ListError {
     #[error("{} is in force, and only root changes it: sudo provost passkey install", .0.display())]
     OfRoot(PathBuf),
     /// As many as there may be.
-    #[error("there are {PASSKEYS_MAX} passkeys, as many as there may be; revoke one: provost passkey revoke NAME")]
+    #[error(
+        "there are {PASSKEYS_MAX} passkeys, as many as there may be; revoke one: provost passkey revoke NAME"
+    )]
     Full,
 }
 
@@ -122,7 +124,7 @@ impl PasskeyList {
     fn mac(&self, keys: &KeyRing) -> Digest {
         let bare = Self { mac: None, ..self.clone() };
         let value = serde_json::to_value(&bare).expect("our own types always encode");
-        let mut mac = keys.derived(PURPOSE).mac();
+        let mut mac = keys.derived_for_all(PURPOSE).mac();
         mac.update(Json::from_value(&value).as_str().as_bytes());
         Digest::from_bytes(mac.finalize().into_bytes().into())
     }
@@ -150,6 +152,12 @@ impl PasskeyFiles {
             return Ok(Some(PasskeyList { of_root: true, resets: 0, waits_until: None, ..list }));
         }
         let path = self.user.join(PASSKEYS_FILE);
+        // Of a folder without a list, nothing is asked.
+        let is_gone =
+            fs::symlink_metadata(&path).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
+        if is_gone {
+            return Ok(None);
+        }
         let Some(bytes) = Folder::open(&self.user)?.read(PASSKEYS_FILE)? else { return Ok(None) };
         let text = std::str::from_utf8(&bytes).map_err(|_| malformed(&path, "it is not UTF-8"))?;
         let list = parse(&path, text)?;
@@ -194,9 +202,51 @@ impl PasskeyFiles {
         list.mac = Some(list.mac(keys));
         let path = self.user.join(PASSKEYS_FILE);
         let text = toml::to_string(&list).map_err(|err| malformed(&path, err.to_string()))?;
-        let head = "# Passkeys, written by `provost passkey`. An edit by hand is noticed, and then none counts.\n";
+        let head =
+            "# Passkeys, written by `provost passkey`. An edit by hand is noticed, and then none counts.\n";
         Ok(folder.write(PASSKEYS_FILE, format!("{head}{text}").as_bytes())?)
     }
+}
+
+/// How many passkeys the list in force has, as far as a look at the files tells it; their MAC is not examined. For advice alone.
+pub fn listed(user: &Path, system: &Path) -> usize {
+    let read = |path: &Path| fs::read_to_string(path).ok().and_then(|text| parse(path, &text).ok());
+    let list = if system.exists() { read(system) } else { read(&user.join(PASSKEYS_FILE)) };
+    list.map_or(0, |list| list.passkeys.len())
+}
+
+/// Takes passkeys of a user's list into root's, by their names; the names of all that it has then. For root alone: the file
+/// has to belong to root afterwards.
+///
+/// # Errors
+/// A sentence; then root's list is as it was.
+pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<String>, String> {
+    let text = fs::read_to_string(from).map_err(|err| format!("{}: {err}", from.display()))?;
+    let users = parse(from, &text).map_err(|err| err.to_string())?;
+    let mut list = match roots(target, 0).map_err(|err| err.to_string())? {
+        Some(text) => parse(target, &text).map_err(|err| err.to_string())?,
+        None => PasskeyList { version: VERSION, ..PasskeyList::default() },
+    };
+    for name in names {
+        let found = users.passkeys.iter().find(|it| it.name == *name);
+        let found = found.ok_or_else(|| format!("{} has no passkey named {name}", from.display()))?;
+        list.passkeys.retain(|it| it.id != found.id);
+        list.passkeys.push(found.clone());
+    }
+    if list.passkeys.len() > PASSKEYS_MAX {
+        return Err(ListError::Full.to_string());
+    }
+    let text = toml::to_string(&list).map_err(|err| err.to_string())?;
+    let folder = target.parent().unwrap_or(target);
+    let aside = folder.join(".new-passkeys.toml");
+    let write = || {
+        fs::create_dir_all(folder)?;
+        fs::write(&aside, text)?;
+        fs::File::open(&aside)?.sync_all()?;
+        fs::rename(&aside, target)
+    };
+    write().map_err(|err| format!("{}: {err}", target.display()))?;
+    Ok(list.passkeys.into_iter().map(|it| it.name).collect())
 }
 
 fn malformed(path: &Path, what: impl Into<String>) -> ListError {
@@ -206,7 +256,10 @@ fn malformed(path: &Path, what: impl Into<String>) -> ListError {
 fn parse(path: &Path, text: &str) -> Result<PasskeyList, ListError> {
     let list: PasskeyList = toml::from_str(text).map_err(|err| malformed(path, err.message()))?;
     if list.version != VERSION {
-        return Err(malformed(path, format!("its version is {}, and this Provost reads {VERSION}", list.version)));
+        return Err(malformed(
+            path,
+            format!("its version is {}, and this Provost reads {VERSION}", list.version),
+        ));
     }
     if list.passkeys.len() > PASSKEYS_MAX {
         return Err(ListError::Full);

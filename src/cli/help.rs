@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     ("Messages between agents", &["broker", "question"]),
     ("Agents' hosts, and git", &["mcp", "hook", "git", "adapter"]),
-    ("Rules, names and secrets", &["policy", "jail", "key", "token", "secret"]),
+    ("Rules, names and secrets", &["policy", "jail", "key", "token", "passkey", "secret"]),
     ("This program", &["doctor", "completions", "man"]),
 ];
 

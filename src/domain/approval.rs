@@ -287,7 +287,9 @@ impl State {
             (Some(_), true) if verb.shown.is_none() => Err(Refusal::ApprovalChanged),
             (Some(word), true) => self.use_passkey(now, word, out),
             (None, false) => Ok(()),
-            _ => Err(Refusal::PasskeyRefused { why: "a passkey answers with its signature, and nothing else does".into() }),
+            _ => Err(Refusal::PasskeyRefused {
+                why: "a passkey answers with its signature, and nothing else does".into(),
+            }),
         }
     }
 

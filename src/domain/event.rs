@@ -8,8 +8,8 @@ use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Passkey,
-    PasskeyChange, PermissionEvent, SignedWord, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched, Task, Token, Usage,
-    Uses, Verdict, Waiter,
+    PasskeyChange, PermissionEvent, RegisteredAgent, ReservationKind, Scopes, SignedWord, Status, Switch,
+    Switched, Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,

@@ -156,7 +156,12 @@ impl Passkeys {
 
 impl State {
     /// Takes a signature in: its passkey is good, and its counter goes up or is absent.
-    pub(super) fn use_passkey(&self, now: Timestamp, word: &SignedWord, out: &mut Outbox) -> Result<(), Refusal> {
+    pub(super) fn use_passkey(
+        &self,
+        now: Timestamp,
+        word: &SignedWord,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
         let known = self.passkeys.good(&word.credential, now)?;
         if (word.counter != 0 || known.counter != 0) && word.counter <= known.counter {
             let why = "its counter went back: a copy of the key may be in use".into();
@@ -172,7 +177,9 @@ impl State {
         if who.is_person() || who.proof() == Proof::Internal {
             return Ok(());
         }
-        let why = "only a person changes passkeys, in a terminal that is not below an agent, or with a passkey".into();
+        let why =
+            "only a person changes passkeys, in a terminal that is not below an agent, or with a passkey"
+                .into();
         Err(Refusal::PasskeyRefused { why })
     }
 
@@ -193,7 +200,11 @@ impl State {
             return Ok(PasskeyAdded);
         }
         if self.passkeys.iter().filter(|it| it.revoked_at.is_none()).count() >= PASSKEYS_MAX {
-            return Err(Refusal::quota("there are as many passkeys as there may be", PASSKEYS_MAX, "revoke one"));
+            return Err(Refusal::quota(
+                "there are as many passkeys as there may be",
+                PASSKEYS_MAX,
+                "revoke one",
+            ));
         }
         if let Some(word) = &verb.vouched {
             self.use_passkey(now, word, out)?;
@@ -220,7 +231,8 @@ impl State {
     ) -> Result<PasskeyRevoked, Refusal> {
         Self::may_change_passkeys(who)?;
         let known = self.passkeys.all.get(&verb.id).filter(|it| it.revoked_at.is_none());
-        let known = known.ok_or_else(|| Refusal::PasskeyRefused { why: "there is no such passkey".into() })?;
+        let known =
+            known.ok_or_else(|| Refusal::PasskeyRefused { why: "there is no such passkey".into() })?;
         if let Some(word) = &verb.signed {
             self.use_passkey(now, word, out)?;
         }

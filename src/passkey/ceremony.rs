@@ -77,7 +77,11 @@ pub struct Asserted {
 ///
 /// # Errors
 /// The check that has failed.
-pub fn registered(party: &Party, challenge: &[u8; 32], it: &Registration<'_>) -> Result<NewCredential, Refused> {
+pub fn registered(
+    party: &Party,
+    challenge: &[u8; 32],
+    it: &Registration<'_>,
+) -> Result<NewCredential, Refused> {
     client_data::check(it.client_data, Ceremony::Create, challenge, Some(&party.origins))?;
     let data = AuthenticatorData::read(of_attestation(it.attestation_object)?)?;
     check_flags(&data, &party.rp_id)?;

@@ -99,7 +99,11 @@ impl PublicKey {
             (1, EDDSA, 4) if int(-1)? == 6 => Self::Ed25519(exact(blob(-2)?)?),
             (3, RS256, 4) => Self::rsa(blob(-1)?, blob(-2)?)?,
             (2, ES256, _) | (1, EDDSA, _) | (3, RS256, _) => {
-                return Err(if has == if kind == 2 { 5 } else { 4 } { Refused::KeyKind } else { Refused::KeyMembers });
+                return Err(if has == if kind == 2 { 5 } else { 4 } {
+                    Refused::KeyKind
+                } else {
+                    Refused::KeyMembers
+                });
             }
             _ => return Err(Refused::KeyKind),
         };
@@ -170,7 +174,9 @@ impl TryFrom<Jwk> for PublicKey {
             URL_SAFE_NO_PAD.decode(text).map_err(|_| Refused::Encoding("a member of the key"))
         };
         match (jwk.kty.as_str(), jwk.crv.as_deref()) {
-            ("EC", Some("P-256")) => Ok(Self::Es256 { x: exact(&bytes(&jwk.x)?)?, y: exact(&bytes(&jwk.y)?)? }),
+            ("EC", Some("P-256")) => {
+                Ok(Self::Es256 { x: exact(&bytes(&jwk.x)?)?, y: exact(&bytes(&jwk.y)?)? })
+            }
             ("OKP", Some("Ed25519")) => Ok(Self::Ed25519(exact(&bytes(&jwk.x)?)?)),
             ("RSA", None) => Self::rsa(&bytes(&jwk.n)?, &bytes(&jwk.e)?),
             _ => Err(Refused::KeyKind),

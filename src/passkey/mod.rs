@@ -23,7 +23,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use authenticator::{Attested, AuthenticatorData};
-pub use ceremony::{Asserted, Assertion, Known, NewCredential, Party, Registration, asserted, holds, registered};
+pub use ceremony::{
+    Asserted, Assertion, Known, NewCredential, Party, Registration, asserted, holds, registered,
+};
 pub use client_data::Ceremony;
 pub use key::PublicKey;
 pub use refused::Refused;

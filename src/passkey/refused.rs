@@ -63,7 +63,9 @@ pub enum Refused {
     #[error("the authenticator says that no user was present")]
     NotPresent,
     /// The authenticator has not verified its user.
-    #[error("the authenticator has not verified its user; set up a PIN, a fingerprint or a screen lock for it")]
+    #[error(
+        "the authenticator has not verified its user; set up a PIN, a fingerprint or a screen lock for it"
+    )]
     NotVerified,
     /// A registration without a credential.
     #[error("the authenticator data hold no new credential")]

@@ -183,7 +183,11 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
 fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
     let people = by.iter().any(|it| Approver::Human.covers(it));
     let agents = by.iter().any(|it| matches!(it, Approver::Agent(_)));
+    let passkey = by.iter().any(|it| matches!(it, Approver::Passkey | Approver::PasskeyIfEnrolled));
     match auth {
+        "terminal" | "key" if passkey => Err(format!(
+            "\"{auth}\" is no passkey's proof, and `approve.by` names one; leave `approve.auth` out"
+        )),
         "terminal" | "key" if by.contains(&Approver::Host) => Err(format!(
             "\"{auth}\" does not prove which person sits at a host, and `approve.by` names `host`; remove one of them"
         )),

@@ -17,7 +17,8 @@ use provost_base::{
 use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
-    Mail, Outbox, Owed, Parked, PasskeyChange, PasskeyReset, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage, Uses,
+    Mail, Outbox, Owed, Parked, PasskeyChange, PasskeyReset, RegisteredAgent, Settings, Share, State,
+    Switched, Task, Token, Usage, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{

@@ -82,7 +82,9 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
 /// Whose answer all of these lists accept. Each word is taken for the ways of answering that it stands for.
 fn approvers_of_all(lists: &[&[Approver]]) -> Vec<Approver> {
     let ways = |by: &Approver| match by {
-        Approver::Human => vec!["a person beside a passkey".to_owned(), "a person without".into(), "a passkey".into()],
+        Approver::Human => {
+            vec!["a person beside a passkey".to_owned(), "a person without".into(), "a passkey".into()]
+        }
         Approver::PasskeyIfEnrolled => vec!["a person without".to_owned(), "a passkey".into()],
         Approver::Passkey => vec!["a passkey".to_owned()],
         Approver::Host => vec!["a host".to_owned()],

@@ -277,7 +277,13 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     let verdict = if it.grant { Verdict::Granted } else { Verdict::Denied };
     let shown = it.digest.map(Digest::try_from).transpose();
     let shown = shown.map_err(|err| OwnError::invalid(format!("digest: {err}")))?;
-    Ok(AnswerApproval { approval: ApprovalId(it.approval), verdict, note: text(it.note), shown, signed: None })
+    Ok(AnswerApproval {
+        approval: ApprovalId(it.approval),
+        verdict,
+        note: text(it.note),
+        shown,
+        signed: None,
+    })
 }
 
 pub(super) fn state_word(state: &TaskState) -> &'static str {

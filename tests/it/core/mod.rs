@@ -29,6 +29,8 @@ mod looks;
 mod mail;
 mod memory;
 mod one_truth;
+mod passkey_answers;
+mod passkeys;
 mod policy;
 mod policy_files;
 mod policy_random;

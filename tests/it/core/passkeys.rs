@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 use provost::base::Digest;
 use provost::passkey::{
-    AnswerWord, Assertion, AuthenticatorData, EnrolWord, Known, NewCredential, Party, PublicKey, Refused, Registration,
-    RevokeWord, Transcript, VerbWord, Word, asserted, bytes_of, holds, registered, text_of,
+    AnswerWord, Assertion, AuthenticatorData, EnrolWord, Known, NewCredential, Party, PublicKey, Refused,
+    Registration, RevokeWord, Transcript, VerbWord, Word, asserted, bytes_of, holds, registered, text_of,
 };
 use serde_json::{Value, json};
 
 use crate::support::authenticator::{
-    AT, Authenticator, BE, BS, ED, KINDS, Kind, ORIGIN, RP_ID, UP, UV, attestation, b64, bytes, int, map, text,
-    unb64,
+    AT, Authenticator, BE, BS, ED, KINDS, Kind, ORIGIN, RP_ID, UP, UV, attestation, b64, bytes, int, map,
+    text, unb64,
 };
 
 const CHALLENGE: [u8; 32] = [9; 32];
@@ -115,11 +115,7 @@ fn a_registration_is_no_assertion_and_the_other_way_round() {
 
 #[test]
 fn flags_and_name_are_checked_at_both_ceremonies() {
-    let wrong = [
-        (UV, Refused::NotPresent),
-        (UP, Refused::NotVerified),
-        (UP | UV | BS, Refused::BackupState),
-    ];
+    let wrong = [(UV, Refused::NotPresent), (UP, Refused::NotVerified), (UP | UV | BS, Refused::BackupState)];
     for (flags, why) in wrong {
         let mut key = Authenticator::new(Kind::Es256);
         let known = enrolled(&key);
@@ -182,9 +178,17 @@ fn no_other_key_no_other_text_and_no_other_signature_counts() {
         assert_eq!(check(&data, &client, &signature), Ok(()));
         let mut counted = data.clone();
         counted[36] ^= 1;
-        assert_eq!(check(&counted, &client, &signature), Err(Refused::Signature), "{kind:?}: the counter is signed");
+        assert_eq!(
+            check(&counted, &client, &signature),
+            Err(Refused::Signature),
+            "{kind:?}: the counter is signed"
+        );
         let spaced = [&client[..], b" "].concat();
-        assert_eq!(check(&data, &spaced, &signature), Err(Refused::Signature), "{kind:?}: each byte is signed");
+        assert_eq!(
+            check(&data, &spaced, &signature),
+            Err(Refused::Signature),
+            "{kind:?}: each byte is signed"
+        );
         for at in [0, signature.len() / 2, signature.len() - 1] {
             let mut bent = signature.clone();
             bent[at] ^= 1;
@@ -194,7 +198,10 @@ fn no_other_key_no_other_text_and_no_other_signature_counts() {
         assert_eq!(check(&data, &client, &vec![1; 1025]), Err(Refused::TooLong("the signature")));
         let mut other = Authenticator::new(if kind == Kind::Es256 { Kind::Ed25519 } else { Kind::Es256 });
         other.id = key.id.clone();
-        assert_eq!(outcome(&NewCredential { counter: 0, ..known.clone() }, &mut other), Err(Refused::Signature));
+        assert_eq!(
+            outcome(&NewCredential { counter: 0, ..known.clone() }, &mut other),
+            Err(Refused::Signature)
+        );
     }
 }
 
@@ -233,7 +240,11 @@ fn keys_have_exactly_the_members_and_lengths_of_their_kind() {
     assert_eq!(refused_key(&rsa(&n, &e)), Refused::KeySize, "2047 bits");
     assert_eq!(refused_key(&rsa(&[0xff; 128], &e)), Refused::KeySize);
     assert_eq!(refused_key(&rsa(&[0xff; 1025], &e)), Refused::KeySize, "8200 bits");
-    assert_eq!(refused_key(&rsa(&[&[0][..], &[0xff; 256]].concat(), &e)), Refused::KeyLength, "a zero before it");
+    assert_eq!(
+        refused_key(&rsa(&[&[0][..], &[0xff; 256]].concat(), &e)),
+        Refused::KeyLength,
+        "a zero before it"
+    );
     assert_eq!(refused_key(&rsa(&[0xff; 256], &[0, 1, 0, 1])), Refused::KeyLength);
     assert_eq!(refused_key(&rsa(&[0xff; 256], &[1, 0, 0, 0, 1])), Refused::KeyLength);
     assert_eq!(refused_key(&rsa(&[0xff; 256], &[1])), Refused::KeySize, "an exponent of one");
@@ -255,7 +266,10 @@ fn only_canonical_cbor_is_read() {
     assert_eq!(refused_key(&[0xa1, 0x1c]), Refused::CborForm, "a reserved length");
     assert_eq!(refused_key(&[]), Refused::CborCut);
     assert_eq!(refused_key(&[0xa4, 0x01]), Refused::CborCut);
-    assert_eq!(refused_key(&[0xa1, 0x01, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), Refused::CborCut);
+    assert_eq!(
+        refused_key(&[0xa1, 0x01, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+        Refused::CborCut
+    );
 }
 
 #[test]
@@ -265,11 +279,26 @@ fn authenticator_data_end_where_their_flags_say() {
     assert_eq!(refused_data(Kind::Es256, |it| it.truncate(60)), Refused::DataLength);
     assert_eq!(refused_data(Kind::Es256, |it| it.push(0)), Refused::DataLength);
     assert_eq!(refused_data(Kind::Es256, |it| it[32] |= ED), Refused::CborCut);
-    assert_eq!(refused_data(Kind::Es256, |it| { it[32] |= ED; it.push(0x01) }), Refused::CborType("extensions"));
-    assert_eq!(refused_data(Kind::Es256, |it| { it[32] &= !AT; it.truncate(37) }), Refused::NoCredential);
+    assert_eq!(
+        refused_data(Kind::Es256, |it| {
+            it[32] |= ED;
+            it.push(0x01)
+        }),
+        Refused::CborType("extensions")
+    );
+    assert_eq!(
+        refused_data(Kind::Es256, |it| {
+            it[32] &= !AT;
+            it.truncate(37)
+        }),
+        Refused::NoCredential
+    );
     assert_eq!(refused_data(Kind::Es256, |it| it[54] = 0), Refused::CredentialId);
     assert_eq!(refused_data(Kind::Es256, |it| it[53] = 4), Refused::CredentialId);
-    assert_eq!(refused_data(Kind::Es256, |it| it.resize(9000, 0)), Refused::TooLong("the authenticator data"));
+    assert_eq!(
+        refused_data(Kind::Es256, |it| it.resize(9000, 0)),
+        Refused::TooLong("the authenticator data")
+    );
     // Extensions are passed over, whatever is in them.
     let key = Authenticator::new(Kind::Rs256);
     let mut data = key.new_credential();
@@ -317,7 +346,12 @@ fn the_specifications_own_vectors_are_read_and_verified() {
                 let (object, client) = (hex(&made["attestationObject"]), hex(&made["clientDataJSON"]));
                 let challenge = hex(&made["challenge"]).try_into().unwrap();
                 let it = Registration { attestation_object: &object, client_data: &client };
-                assert_eq!(registered(&party, &challenge, &it), Err(Refused::NotVerified), "{}", vector["name"]);
+                assert_eq!(
+                    registered(&party, &challenge, &it),
+                    Err(Refused::NotVerified),
+                    "{}",
+                    vector["name"]
+                );
                 let at = object.windows(8).position(|it| it == b"authData").unwrap();
                 object[at + 10..].to_vec()
             }
@@ -328,7 +362,8 @@ fn the_specifications_own_vectors_are_read_and_verified() {
             assert_eq!(hex(&made["aaguid"]), credential.aaguid);
         }
         let (client, data) = (hex(&used["clientDataJSON"]), hex(&used["authenticatorData"]));
-        let (signature, message) = (hex(&used["signature"]), [&data[..], Digest::of(&client).as_bytes()].concat());
+        let (signature, message) =
+            (hex(&used["signature"]), [&data[..], Digest::of(&client).as_bytes()].concat());
         assert_eq!(credential.key.verify(&message, &signature), Ok(()), "{}", vector["name"]);
         let it = Assertion { authenticator_data: &data, client_data: &client, signature: &signature };
         let challenge = hex(&used["challenge"]).try_into().unwrap();
@@ -341,7 +376,8 @@ fn the_specifications_own_vectors_are_read_and_verified() {
 
 #[test]
 fn what_another_program_has_made_is_accepted() {
-    let made: Vec<Value> = serde_json::from_str(include_str!("../vectors/passkeys/made-by-python.json")).unwrap();
+    let made: Vec<Value> =
+        serde_json::from_str(include_str!("../vectors/passkeys/made-by-python.json")).unwrap();
     assert_eq!(made.len(), 3);
     for vector in made {
         let of = |part: &str, member: &str| unb64(vector[part][member].as_str().unwrap());
@@ -349,7 +385,10 @@ fn what_another_program_has_made_is_accepted() {
         let challenge = of("registration", "challenge").try_into().unwrap();
         let it = Registration { attestation_object: &object, client_data: &client };
         let known = registered(&party(), &challenge, &it).unwrap();
-        assert_eq!((b64(&known.id), known.key.algorithm()), (text_at(&vector["id"]), vector["algorithm"].as_str().unwrap()));
+        assert_eq!(
+            (b64(&known.id), known.key.algorithm()),
+            (text_at(&vector["id"]), vector["algorithm"].as_str().unwrap())
+        );
         let (data, client) = (of("assertion", "authenticator_data"), of("assertion", "client_data"));
         let signature = of("assertion", "signature");
         let it = Assertion { authenticator_data: &data, client_data: &client, signature: &signature };
@@ -381,7 +420,9 @@ fn a_transcript_is_canonical_json_that_says_what_is_signed() {
     let transcript = Transcript::new("00ff", [1; 32], Word::Answer(word.clone()));
     let expected = format!(
         r#"["provost-word-v1","00ff","{}",{{"approval":7,"expires":"2026-11-26T12:00:00.000Z","grant":true,"note":"fine","scope":"once","shown":"{}","view":"{}"}}]"#,
-        b64(&[1; 32]), word.shown, word.view,
+        b64(&[1; 32]),
+        word.shown,
+        word.view,
     );
     assert_eq!(transcript.as_str(), expected);
     assert_eq!(transcript.digest(), Digest::of(expected.as_bytes()));

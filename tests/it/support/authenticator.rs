@@ -155,7 +155,8 @@ impl Authenticator {
     /// The authenticator data of a registration.
     pub(crate) fn new_credential(&self) -> Vec<u8> {
         let id_len = (self.id.len() as u16).to_be_bytes();
-        let data = [sha256(self.rp_id.as_bytes()), vec![self.flags | AT], self.counter.to_be_bytes().to_vec()];
+        let data =
+            [sha256(self.rp_id.as_bytes()), vec![self.flags | AT], self.counter.to_be_bytes().to_vec()];
         [data.concat(), vec![7; 16], id_len.to_vec(), self.id.clone(), self.cose()].concat()
     }
 
