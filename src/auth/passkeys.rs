@@ -5,7 +5,6 @@
 //! keys in it count, and no process of the user changes them.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use hmac::Mac as _;
@@ -270,6 +269,7 @@ fn parse(path: &Path, text: &str) -> Result<PasskeyList, ListError> {
 /// The text of root's list, if there is one. Only root may be able to write the file, or to replace it.
 #[cfg(unix)]
 fn roots(path: &Path, owner: u32) -> Result<Option<String>, ListError> {
+    use std::io::Read as _;
     use std::os::unix::fs::MetadataExt as _;
 
     let wrong = |why: String| ListError::NotRoots { path: path.to_owned(), why };

@@ -111,7 +111,8 @@ pub(crate) fn of_attestation(object: &[u8]) -> Result<&[u8], Refused> {
                 format = true;
             }
             "attStmt" if !statement => {
-                reader.clone().map("attStmt")?;
+                let mut at = reader;
+                at.map("attStmt")?;
                 reader.skip()?;
                 statement = true;
             }

@@ -93,18 +93,20 @@ impl PublicKey {
             Some(Item::Bytes(bytes)) => Ok(bytes),
             _ => Err(Refused::KeyMembers),
         };
-        let (kind, has) = (int(1)?, members.len());
-        let key = match (kind, int(3)?, has) {
-            (2, ES256, 5) if int(-1)? == 1 => Self::Es256 { x: exact(blob(-2)?)?, y: exact(blob(-3)?)? },
-            (1, EDDSA, 4) if int(-1)? == 6 => Self::Ed25519(exact(blob(-2)?)?),
-            (3, RS256, 4) => Self::rsa(blob(-1)?, blob(-2)?)?,
-            (2, ES256, _) | (1, EDDSA, _) | (3, RS256, _) => {
-                return Err(if has == if kind == 2 { 5 } else { 4 } {
-                    Refused::KeyKind
-                } else {
-                    Refused::KeyMembers
-                });
-            }
+        // A point has a kind, an algorithm, a curve and two coordinates; the others have one member less.
+        let (kind, algorithm) = (int(1)?, int(3)?);
+        let has = match (kind, algorithm) {
+            (2, ES256) => 5,
+            (1, EDDSA) | (3, RS256) => 4,
+            _ => return Err(Refused::KeyKind),
+        };
+        if members.len() != has {
+            return Err(Refused::KeyMembers);
+        }
+        let key = match kind {
+            2 if int(-1)? == 1 => Self::Es256 { x: exact(blob(-2)?)?, y: exact(blob(-3)?)? },
+            1 if int(-1)? == 6 => Self::Ed25519(exact(blob(-2)?)?),
+            3 => Self::rsa(blob(-1)?, blob(-2)?)?,
             _ => return Err(Refused::KeyKind),
         };
         Ok((key, reader.rest()))

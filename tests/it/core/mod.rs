@@ -30,6 +30,8 @@ mod mail;
 mod memory;
 mod one_truth;
 mod passkey_answers;
+#[cfg(unix)]
+mod passkey_list;
 mod passkeys;
 mod policy;
 mod policy_files;

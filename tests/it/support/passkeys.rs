@@ -127,10 +127,7 @@ pub(crate) fn answered(world: &World, approval: u64) -> Value {
     until_some("the answer in the journal", || {
         let events = get(world, "/events?after=0&limit=1000");
         let events = events["events"].as_array().unwrap_or_else(|| panic!("{events}")).clone();
-        let of = |it: &Value| {
-            it["kind"].as_str() == Some("approval_answered")
-                && it.to_string().contains(&format!("\"approval\":{approval},"))
-        };
+        let of = |it: &Value| it["kind"]["approval_answered"]["approval"] == approval;
         events.into_iter().find(of)
     })
 }

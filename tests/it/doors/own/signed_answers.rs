@@ -63,13 +63,11 @@ fn nothing_but_a_passkey_answers_where_the_rule_says_so() {
     let at_terminal = at_the_terminal(&world, &format!("approve {approval}"));
     let text = String::from_utf8_lossy(&at_terminal.stdout).into_owned();
     assert!(text.contains("does not let this caller answer"), "{text}");
-    let with_key = world.approver(&daemon).say_to(
-        "APPROVAL_DECISION",
-        &approval.to_string(),
-        "orchestrator",
-        json!({ "status": "granted" }),
-    );
-    let text = format!("{:?}", with_key.message());
+    let (_, parked) = world.client(&daemon, "client:coder").delegate("shell", "true", json!({}));
+    let parked = parked.ack()["approval_id"].as_str().unwrap().to_owned();
+    let decision = json!({ "status": "granted" });
+    let with_key = world.approver(&daemon).say_to("APPROVAL_DECISION", &parked, "orchestrator", decision);
+    let text = with_key.message().to_string();
     assert!(text.contains("does not let this caller answer"), "{text}");
     let host =
         json!({ "approval": approval, "grant": true, "digest": get(&world, "/approvals")[0]["digest"] });
