@@ -2,7 +2,12 @@
 
 use std::process::Command;
 
-use provost::base::Digest;
+use provost::base::{ApprovalId, Digest, Timestamp};
+use provost::domain::command::AnswerApproval;
+use provost::domain::{Call, Core, Door, Facts, Outbox, Proof, Scope, SignedWord, Verdict};
+use provost::passkey::{AnswerWord, Transcript, Word};
+use provost::store::{Options, open};
+use provost_test_equipment::callers::caller;
 use serde_json::{Value, json};
 
 use crate::support::authenticator::{Authenticator, BE, KINDS, Kind, UP, UV, b64, unb64};
@@ -11,8 +16,10 @@ use crate::support::passkeys::{
     answer, answered, asks, assertion, challenge, enrolled, get, page, say, waits, world_by,
 };
 use crate::support::rules::ASK;
+use crate::support::script::ByWord;
+use crate::support::storm::settings;
 use crate::support::terminal::at_the_terminal;
-use crate::support::{World, eventually, provost};
+use crate::support::{World, eventually, now_s};
 
 const ONLY: &str = "\"passkey\"";
 
@@ -351,6 +358,69 @@ fn bad_requests_are_told_what_is_wrong_and_change_nothing() {
         assert!(status == 400 || status == 410, "{member}: {answer}");
     }
     assert!(waits(&world, approval));
-    assert!(provost().exists());
     daemon.stop();
+}
+
+/// What a process can do that has the store and the journal's key, and not the passkey.
+#[test]
+fn an_answer_that_somebody_has_written_into_the_store_is_found() {
+    let (world, daemon) = world_by(ONLY);
+    let mut key = enrolled(&world, Kind::Es256);
+    let first = asks(&world, "true");
+    assert_eq!(answer(&world, &mut key, first, true).0, 200);
+    let approval = asks(&world, "true # 2");
+    let shown = get(&world, "/approvals")[0].clone();
+    let id = get(&world, "/passkeys")["daemon"].as_str().unwrap().to_owned();
+    daemon.stop();
+    let verify = || world.command(&["journal", "verify"]).output().unwrap();
+    let fine = verify();
+    assert!(
+        String::from_utf8_lossy(&fine.stdout).contains("1 signatures of passkeys checked again"),
+        "{fine:?}"
+    );
+
+    let digest = Digest::try_from(shown["digest"].as_str().unwrap().to_owned()).unwrap();
+    let word = AnswerWord {
+        approval,
+        shown: digest,
+        view: Digest::of(b"whatever"),
+        expires: shown["expires_at"].as_str().unwrap().to_owned(),
+        grant: false,
+        note: String::new(),
+        scope: "once".into(),
+    };
+    let transcript = Transcript::new(&id, [5; 32], Word::Answer(word));
+    let mut made = Authenticator::new(Kind::Es256);
+    made.counter = key.counter;
+    let (client, data, signature) = made.sign(transcript.digest().as_bytes());
+    let signed = SignedWord {
+        credential: b64(&key.id).into(),
+        transcript: transcript.as_str().into(),
+        digest: transcript.digest(),
+        authenticator_data: b64(&data).into(),
+        client_data: b64(&client).into(),
+        signature: b64(&signature).into(),
+        counter: made.counter,
+    };
+    let mut store = open(&world.state_dir(), Options::default()).unwrap();
+    let state = store.load(settings()).unwrap().state;
+    let mut core = Core::new(state, Box::new(ByWord { strict: false }));
+    let who = caller("owner", Door::Own, &[Scope::Read, Scope::Approve, Scope::Operate], Proof::Passkey);
+    let verb = AnswerApproval {
+        approval: ApprovalId(approval),
+        verdict: Verdict::Denied,
+        note: None,
+        shown: Some(digest),
+        signed: Some(Box::new(signed)),
+    };
+    let now = Timestamp(i64::try_from(now_s()).unwrap() * 1_000);
+    let call = Call { now, wall: now, who: &who, facts: Facts::default(), past: None };
+    let mut out = Outbox::default();
+    core.apply(call, verb.into(), &mut out).unwrap();
+    store.commit(&out).unwrap();
+    store.close().unwrap();
+    drop(store);
+    let found = verify();
+    let text = String::from_utf8_lossy(&found.stderr).into_owned();
+    assert!(!found.status.success() && text.contains("the signature is not the passkey's"), "{found:?}");
 }
