@@ -238,7 +238,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     let (listed, stop) = (daemon.start.places.config.clone(), daemon.stop.clone());
-    daemon.doors.spawn(passkeys::follow(own.clone(), listed, stop));
+    daemon.doors.spawn(passkeys::follow(own.clone(), daemon.watcher.clone(), listed, stop));
     daemon.open(Arc::new(own), &daemon.start.places.own_socket(), SocketFolder::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, SocketFolder::Ours)?;

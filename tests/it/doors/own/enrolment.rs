@@ -213,7 +213,8 @@ fn what_another_daemon_enrols_and_revokes_counts_here() {
     let mut key = enrolled(&world, Kind::Es256);
     // Another repository of the same user.
     let elsewhere = world.path("elsewhere");
-    std::fs::create_dir_all(&elsewhere).unwrap();
+    let made = std::process::Command::new("git").args(["init", "-q"]).arg(&elsewhere).status().unwrap();
+    assert!(made.success());
     let listed = world.command(&["passkey", "list", "--json"]).current_dir(&elsewhere).output().unwrap();
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_else(|_| panic!("{listed:?}"));
     assert_eq!(
