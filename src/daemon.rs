@@ -17,6 +17,7 @@ mod look;
 mod loopback_doors;
 mod memory;
 mod notices;
+mod passkeys;
 mod pictures;
 mod policy_file;
 mod published;
@@ -229,11 +230,15 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
         .context("it cannot be written into the state folder where the sockets are")?;
     // Who comes to a door is told how jobs and applies of an earlier daemon are by now.
     hands.owed_taken_up().await;
+    // Rules that ask for a passkey once one is enrolled have to know before anybody can answer.
+    own.look_at_passkeys().await;
     // The process that starts a daemon waits for the doors that open last: then the others
     // are there, and logged.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
+    let (listed, stop) = (daemon.start.places.config.clone(), daemon.stop.clone());
+    daemon.doors.spawn(passkeys::follow(own.clone(), daemon.watcher.clone(), listed, stop));
     daemon.open(Arc::new(own), &daemon.start.places.own_socket(), SocketFolder::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, SocketFolder::Ours)?;
@@ -313,7 +318,8 @@ async fn assemble(
     let watch = Arc::new(clock::Watch::new(engine.clone()));
     let about = clock::told_with(shared.clone(), watch.clone());
     let user = (prepared.user.clone(), prepared.uid);
-    let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places));
+    let passkeys = wiring::passkeys(config, places);
+    let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));

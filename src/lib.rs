@@ -20,6 +20,7 @@ pub use provost_graph as graph;
 pub use provost_index as index;
 pub use provost_jail as jail;
 pub use provost_mcp as mcp;
+pub use provost_passkey as passkey;
 pub use provost_policy as policy;
 pub use provost_protocols as protocols;
 pub use provost_service as service;

@@ -73,6 +73,36 @@ macro_rules! for_each_endpoint {
             /// Gives the key that seals dialogs which the caller's host carries along.
             GET "/dialog-key" dialog_key DialogKey() -> DialogKey,
                 tools ("the dialog of the host itself asks it"), commands ("a terminal needs no dialog of a host");
+            /// Shows one waiting approval as the text whose digest a passkey signs.
+            GET "/approval" approval ApprovalView(ApprovalQuery) -> ApprovalView,
+                tools ("a page shows it to the person who signs"), commands ("`provost approval list` shows approvals at a terminal");
+            /// Makes a challenge for a word that a passkey is to sign.
+            POST "/word-challenge" word_challenge WordChallenge(WordChallenge) -> Challenge,
+                tools ("a person signs, in a browser"), commands ("a person signs, in a browser");
+            /// Carries out what a passkey has signed.
+            POST "/signed-word" signed_word SignedWord(SignedWord) -> WordDone,
+                tools ("a person signs, in a browser"), commands ("a person signs, in a browser");
+            /// Lists passkeys.
+            GET "/passkeys" passkeys Passkeys() -> Passkeys,
+                tools ("a person has passkeys"), commands ["passkey list", "doctor"];
+            /// Makes a code with which one passkey can be enrolled.
+            POST "/passkey-code" passkey_code PasskeyCode(PasskeyCode) -> PasskeyCodeMade,
+                tools ("a person has passkeys"), commands ["passkey add"];
+            /// Begins to enrol a passkey, with a code.
+            POST "/begin-passkey" begin_passkey BeginPasskey(BeginPasskey) -> NewPasskey,
+                tools ("a person has passkeys"), commands ("a browser makes passkeys");
+            /// Takes a new passkey, which is to sign once before it counts.
+            POST "/finish-passkey" finish_passkey FinishPasskey(FinishPasskey) -> Challenge,
+                tools ("a person has passkeys"), commands ("a browser makes passkeys");
+            /// Takes the signatures by which a new passkey counts.
+            POST "/confirm-passkey" confirm_passkey ConfirmPasskey(ConfirmPasskey) -> Passkey,
+                tools ("a person has passkeys"), commands ("a browser makes passkeys");
+            /// Has a passkey count no more, for a person at a terminal.
+            POST "/revoke-passkey" revoke_passkey RevokePasskey(RevokePasskey) -> Passkey,
+                tools ("a person has passkeys"), commands ["passkey revoke"];
+            /// Gives up all passkeys, for a person at a terminal.
+            POST "/reset-passkeys" reset_passkeys ResetPasskeys() -> PasskeysReset,
+                tools ("a person has passkeys"), commands ["passkey reset"];
             /// Asks whether a tool of the caller's host may be used.
             POST "/ask-permission" ask_permission AskPermission(AskPermission) -> Permission,
                 tools ("the host's hook asks before a tool runs"), commands ["hook run"], waits;

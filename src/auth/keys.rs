@@ -217,10 +217,13 @@ impl KeyRing {
     /// A key for one purpose, in hexadecimal digits. It follows from the shared secret, and is the same as
     /// long as that is.
     pub fn derived(&self, purpose: &[u8]) -> Secret {
-        let mut mac = self.in_force().shared().mac();
-        mac.update(purpose);
-        let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        Secret::new(digits.into_bytes())
+        derived(self.in_force().shared(), purpose)
+    }
+
+    /// The same, from the secret in the folder: one for all daemons of the user, also where one of them runs with another
+    /// secret.
+    pub fn derived_for_all(&self, purpose: &[u8]) -> Secret {
+        derived(&self.in_force().shared, purpose)
     }
 
     /// The secrets that speak for this ident now.
@@ -338,6 +341,13 @@ impl KeyRing {
         self.reload()?;
         Ok(answer)
     }
+}
+
+fn derived(secret: &Secret, purpose: &[u8]) -> Secret {
+    let mut mac = secret.mac();
+    mac.update(purpose);
+    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    Secret::new(digits.into_bytes())
 }
 
 impl InForce {

@@ -14,6 +14,7 @@ pub mod line;
 #[cfg_attr(not(target_os = "linux"), path = "loopback_elsewhere.rs")]
 pub mod loopback;
 pub mod names;
+pub mod passkeys;
 #[cfg(target_os = "linux")]
 pub mod peer;
 #[cfg(windows)]

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use provost_base::{AGENT, AgentId, SessionId, TaskId, look_of};
 use provost_domain::post::slug_of_branch;
 use provost_domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
+use provost_passkey::Asserted;
 
 /// The rights of an agent with a key of its own, beyond delegating and working.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,13 @@ pub fn user(name: AgentId, terminal: bool) -> Principal {
 pub fn desktop(name: AgentId) -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Desktop)
+}
+
+/// The person whose passkey has signed exactly this request: for this one submit, and for nothing else. The signature is the
+/// proof, whichever process carries it.
+pub fn passkey(name: AgentId, _signed: &Asserted) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Operate, Scope::Approve]);
+    Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Passkey)
 }
 
 /// The person at an agent's host, as the host says: to answer what this agent has asked for, where a rule

@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, policy, screenshot, secrets, tasks,
-    tokens, up, watch, workflows, worktrees,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, passkeys, policy, screenshot, secrets,
+    tasks, tokens, up, watch, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -222,6 +222,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  provost token list\n  provost token revoke --of feat-auth"
     )]
     Token(tokens::Tokens),
+    /// Manage passkeys, whose signatures answer approvals
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost passkey add\n  provost passkey list\n  provost passkey revoke phone"
+    )]
+    Passkey(passkeys::Passkeys),
     /// Manage the secrets of workers; the daemon adds them to requests, or hands them over
     #[command(
         subcommand,

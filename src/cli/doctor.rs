@@ -13,7 +13,7 @@ use provost_client::keys::KeyRing;
 use provost_config::env::weak_secret;
 use provost_config::{Loaded, Severity, sockets};
 use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
-use provost_policy::{SYSTEM_POLICY, Source, check};
+use provost_policy::{SYSTEM_POLICY, Source, by_passkey_alone, check};
 use provost_store as store;
 
 /// How bad it is.
@@ -213,12 +213,33 @@ fn policy(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
         Err(err) => found.add("policy", Health::Broken, err),
         Ok(Source::Builtin(builtin)) => {
             found.add("policy", Health::Fine, format!("the built-in rules `{}`", builtin.name()));
+            passkeys(here, builtin.text(), builtin.name(), found);
         }
         Ok(Source::File(path)) => {
             found.add("policy", Health::Fine, path.display());
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             let report = check(&text, &path.display().to_string());
             report.warnings.iter().for_each(|warning| found.add("policy", Health::Note, warning));
+            passkeys(here, &text, &path.display().to_string(), found);
+        }
+    }
+}
+
+/// Rules that nobody can answer, and the list that only root can change.
+fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
+    if !super::passkeys::any_listed(here) {
+        let missing = by_passkey_alone(rules, name);
+        return missing.iter().for_each(|warning| found.add("policy", Health::Note, warning));
+    }
+    let answer = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) });
+    let Ok(all) = answer else { return };
+    match all.problem {
+        Some(problem) => found.add("passkeys", Health::Broken, problem),
+        None if all.of_root => found.add("passkeys", Health::Fine, "root's list is in force"),
+        None => {
+            let says = "any process of yours can change their list, which is noticed and not prevented; for more: sudo provost \
+                        passkey install";
+            found.add("passkeys", Health::Note, says);
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
-use super::{CliError, RepoContext, log, out};
+use super::{CliError, RepoContext, log, out, signatures};
 use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
@@ -115,15 +115,25 @@ pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, CliError> {
 }
 
 fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
-    match checked(here, anchor) {
-        Ok(Unchanged { events, head, leaps }) if here.json => {
+    let found = checked(here, anchor).and_then(|it| Ok((it, signatures::check(reader(here)?.as_mut())?)));
+    match found {
+        Ok((Unchanged { events, head, leaps }, signed)) if here.json => {
             let leaps: Vec<_> = leaps.iter().map(leap_in_json).collect();
             out::json(
-                &json!({ "ok": true, "events": events, "head": head.to_string(), "passed_over": leaps }),
+                &json!({ "ok": true, "events": events, "head": head.to_string(), "passed_over": leaps,
+                         "signed": { "checked": signed.signed, "without_key": signed.without_key } }),
             )?;
         }
-        Ok(Unchanged { events, head, leaps }) => {
+        Ok((Unchanged { events, head, leaps }, signed)) => {
             out::line(format!("nothing wrong in {events} events"))?;
+            if signed.signed + signed.without_key > 0 {
+                out::line(format!("{} signatures of passkeys checked again", signed.signed))?;
+            }
+            if signed.without_key > 0 {
+                let what =
+                    "signatures cannot be checked, because the events with their passkeys' keys were pruned";
+                out::line(format!("{} {what}", signed.without_key))?;
+            }
             for leap in &leaps {
                 let (first, last) = (leap.kept.next(), leap.to);
                 out::line(format!("no event has a number from {first} to {last}: {}", restored(leap)))?;

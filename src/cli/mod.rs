@@ -46,12 +46,14 @@ mod mcp;
 mod merge;
 mod out;
 mod overview;
+mod passkeys;
 mod policy;
 mod port;
 mod repo_context;
 mod screenshot;
 mod secrets;
 mod session;
+mod signatures;
 mod status;
 mod tasks;
 mod tokens;
@@ -178,6 +180,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Policy(it) => policy::policy(here, it),
         Command::Key(it) => keys::key(here, it),
         Command::Token(it) => tokens::token(here, it),
+        Command::Passkey(it) => passkeys::passkey(here, it),
         Command::Secret(it) => secrets::secret(here, it),
         Command::Completions(_)
         | Command::Man

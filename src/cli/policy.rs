@@ -12,8 +12,8 @@ use provost_base::AgentId;
 use provost_base::limits::POLICY_LOOK_S;
 use provost_config::{Copies, Loaded, WorkerKind};
 use provost_policy::{
-    Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
-    explain_request, run_cases,
+    Case, Failed, Layer, LoadError, PASSKEY_MISSING, Problem, Request, RuleSet, SYSTEM_POLICY, Source,
+    by_passkey_alone, check, diff, explain_request, is_passkey_alone, run_cases,
 };
 use provost_store::{self as store, FinishedFilter};
 
@@ -164,7 +164,15 @@ fn look_over(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
             .collect::<Result<Vec<_>, CliError>>()?,
         true => in_force(here)?,
     };
-    let reports: Vec<_> = texts.iter().map(|(name, text)| (name, check(text, name))).collect();
+    let any_passkey = super::passkeys::any_listed(here);
+    let look_at = |(name, text): &'_ (String, String)| {
+        let mut report = check(text, name);
+        if !any_passkey {
+            report.warnings.extend(by_passkey_alone(text, name));
+        }
+        report
+    };
+    let reports: Vec<_> = texts.iter().map(|it| (&it.0, look_at(it))).collect();
     let loads = reports.iter().all(|(_, report)| report.loads());
     if here.json {
         let lines = |problems: &[Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -271,6 +279,10 @@ fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
         let lines = explanation.to_string();
         // Conditions may list dozens of directories; whoever wants them all has --json and the file.
         lines.lines().try_for_each(|line| out::line(out::one_line_indented(line, out::width())))?;
+        let outcome = &explanation.outcome;
+        if is_passkey_alone(&outcome.by) && !super::passkeys::any_listed(here) {
+            out::note(format!("rule `{}` {PASSKEY_MISSING}", outcome.rule));
+        }
     }
     Ok(DONE)
 }

@@ -10,6 +10,7 @@ pub mod approvals;
 mod connect;
 mod idle_connections;
 pub mod keys;
+pub mod passkeys;
 mod stream;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]

@@ -28,6 +28,7 @@ mod rounds;
 pub mod sockets;
 pub mod table;
 mod value;
+mod web_origin;
 mod worker;
 mod workflow;
 mod writing;

@@ -17,8 +17,9 @@ use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
-    Value, Versions, WitOpen, WorkerKind, checked,
+    Value, Versions, WitOpen, WorkerKind, checked, paths,
 };
+use super::web_origin::WebOrigin;
 use super::worker::{Copies, built_in_workers};
 use super::workflow::Workflow;
 use super::writing::{Auto, WhenDown};
@@ -269,6 +270,12 @@ settings! {
         apply_settings: bool = false, "", Strict, Owner;
         /// How long an apply that needs approval waits for it; editors give up after 30 seconds.
         apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
+    }
+
+    /// Passkeys, which sign answers to approvals. Read at the start.
+    ["passkeys"] passkeys: PasskeySettings {
+        /// The pages that may ask for a passkey: scheme, host and port, compared to the letter. A passkey belongs to the host of its page.
+        origins: Vec<WebOrigin> = WebOrigin::local(), "origin", Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.
@@ -587,8 +594,4 @@ section! {
 /// An ident written in this file.
 fn ours(ident: &str) -> AgentId {
     AgentId::parse(ident).expect("idents in the table of settings are short plain words")
-}
-
-fn paths(globs: &[&str]) -> Vec<String> {
-    globs.iter().map(|it| (*it).to_owned()).collect()
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use toml::de::{DeInteger, DeValue};
 
 use super::mcp_tools::McpTools;
+use super::web_origin::WebOrigin;
 use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// A row of the table of settings.
@@ -83,7 +84,7 @@ pub(super) fn checked<T: Value + PartialOrd>(
     }
 }
 
-fn text<'a>(value: &'a DeValue<'_>) -> Result<&'a str, String> {
+pub(super) fn text<'a>(value: &'a DeValue<'_>) -> Result<&'a str, String> {
     value.as_str().ok_or_else(|| format!("expected text in quotes, found {}", value.type_str()))
 }
 
@@ -92,6 +93,10 @@ pub(super) fn integer(value: &DeValue<'_>) -> Result<u64, String> {
         value.as_integer().ok_or_else(|| format!("expected a whole number, found {}", value.type_str()))?;
     let parse = |number: &DeInteger<'_>| u64::from_str_radix(number.as_str(), number.radix());
     parse(number).map_err(|_| format!("expected a whole number from 0 upwards, found {number}"))
+}
+
+pub(super) fn paths(globs: &[&str]) -> Vec<String> {
+    globs.iter().map(|it| (*it).to_owned()).collect()
 }
 
 pub(super) fn quoted(text: &str) -> String {
@@ -227,7 +232,7 @@ impl Value for RepoPath {
     }
 }
 
-lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words" }
+lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";

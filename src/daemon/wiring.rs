@@ -11,9 +11,11 @@ use tokio::sync::watch;
 use super::{Prepared, Start, agents, code_owners, now, pictures};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
 use provost_auth::keys::{KeyRing, Role};
+use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
 use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
+use provost_config::places::SYSTEM_CONFIG;
 use provost_config::{self as config, AcrossDoors, Config, Places, Worker};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
@@ -21,6 +23,7 @@ use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_prof
 use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
+use provost_protocols::own::PasskeySetup;
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
@@ -30,6 +33,9 @@ use provost_vault::{Delivery, Listed, Vault};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;
+
+/// The user whose list of passkeys stands before a person's own.
+const ROOT: u32 = 0;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
@@ -193,6 +199,14 @@ pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
     let held = Box::new(move |root: &Path, new: &[_]| runs_outside(root, &protect, &lines, new));
     let files = config.changes.files_per_call as usize;
     ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, files, held }
+}
+
+/// Where passkeys are listed, and which pages may ask for one.
+pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
+    let system = Path::new(SYSTEM_CONFIG).join(PASSKEYS_FILE);
+    let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT };
+    let origins = config.passkeys.origins.iter().map(|it| (it.as_str().to_owned(), it.host().to_owned()));
+    PasskeySetup { files, origins: origins.collect() }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

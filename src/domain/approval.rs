@@ -251,13 +251,15 @@ impl State {
         }
         // A host speaks for who sits there about what was asked there, and about nothing else.
         let elsewhere = who.is_host_dialog() && who.agent() != parked.who.agent();
-        if elsewhere || !parked.by.iter().any(|by| by.admits(who)) {
+        if elsewhere || !self.admits(now, &parked.by, who) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
         }
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
             return Err(Refusal::ApprovalChanged);
         }
+        self.take_signature(now, who, verb, out)?;
         let proof = match who.proof() {
+            Proof::Passkey => "passkey",
             Proof::Desktop => "desktop",
             Proof::HostDialog => "host-dialog",
             _ if who.is_person() => "weak-human",
@@ -267,9 +269,41 @@ impl State {
             approval: verb.approval,
             verdict: verb.verdict,
             proof: proof.into(),
+            signed: verb.signed.clone(),
         });
         self.drop_approval(verb.approval, out);
         Ok(parked.clone())
+    }
+
+    /// A passkey's answer comes with what it has signed, which says what was shown; no other answer does.
+    fn take_signature(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AnswerApproval,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        match (&verb.signed, who.proof() == Proof::Passkey) {
+            (Some(_), true) if verb.shown.is_none() => Err(Refusal::ApprovalChanged),
+            (Some(word), true) => self.use_passkey(now, word, out),
+            (None, false) => Ok(()),
+            _ => Err(Refusal::PasskeyRefused {
+                why: "a passkey answers with its signature, and nothing else does".into(),
+            }),
+        }
+    }
+
+    /// Whether one of these words admits the caller, with the proof that an answer takes.
+    pub(super) fn admits(&self, now: Timestamp, by: &[Approver], who: &Principal) -> bool {
+        by.iter().any(|by| match by {
+            Approver::Human => who.is_person(),
+            Approver::Passkey => who.proof() == Proof::Passkey,
+            Approver::PasskeyIfEnrolled => {
+                who.proof() == Proof::Passkey || (who.is_person() && !self.passkeys.are_enrolled(now))
+            }
+            Approver::Host => who.is_host_dialog(),
+            Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+        })
     }
 
     /// The asker, and the worker that works for the asker at the moment.
@@ -292,23 +326,12 @@ impl State {
     }
 }
 
-impl Approver {
-    /// Whether this is the caller, with the proof that an answer takes.
-    pub(super) fn admits(&self, who: &Principal) -> bool {
-        match self {
-            Approver::Human => who.is_person(),
-            Approver::Host => who.is_host_dialog(),
-            Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
-        }
-    }
-}
-
 /// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the
 /// user; two trees of processes cannot be had by one agent without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
-    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, and a
-    // worker in its jail and the daemon itself answer nothing.
-    let is_elsewhere = who.is_host_dialog() || who.proof() == Proof::Desktop;
+    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, a signature is
+    // a passkey's, whichever process carries it, and a worker in its jail and the daemon itself answer nothing.
+    let is_elsewhere = who.is_host_dialog() || matches!(who.proof(), Proof::Desktop | Proof::Passkey);
     if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;
     }
@@ -333,6 +356,8 @@ fn digest_of(parked: &Parked) -> Digest {
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {
         Approver::Human => "human".to_owned(),
+        Approver::Passkey => "passkey".to_owned(),
+        Approver::PasskeyIfEnrolled => "passkey-if-enrolled".to_owned(),
         Approver::Host => "host".to_owned(),
         Approver::Agent(id) => AgentId::to_string(id),
     };

@@ -7,6 +7,7 @@ mod coordinate;
 mod crew;
 mod job;
 mod merge;
+mod passkey;
 mod permission;
 mod post;
 mod record;
@@ -18,7 +19,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Failure, Mail, Outbox, Report, ScanReport, TaskChanges, TaskState, Verdict, Watched};
+use super::{
+    Change, Failure, Mail, Outbox, Report, ScanReport, SignedWord, TaskChanges, TaskState, Verdict, Watched,
+};
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::*;
@@ -27,6 +30,7 @@ pub use coordinate::*;
 pub use crew::*;
 pub use job::*;
 pub use merge::*;
+pub use passkey::*;
 pub use permission::*;
 pub use post::*;
 pub use record::*;
@@ -290,6 +294,9 @@ pub struct AnswerApproval {
     pub note: Option<Box<str>>,
     /// Digest of what the approver was shown, when the approver says; a mismatch is refused.
     pub shown: Option<Digest>,
+    /// What a passkey has signed, where the approver answers with one; `shown` is there then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Box<SignedWord>>,
 }
 
 /// The approval is settled.

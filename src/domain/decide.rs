@@ -193,7 +193,7 @@ fn grant(
     let Some(verb) = parked.command.judged() else { return Err(refused(Refusal::TaskNotFound)) };
     match verb.turn() {
         Turn::Redeemed(it) => {
-            still_allowed(judge, call, parked, parked.facts.clone())?;
+            still_allowed(state, judge, call, parked, parked.facts.clone())?;
             let asker = parked.who.agent().clone();
             grants::keep(call.now, asker, it.question(), parked, Outcome::Granted, out);
             Ok(())
@@ -205,7 +205,7 @@ fn grant(
             if facts != parked.facts {
                 return Err(refused(Refusal::ApprovalChanged));
             }
-            task.terms = task.terms.within(&still_allowed(judge, call, parked, facts)?);
+            task.terms = task.terms.within(&still_allowed(state, judge, call, parked, facts)?);
             let mark = out.mark();
             it.run_granted(state, call.now, parked, task, judge.version(), out).map_err(|refusal| {
                 out.rewind(mark);
@@ -219,6 +219,7 @@ fn grant(
 
 /// The terms under which the rules of now let a granted command go on.
 fn still_allowed(
+    state: &State,
     judge: &dyn Judge,
     call: &Call<'_>,
     parked: &Parked,
@@ -226,7 +227,7 @@ fn still_allowed(
 ) -> Result<Terms, (Box<str>, Failure)> {
     match judge.decide(&parked.who, &parked.command, &Facts { now: call.wall, ..facts }) {
         Decision::Deny { rule, reason } => Err(denied(parked, &rule, reason)),
-        Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
+        Decision::NeedApproval { rule, by, .. } if !state.admits(call.now, &by, call.who) => {
             let refusal = Refusal::ApprovalNotYours { rule };
             Err(denied(parked, &parked.rule, refusal.to_string().into()))
         }

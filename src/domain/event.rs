@@ -8,8 +8,8 @@ use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
-    Notice, Parked, PermissionEvent, RegisteredAgent, ReservationKind, Scopes, Status, Switch, Switched,
-    Task, Token, Usage, Uses, Verdict, Waiter,
+    Notice, Parked, Passkey, PasskeyChange, PermissionEvent, RegisteredAgent, ReservationKind, Scopes,
+    SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -219,8 +219,11 @@ pub enum EventKind {
         approval: ApprovalId,
         /// Whether the command was granted or denied.
         verdict: Verdict,
-        /// By what proof (`weak-human`, `desktop`, `host-dialog`, `key`).
+        /// By what proof (`passkey`, `weak-human`, `desktop`, `host-dialog`, `key`).
         proof: Box<str>,
+        /// What the passkey has signed, where the proof is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Box<SignedWord>>,
     },
     /// No approver has answered in time.
     ApprovalExpired {
@@ -384,6 +387,31 @@ pub enum EventKind {
         /// The command that did it.
         command: Box<str>,
     },
+    /// A passkey counts from now on.
+    PasskeyAdded {
+        /// The passkey, with its public key.
+        passkey: Box<Passkey>,
+        /// What a known passkey has signed for it, if one has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vouched: Option<Box<SignedWord>>,
+    },
+    /// A passkey counts no more.
+    PasskeyRevoked {
+        /// The credential's id, base64url.
+        id: Box<str>,
+        /// Its name for people.
+        name: Box<str>,
+        /// What a passkey has signed for that, unless a person said it at a terminal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Box<SignedWord>>,
+    },
+    /// All passkeys were given up, and none counts for a while.
+    PasskeysReset {
+        /// How many there were.
+        revoked: u32,
+        /// From when passkeys count again.
+        until: Timestamp,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
@@ -447,6 +475,9 @@ impl EventKind {
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::WorkerSwitched { .. } => "worker_switched",
+            EventKind::PasskeyAdded { .. } => "passkey_added",
+            EventKind::PasskeyRevoked { .. } => "passkey_revoked",
+            EventKind::PasskeysReset { .. } => "passkeys_reset",
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -531,6 +562,8 @@ pub enum Change {
     PutToken(Arc<Token>),
     /// A token that is good no more.
     DropToken(Digest),
+    /// A row of the passkeys on record.
+    Passkey(PasskeyChange),
     /// A row of a job.
     Job(JobChange),
     /// A branch that is to be merged, or how far it is.

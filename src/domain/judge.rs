@@ -182,12 +182,34 @@ impl Terms {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
-    /// A person at a terminal.
+    /// A person at a terminal or at the desktop, or a passkey.
     Human,
+    /// A person by a passkey, and by nothing else.
+    Passkey,
+    /// A person by a passkey, once one is enrolled; until then a person at a terminal or at the desktop as well.
+    PasskeyIfEnrolled,
     /// The person at the host of the asking agent, by a dialog that this host shows.
     Host,
     /// An agent that holds a key of its own with the approver's role (`client:approver`).
     Agent(AgentId),
+}
+
+impl Approver {
+    /// What both words admit, where that is one of them: a passkey is a person, too.
+    pub fn narrower<'a>(&'a self, other: &'a Approver) -> Option<&'a Approver> {
+        use Approver::{Human, Passkey, PasskeyIfEnrolled};
+        match (self, other) {
+            _ if self == other => Some(self),
+            (Human, Passkey | PasskeyIfEnrolled) | (PasskeyIfEnrolled, Passkey) => Some(other),
+            (Passkey | PasskeyIfEnrolled, Human) | (Passkey, PasskeyIfEnrolled) => Some(self),
+            _ => None,
+        }
+    }
+
+    /// Whether the other word admits nothing that this one does not.
+    pub fn covers(&self, other: &Approver) -> bool {
+        self.narrower(other) == Some(other)
+    }
 }
 
 /// Policy's decision about one command.

@@ -37,6 +37,7 @@ mod note;
 mod origin;
 mod outbox;
 mod owing;
+mod passkey;
 mod permission;
 pub mod post;
 mod principal;
@@ -98,6 +99,7 @@ pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use owing::{Deed, Owing};
+pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyReset, Passkeys, SignedWord};
 pub use permission::PermissionEvent;
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
@@ -195,6 +197,8 @@ pub struct State {
     pub handoffs: Handoffs,
     /// Records of tokens, by their digests.
     pub tokens: Tokens,
+    /// Passkeys on record.
+    pub passkeys: Passkeys,
     /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
     /// Branches that are to be merged.
@@ -233,6 +237,7 @@ impl State {
             assignments: Assignments::default(),
             handoffs: Handoffs::default(),
             tokens: Tokens::default(),
+            passkeys: Passkeys::default(),
             jobs: Jobs::default(),
             merges: Merges::default(),
             switches: Switches::default(),
@@ -275,6 +280,7 @@ impl State {
             Change::Crew(change) => self.apply_to_crew(change),
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
+            Change::Passkey(change) => self.passkeys.apply(change),
             Change::Job(change) => self.jobs.apply(change),
             Change::PutMerge(entry) => self.merges.put(entry.clone()),
             Change::DropMerge(number) => self.merges.remove(*number),

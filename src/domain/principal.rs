@@ -33,6 +33,9 @@ pub enum Proof {
     /// The agent's host says that a person has answered a dialog. A process that can speak as the agent can claim
     /// that too, so this proves nothing but where a rule wants no more.
     HostDialog,
+    /// A passkey's signature over exactly this request, whoever carries it: a person, as far as the page that showed the
+    /// request and the authenticator can be trusted.
+    Passkey,
 }
 
 /// An authenticated caller. Only `auth` can make one, so holding it is proof.
@@ -160,9 +163,9 @@ impl Principal {
         outside && self.origin().is_none_or(CallOrigin::is_of_agents)
     }
 
-    /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.
+    /// Whether this is a person: at a terminal as far as the kernel can tell, at the desktop, or by a passkey.
     pub fn is_person(&self) -> bool {
-        matches!(self.proof, Proof::Terminal | Proof::Desktop)
+        matches!(self.proof, Proof::Terminal | Proof::Desktop | Proof::Passkey)
     }
 }
 

@@ -111,6 +111,12 @@ pub enum Refusal {
         /// The rule that parked the request.
         rule: RuleId,
     },
+    /// A passkey, or what it has signed, does not count.
+    #[error("{why}")]
+    PasskeyRefused {
+        /// Why, for people.
+        why: Box<str>,
+    },
     /// The approver was shown something else.
     #[error("the approved request is not the waiting one; look at it again")]
     ApprovalChanged,
@@ -367,6 +373,7 @@ impl Refusal {
             | Refusal::ApprovalFromAsker { .. }
             | Refusal::ApprovalNotYours { .. }
             | Refusal::ApprovalChanged
+            | Refusal::PasskeyRefused { .. }
             | Refusal::TooOften { .. }
             | Refusal::MailNotFound => RefusalKind::Delegation,
             Refusal::AlreadyNamed { .. }

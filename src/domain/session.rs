@@ -219,6 +219,11 @@ impl Agents {
         self.known.get(agent)
     }
 
+    /// Whether any agent gave a sign of life within this time.
+    pub(super) fn any_seen_within(&self, now: Timestamp, time: Ttl) -> bool {
+        self.seen.values().any(|at| now < at.after(time))
+    }
+
     /// Every known agent, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
         self.known.values()

@@ -7,6 +7,7 @@ mod foreign;
 mod job;
 mod mail;
 mod merge;
+mod passkey;
 mod post;
 mod switch;
 
@@ -29,6 +30,7 @@ pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use mail::MailOf;
 pub use merge::AllMerges;
+pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 pub use post::{Inboxes, OpenQuestions, Overlaps, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
 

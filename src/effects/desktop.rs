@@ -23,7 +23,7 @@ use super::engine_handle::EngineHandle;
 use super::result::clip;
 use provost_base::{ApprovalId, TaskId, visible};
 use provost_domain::command::{AnswerApproval, Command, Status};
-use provost_domain::view::{Waiting, WaitingOne};
+use provost_domain::view::{AllPasskeys, Waiting, WaitingOne};
 use provost_domain::{
     Answer, Approver, Event, EventKind, Facts, Parked, PermissionEvent, Principal, Refusal, Verdict,
 };
@@ -279,7 +279,12 @@ impl Desktop {
                     self.urgent.insert(approval);
                 }
                 let may_allow = !is_permission || self.parts.options.borrow().answer_permissions;
-                let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human));
+                let is_enrolled = self.handle.engine.view(AllPasskeys).await.is_ok_and(|it| it.enrolled);
+                let asks_people = parked.by.iter().any(|by| match by {
+                    Approver::Human => true,
+                    Approver::PasskeyIfEnrolled => !is_enrolled,
+                    _ => false,
+                });
                 let question = Question {
                     handle: self.handle.clone(),
                     person: self.parts.person.clone(),
@@ -350,7 +355,7 @@ impl Question {
 
     async fn answer(&self, verdict: Verdict) {
         let shown = Some(self.parked.shown);
-        let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown };
+        let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown, signed: None };
         for _ in 0..10 {
             match self.handle.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,

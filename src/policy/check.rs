@@ -8,7 +8,7 @@ use super::reader::Problem;
 use super::request::{Case, Request};
 use super::subject::Subject;
 use provost_base::Digest;
-use provost_domain::{Judge, WorkerKind};
+use provost_domain::{Approver, Judge, WorkerKind};
 
 /// The findings about a rule file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +42,26 @@ pub fn check(text: &str, name: &str) -> Report {
         },
     }
 }
+
+/// Rules that only a passkey can answer: while none is enrolled, what they ask about expires as a denial. Nothing of a file
+/// that does not load.
+pub fn by_passkey_alone(text: &str, name: &str) -> Vec<Problem> {
+    let Ok(layer) = Layer::parse(text, name) else { return Vec::new() };
+    let alone = |it: &Matched<'_>| it.rule.ask.as_ref().is_some_and(|ask| is_passkey_alone(&ask.by));
+    let problem = |it: Matched<'_>| {
+        let what = format!("rule `{}` {PASSKEY_MISSING}", it.rule.id).into();
+        Problem { file: name.into(), line: it.rule.line, what }
+    };
+    layer.rules().filter(alone).map(problem).collect()
+}
+
+/// Whether only a passkey is let answer.
+pub fn is_passkey_alone(by: &[Approver]) -> bool {
+    !by.is_empty() && by.iter().all(|it| *it == Approver::Passkey)
+}
+
+/// Said of a rule that only a passkey can answer, while there is none.
+pub const PASSKEY_MISSING: &str = "lets only a passkey answer, and none is enrolled: what it asks about expires as a denial; provost passkey add";
 
 fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
     let mut found = Vec::new();

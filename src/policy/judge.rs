@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use super::file::{Ask, File, Limit, Ruling, cannot_wait};
+use super::parse::approver_rank;
 use super::reader::{Notes, Problems};
 use super::request::Request;
 use super::rule::Rule;
@@ -376,11 +377,24 @@ fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
 
 fn meet<'r>(known: Option<(Vec<&'r Approver>, Ttl)>, ask: &'r Ask) -> (Vec<&'r Approver>, Ttl) {
     match known {
-        None => (ask.by.iter().collect(), ask.expires),
+        None => (widest(ask.by.iter().collect()), ask.expires),
         Some((by, wait)) => {
-            (by.into_iter().filter(|it| ask.by.contains(it)).collect(), wait.min(ask.expires))
+            let both = by.iter().flat_map(|it| ask.by.iter().filter_map(|other| it.narrower(other)));
+            (widest(both.collect()), wait.min(ask.expires))
         }
     }
+}
+
+/// The words without those that another one of them covers.
+fn widest(mut by: Vec<&Approver>) -> Vec<&Approver> {
+    let mut kept: Vec<&Approver> = Vec::with_capacity(by.len());
+    by.sort_by(|one, other| approver_rank(one).cmp(&approver_rank(other)));
+    for it in by {
+        if !kept.iter().any(|wider| wider.covers(it)) {
+            kept.push(it);
+        }
+    }
+    kept
 }
 
 fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {

@@ -26,7 +26,9 @@ mod subject;
 mod units;
 
 pub use builtin::{Builtin, builtin};
-pub use check::{Difference, Failed, Report, check, diff, run_cases};
+pub use check::{
+    Difference, Failed, PASSKEY_MISSING, Report, by_passkey_alone, check, diff, is_passkey_alone, run_cases,
+};
 pub use condition::{CONDITIONS, Stated, When, print_conditions};
 pub use explain::{Explanation, Outcome, RuleTrace, Unmet, explain, explain_request};
 pub use file::{APPROVAL_WAIT, Ask, File, Limit, Net, Rule, Ruling, cannot_wait};

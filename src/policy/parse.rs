@@ -181,9 +181,13 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
 
 /// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.
 fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
-    let people = by.contains(&Approver::Human);
+    let people = by.iter().any(|it| Approver::Human.covers(it));
     let agents = by.iter().any(|it| matches!(it, Approver::Agent(_)));
+    let passkey = by.iter().any(|it| matches!(it, Approver::Passkey | Approver::PasskeyIfEnrolled));
     match auth {
+        "terminal" | "key" if passkey => Err(format!(
+            "\"{auth}\" is no passkey's proof, and `approve.by` names one; leave `approve.auth` out"
+        )),
         "terminal" | "key" if by.contains(&Approver::Host) => Err(format!(
             "\"{auth}\" does not prove which person sits at a host, and `approve.by` names `host`; remove one of them"
         )),
@@ -218,20 +222,28 @@ fn read_examples(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Rul
 fn approver(text: &str) -> Result<Approver, String> {
     match text {
         "human" => Ok(Approver::Human),
+        "passkey" => Ok(Approver::Passkey),
+        "passkey-if-enrolled" => Ok(Approver::PasskeyIfEnrolled),
         "host" => Ok(Approver::Host),
         _ => AgentId::parse(text).map(Approver::Agent).map_err(|why| format!("`{text}` {why}")),
     }
 }
 
 fn in_approver_order(mut by: Vec<Approver>) -> Vec<Approver> {
-    let rank = |it: &Approver| match it {
-        Approver::Human => (0, String::new()),
-        Approver::Host => (1, String::new()),
-        Approver::Agent(id) => (2, id.to_string()),
-    };
-    by.sort_by_key(rank);
+    by.sort_by(|one, other| approver_rank(one).cmp(&approver_rank(other)));
     by.dedup();
     by
+}
+
+/// The place of an approver in a list; a wider word stands before a narrower one.
+pub(super) fn approver_rank(it: &Approver) -> (u8, &str) {
+    match it {
+        Approver::Human => (0, ""),
+        Approver::PasskeyIfEnrolled => (1, ""),
+        Approver::Passkey => (2, ""),
+        Approver::Host => (3, ""),
+        Approver::Agent(id) => (4, id.as_str()),
+    }
 }
 
 /// `host:port` or `host:port=address`, in the spelling of the configuration.

@@ -152,6 +152,13 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE merge_entry (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT; -- branches to be merged
 ",
+    // Passkeys on record, and the id that their signatures are for.
+    "
+    CREATE TABLE passkey (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE passkey_reset (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL) STRICT;
+    CREATE TABLE daemon (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL) STRICT;
+    INSERT INTO daemon VALUES (1, json_quote(lower(hex(randomblob(16)))));
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -16,9 +16,9 @@ use provost_base::{
 };
 use provost_domain::post::Received;
 use provost_domain::{
-    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, Lock, Mail,
-    MergeEntry, Outbox, Owed, Parked, RegisteredAgent, Settings, Share, State, Switched, Task, Token, Usage,
-    Uses,
+    Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
+    Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyReset, RegisteredAgent, Settings, Share,
+    State, Switched, Task, Token, Usage, Uses,
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
@@ -85,6 +85,8 @@ struct Rows {
     tokens: BTreeMap<Digest, Arc<Token>>,
     switched: BTreeMap<AgentId, Switched>,
     merges: BTreeMap<Fence, Arc<MergeEntry>>,
+    passkeys: BTreeMap<Box<str>, Arc<KnownPasskey>>,
+    passkey_reset: Option<PasskeyReset>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -221,6 +223,12 @@ impl Rows {
             Change::Crew(change) => self.crew.apply(change),
             Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
+            Change::Passkey(PasskeyChange::Put(it)) => {
+                self.passkeys.insert(it.passkey.id.clone(), it.clone());
+            }
+            Change::Passkey(PasskeyChange::Drop(id)) => drop(self.passkeys.remove(id)),
+            Change::Passkey(PasskeyChange::Reset(it)) => self.passkey_reset = Some(*it),
+            Change::Passkey(PasskeyChange::Daemon(_)) => {}
             Change::Job(change) => self.apply_to_jobs(change),
             Change::PutMerge(it) => drop(self.merges.insert(it.number, it.clone())),
             Change::DropMerge(number) => drop(self.merges.remove(number)),
@@ -287,6 +295,9 @@ impl Rows {
         let rows = rows.chain(tokens).chain(switched);
         let rows = rows.chain(self.merges.values().cloned().map(Change::PutMerge));
         let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
+        let reset = self.passkey_reset.map(PasskeyChange::Reset);
+        let passkeys = self.passkeys.values().cloned().map(PasskeyChange::Put).chain(reset);
+        let rows = rows.chain(passkeys.map(Change::Passkey));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =

@@ -4,8 +4,10 @@
 //! one, and repeats all work for every request. Differential tests compare the two;
 //! when they disagree, this one is usually right.
 
+use std::collections::BTreeSet;
+
 use super::naive_calls;
-use provost_base::{RuleId, Ttl, later};
+use provost_base::{AgentId, RuleId, Ttl, later};
 use provost_domain::{Action, Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 use provost_policy::{
     APPROVAL_WAIT, File, GIT_UNNAMED, Hours, JOB_UNNAMED, Missing, Net, Request, Rule, Ruling, Stated,
@@ -68,15 +70,40 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
         return Decision::Allow { rule, terms };
     };
     let asks: Vec<_> = all.iter().filter_map(|rule| rule.ask.clone()).collect();
-    let everybody: Vec<Approver> = asks[0].by.clone();
-    let by: Vec<Approver> =
-        everybody.into_iter().filter(|it| asks.iter().all(|ask| ask.by.contains(it))).collect();
+    let by = approvers_of_all(&asks.iter().map(|ask| ask.by.as_slice()).collect::<Vec<_>>());
     if by.is_empty() {
         let why = "several rules ask for approval, and no approver is accepted by all of them";
         return no(asking.id.as_str(), why);
     }
     let wait: Ttl = asks.iter().map(|ask| ask.expires).min().unwrap_or(APPROVAL_WAIT);
     Decision::NeedApproval { rule: asking.id.clone(), reason: asking.reason.clone(), terms, wait, by }
+}
+
+/// Whose answer all of these lists accept. Each word is taken for the ways of answering that it stands for.
+fn approvers_of_all(lists: &[&[Approver]]) -> Vec<Approver> {
+    let ways = |by: &Approver| match by {
+        Approver::Human => {
+            vec!["a person beside a passkey".to_owned(), "a person without".into(), "a passkey".into()]
+        }
+        Approver::PasskeyIfEnrolled => vec!["a person without".to_owned(), "a passkey".into()],
+        Approver::Passkey => vec!["a passkey".to_owned()],
+        Approver::Host => vec!["a host".to_owned()],
+        Approver::Agent(id) => vec![format!("agent {id}")],
+    };
+    let of_list = |list: &&[Approver]| list.iter().flat_map(ways).collect::<BTreeSet<String>>();
+    let all = lists.iter().map(of_list).reduce(|one, other| one.intersection(&other).cloned().collect());
+    let all = all.unwrap_or_default();
+    let has = |way: &str| all.contains(way);
+    let person = match (has("a person beside a passkey"), has("a person without"), has("a passkey")) {
+        (true, _, _) => Some(Approver::Human),
+        (_, true, _) => Some(Approver::PasskeyIfEnrolled),
+        (_, _, true) => Some(Approver::Passkey),
+        _ => None,
+    };
+    let host = has("a host").then_some(Approver::Host);
+    let agents = all.iter().filter_map(|way| way.strip_prefix("agent "));
+    let agents = agents.map(|id| Approver::Agent(AgentId::parse(id).expect("it was one")));
+    person.into_iter().chain(host).chain(agents).collect()
 }
 
 fn no(rule: &str, why: &str) -> Decision {

@@ -264,6 +264,12 @@ verbs! {
     MintToken => TokenMinted, needs Join, Durable, judged never_waits;
     /// End tokens before their time is up.
     RevokeTokens => TokensRevoked, needs Join, Durable, by state.revoke_tokens(call.who, it, out);
+    /// Put a passkey on record.
+    AddPasskey => PasskeyAdded, needs Operate, Durable, by state.add_passkey(call.now, call.who, it, out);
+    /// Have a passkey count no more.
+    RevokePasskey => PasskeyRevoked, needs Operate, Durable, by state.revoke_passkey(call.now, call.who, it, out);
+    /// Give up all passkeys.
+    ResetPasskeys => PasskeysReset, needs Operate, Durable, by state.reset_passkeys(call.now, call.who, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
     /// Report on the files of a task.

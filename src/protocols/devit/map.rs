@@ -209,7 +209,7 @@ pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerA
     };
     let shown = payload.digest.map(Digest::try_from).transpose();
     let shown = shown.map_err(|err| DevitError::invalid(format!("digest: {err}")))?;
-    Ok(AnswerApproval { approval, verdict, note: text(payload.note), shown })
+    Ok(AnswerApproval { approval, verdict, note: text(payload.note), shown, signed: None })
 }
 
 /// An approval's id on the wire: a UUID (version 8) of its number and a keyed check, so that it can be found
@@ -586,6 +586,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::MergeCannot { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } => Code::Invalid,
         Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
+        Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,

@@ -28,6 +28,13 @@ pub(super) struct Call {
     pub(super) peer: Option<Arc<PeerId>>,
 }
 
+impl Call {
+    /// The process that asks, by its number.
+    pub(super) fn process(&self) -> Option<i32> {
+        self.peer.as_ref().map(|it| it.pid)
+    }
+}
+
 /// Carries out one endpoint. A row of the table without it does not compile.
 pub(super) trait Handles<E: Endpoint> {
     /// Carries out a request whose caller is known, and answers with the members of the reply.

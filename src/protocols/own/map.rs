@@ -71,6 +71,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
+        Refusal::PasskeyRefused { .. } => fault.hint("`provost passkey list` lists passkeys, and how they stand"),
         Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
@@ -104,6 +105,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ApprovalOwn | Refusal::ApprovalFromAsker { .. } => (StatusCode::FORBIDDEN, "approval_own"),
         Refusal::ApprovalNotYours { .. } => (StatusCode::FORBIDDEN, "approval_not_yours"),
         Refusal::ApprovalChanged => (StatusCode::CONFLICT, "approval_changed"),
+        Refusal::PasskeyRefused { .. } => (StatusCode::FORBIDDEN, "passkey_refused"),
         Refusal::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
         Refusal::SwitchedOff { .. } => (StatusCode::FORBIDDEN, "switched_off"),
         Refusal::Crew(CrewRefusal::NotInCrew) => (StatusCode::NOT_FOUND, "not_in_crew"),
@@ -278,7 +280,13 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     let verdict = if it.grant { Verdict::Granted } else { Verdict::Denied };
     let shown = it.digest.map(Digest::try_from).transpose();
     let shown = shown.map_err(|err| OwnError::invalid(format!("digest: {err}")))?;
-    Ok(AnswerApproval { approval: ApprovalId(it.approval), verdict, note: text(it.note), shown })
+    Ok(AnswerApproval {
+        approval: ApprovalId(it.approval),
+        verdict,
+        note: text(it.note),
+        shown,
+        signed: None,
+    })
 }
 
 pub(super) fn state_word(state: &TaskState) -> &'static str {

@@ -19,6 +19,8 @@ mod journal;
 mod map;
 mod merges;
 mod operate;
+mod passkeys;
+mod pending;
 mod permissions;
 mod posts;
 mod read;
@@ -27,6 +29,7 @@ mod stream;
 mod tasks;
 mod ties;
 mod token;
+mod words;
 mod work_trees;
 
 use std::collections::HashSet;
@@ -44,6 +47,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::FrontDoor;
 pub use in_process::{InProcessApi, VerifiedCaller};
 use map::OwnError;
+pub use passkeys::PasskeySetup;
 use provost_agents::AgentService;
 use provost_api::wire;
 use provost_auth::names::{Names, is_same};
@@ -94,6 +98,11 @@ struct OwnInner {
     dialogs: hosts::Dialogs,
     ties: ties::Ties,
     streams: stream::Streams,
+    passkey_setup: PasskeySetup,
+    parties: Vec<provost_passkey::Party>,
+    pending: pending::Pending,
+    /// Held by who changes the list of passkeys, or puts on record what has changed in it.
+    listing: tokio::sync::Semaphore,
 }
 
 impl Own {
@@ -106,10 +115,12 @@ impl Own {
         orders: mpsc::Sender<Ordered>,
         about: Box<dyn Fn() -> wire::About + Send + Sync>,
         bases: Bases,
+        passkey_setup: PasskeySetup,
     ) -> Self {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
-        let streams = stream::Streams::default();
+        let (streams, pending) = (stream::Streams::default(), pending::Pending::default());
+        let parties = passkey_setup.parties();
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
             agents,
@@ -123,6 +134,10 @@ impl Own {
             dialogs,
             ties,
             streams,
+            passkey_setup,
+            parties,
+            pending,
+            listing: tokio::sync::Semaphore::new(1),
         }))
     }
 

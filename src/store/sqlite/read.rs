@@ -24,7 +24,9 @@ use provost_base::{
     AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq, TaskId,
     Ticket, Timestamp,
 };
-use provost_domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
+use provost_domain::{
+    Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, Settings, State, Task, Uses,
+};
 
 const EVENT: &str =
     "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
@@ -52,6 +54,9 @@ pub(super) fn live(
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
     each(db, "transfer", "", |it| state.apply(&CrewChange::PutHandoff(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
+    each(db, "daemon", "", |it| state.apply(&Change::Passkey(PasskeyChange::Daemon(it))))?;
+    each(db, "passkey", "", |it| state.apply(&Change::Passkey(PasskeyChange::Put(Arc::new(it)))))?;
+    each(db, "passkey_reset", "", |it| state.apply(&Change::Passkey(PasskeyChange::Reset(it))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "merge_entry", "", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;

@@ -8,7 +8,7 @@ use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
 use provost_base::{AgentId, EffectId, EventSeq, Timestamp};
-use provost_domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
+use provost_domain::{Change, Counters, Effect, JobChange, PasskeyChange, Switched, Task, Uses};
 
 /// Applies the stored part of what memory applied, in the same order.
 // tidy: long because it has an arm for every change
@@ -75,6 +75,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::DropMerge(number) => {
                 put(db, "DELETE FROM merge_entry WHERE number = ?1", params![int(number.0)?])?;
             }
+            Change::Passkey(change) => put_passkey(db, change)?,
             Change::Switch(worker, to) => put_switch(db, worker, to.as_ref())?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
@@ -128,6 +129,22 @@ fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Resul
             put(db, "INSERT OR REPLACE INTO switched VALUES (?1, ?2)", row)
         }
         None => put(db, "DELETE FROM switched WHERE worker = ?1", params![worker.as_str()]),
+    }
+}
+
+/// Writes a change of the passkeys on record.
+fn put_passkey(db: &Connection, change: &PasskeyChange) -> Result<(), StoreError> {
+    match change {
+        PasskeyChange::Put(it) => {
+            let row = params![&*it.passkey.id, text(it)?];
+            put(db, "INSERT OR REPLACE INTO passkey VALUES (?1, ?2)", row)
+        }
+        PasskeyChange::Drop(id) => put(db, "DELETE FROM passkey WHERE id = ?1", params![&**id]),
+        PasskeyChange::Reset(it) => {
+            put(db, "INSERT OR REPLACE INTO passkey_reset VALUES (1, ?1)", params![text(it)?])
+        }
+        // It is made with the store, and stays.
+        PasskeyChange::Daemon(_) => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ mod hooks;
 mod host_hooks;
 mod json;
 mod locking;
+mod passkeys;
 mod permissions;
 mod repositories;
 #[cfg(unix)]

@@ -80,7 +80,7 @@ fn no_is_told_with_its_reason_and_silence_is_no_answer() {
     let mut s = Script::new();
     let denied = s.parked("ada", "q1", "ask");
     let note = Some("not today".into());
-    let no = AnswerApproval { approval: denied, verdict: Verdict::Denied, note, shown: None };
+    let no = AnswerApproval { approval: denied, verdict: Verdict::Denied, note, shown: None, signed: None };
     s.say(&person("owner"), no).unwrap();
     let Failure::ApprovalDenied { note, .. } = failure(s.permission("ada", "q1", "ask")) else { panic!() };
     assert_eq!(note.as_deref(), Some("not today"));
@@ -107,7 +107,7 @@ fn nobody_permits_themselves_anything_and_what_is_answered_is_what_was_shown() {
     assert_eq!(s.answer(&approver("boss"), own, Verdict::Granted), Err(Refusal::ApprovalOwn));
     assert!(s.answer(&client("cat"), own, Verdict::Granted).is_err());
     let shown = Some(Digest::of(b"something else"));
-    let verb = AnswerApproval { approval: own, verdict: Verdict::Granted, note: None, shown };
+    let verb = AnswerApproval { approval: own, verdict: Verdict::Granted, note: None, shown, signed: None };
     assert_eq!(s.say(&person("owner"), verb), Err(Refusal::ApprovalChanged));
     // Rules that have become stricter count.
     s.core.set_judge(Box::new(ByWord { strict: true }));

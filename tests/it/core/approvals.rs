@@ -109,8 +109,11 @@ fn a_denial_ends_the_task_with_the_approvers_words() {
     let mut s = Script::new();
     let (task, approval) = s.ask(&client("ada"), "ask", "cli");
     let note = Some("not on a Friday".into());
-    s.say(&approver("boss"), AnswerApproval { approval, verdict: Verdict::Denied, note, shown: None })
-        .unwrap();
+    s.say(
+        &approver("boss"),
+        AnswerApproval { approval, verdict: Verdict::Denied, note, shown: None, signed: None },
+    )
+    .unwrap();
     assert!(s.spawned().is_empty());
     let mail = s.receive_all(&client("ada"));
     assert_eq!(last_words(&mail), [(task.clone(), "failed".to_owned())]);
@@ -144,8 +147,13 @@ fn an_answer_to_something_else_is_refused() {
     let mut s = Script::new();
     let (_, approval) = s.ask(&client("ada"), "ask", "cli");
     let shown = s.core.state().approvals.get(approval).unwrap().shown;
-    let answer =
-        |shown| AnswerApproval { approval, verdict: Verdict::Granted, note: None, shown: Some(shown) };
+    let answer = |shown| AnswerApproval {
+        approval,
+        verdict: Verdict::Granted,
+        note: None,
+        shown: Some(shown),
+        signed: None,
+    };
     let said = s.say(&person("owner"), answer(Digest::of(b"another request")));
     assert_eq!(said, Err(Refusal::ApprovalChanged));
     s.say(&person("owner"), answer(shown)).unwrap();

@@ -85,8 +85,13 @@ fn a_jailed_worker_has_no_other_rights() {
     let order = s.order("do", "cli");
     assert_eq!(s.say(&inside, order), needs(Scope::Delegate));
     assert_eq!(s.cancel(&inside, &task), needs(Scope::Delegate));
-    let yes =
-        AnswerApproval { approval, verdict: Verdict::Granted, note: None, shown: Some(Digest::default()) };
+    let yes = AnswerApproval {
+        approval,
+        verdict: Verdict::Granted,
+        note: None,
+        shown: Some(Digest::default()),
+        signed: None,
+    };
     assert_eq!(s.say(&inside, yes), needs(Scope::Approve));
     let details = provost::base::Json::parse("{}").unwrap();
     let record = Record { what: "key.added".into(), subject: "x".into(), details };

@@ -388,7 +388,8 @@ fn anchors_are_written_down_at_start_and_stop_at_checkpoints_and_answers() {
     store.commit(&storm.batch()).expect("the commit");
     assert_eq!(all(), []);
     let parked = storm.core.state().approvals.iter().next().expect("it waits").clone();
-    let answer = AnswerApproval { approval: parked.id, verdict: Word::Granted, note: None, shown: None };
+    let answer =
+        AnswerApproval { approval: parked.id, verdict: Word::Granted, note: None, shown: None, signed: None };
     storm.say("person", answer).expect("an answer");
     store.commit(&storm.batch()).expect("the commit");
     assert_eq!(all(), [store.journal_head()], "an answer");

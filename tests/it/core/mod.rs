@@ -30,6 +30,10 @@ mod mail;
 mod memory;
 mod merges;
 mod one_truth;
+mod passkey_answers;
+#[cfg(unix)]
+mod passkey_list;
+mod passkeys;
 mod policy;
 mod policy_files;
 mod policy_random;

@@ -264,7 +264,7 @@ fn rule(dice: &mut Dice, id: &str, decision: &str) -> String {
         limits(dice, &mut out);
     }
     if decision == "approve" {
-        let by = dice.some(&["human", "host", "client:approver", "bot-1"]);
+        let by = dice.some(&["human", "passkey", "passkey-if-enrolled", "host", "client:approver", "bot-1"]);
         writeln!(out, "approve.by = {}", list(&by)).unwrap();
         if dice.one_in(2) {
             writeln!(out, "approve.expires = \"{}m\"", 1 + dice.below(20)).unwrap();
@@ -363,7 +363,13 @@ fn as_command(request: &Request) -> Option<(Principal, Command, Facts)> {
         Action::Screenshot => Command::from(TakeScreenshot { task: TaskId::parse("s-1").unwrap() }),
         Action::Approve => {
             let verdict = Verdict::Granted;
-            Command::from(AnswerApproval { approval: Default::default(), verdict, note: None, shown: None })
+            Command::from(AnswerApproval {
+                approval: Default::default(),
+                verdict,
+                note: None,
+                shown: None,
+                signed: None,
+            })
         }
         Action::Token => Command::from(MintToken {
             digest: Digest::default(),

@@ -301,7 +301,7 @@ impl Sim {
             (_, 3) => approver("boss"),
             _ => self.someone(),
         };
-        let verb = AnswerApproval { approval, verdict, note: None, shown };
+        let verb = AnswerApproval { approval, verdict, note: None, shown, signed: None };
         if self.say(&who, verb.clone()).is_ok() {
             let again = self.someone();
             assert!(self.say(&again, verb).is_err(), "an approval was answered twice");

@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 26] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 27] = [
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
     ("workflow list", "reads files"),
@@ -26,6 +26,7 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 26] = [
     ("hook install", "writes files"),
     ("hook remove", "removes lines"),
     ("hook status", "reads files"),
+    ("passkey install", "writes root's list, which no daemon may"),
     ("key list", "reads the ring of keys"),
     ("key rotate", "writes the ring of keys, and puts that on record as `key add` does"),
     ("secret add", "writes the vault"),

@@ -58,6 +58,8 @@ impl Judge for ByWord {
             "never" => Decision::Deny { rule: id, reason: "never".into() },
             "ask" => asks(terms, vec![Approver::Human, boss()]),
             "ask-human" => asks(terms, vec![Approver::Human]),
+            "ask-passkey" => asks(terms, vec![Approver::Passkey]),
+            "ask-passkey-if-enrolled" => asks(terms, vec![Approver::PasskeyIfEnrolled]),
             "ask-rated" => {
                 terms.rate = Some(Rate { count: RATED, per: Ttl::minutes(1) });
                 asks(terms, vec![Approver::Human, boss()])
@@ -213,7 +215,7 @@ impl Script {
     }
 
     pub(crate) fn answer(&mut self, who: &Principal, approval: ApprovalId, verdict: Verdict) -> Said {
-        self.say(who, AnswerApproval { approval, verdict, note: None, shown: None })
+        self.say(who, AnswerApproval { approval, verdict, note: None, shown: None, signed: None })
     }
 
     pub(crate) fn report(&mut self, who: &Principal, task: &TaskId, status: Status) -> Said {

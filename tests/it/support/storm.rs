@@ -266,7 +266,7 @@ impl Storm {
         let verdict = if self.dice.roll(3) > 0 { Verdict::Granted } else { Verdict::Denied };
         let who = if self.dice.roll(2) > 0 { "person" } else { "boss" };
         let shown = Some(parked.shown);
-        self.say(who, AnswerApproval { approval: parked.id, verdict, note: None, shown });
+        self.say(who, AnswerApproval { approval: parked.id, verdict, note: None, shown, signed: None });
     }
 
     fn carry_out(&mut self) {

@@ -1,3 +1,5 @@
 //! The door of Provost's own API.
 
+mod enrolment;
 mod event_stream;
+mod signed_answers;

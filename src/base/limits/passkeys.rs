@@ -1,0 +1,55 @@
+//! Bounds of passkeys: what authenticators and browsers send, and how much of it is open at a time.
+
+/// Longest id of a credential, in bytes; WebAuthn's own bound.
+pub const CREDENTIAL_ID_BYTES_MAX: usize = 1023;
+
+/// Longest authenticator data, in bytes: an id, an RSA key of 8192 bits, and room for extensions.
+pub const AUTHENTICATOR_DATA_BYTES_MAX: usize = 8 << 10;
+
+/// Longest client data, in bytes. Browsers write some 200, with a challenge, an origin and what they add.
+pub const CLIENT_DATA_BYTES_MAX: usize = 8 << 10;
+
+/// Longest signature, in bytes: RSA with 8192 bits.
+pub const PASSKEY_SIGNATURE_BYTES_MAX: usize = 1024;
+
+/// Longest attestation object, in bytes: authenticator data with a statement that is passed over.
+pub const ATTESTATION_BYTES_MAX: usize = 32 << 10;
+
+/// Smallest modulus of an RSA key, in bits: Windows Hello makes these, and smaller ones are within reach of attackers.
+pub const PASSKEY_RSA_BITS_MIN: usize = 2048;
+
+/// Largest modulus of an RSA key, in bits; a larger one takes too long to check.
+pub const PASSKEY_RSA_BITS_MAX: usize = 8192;
+
+/// Longest name of a passkey, in bytes: it stands in lists beside a date.
+pub const PASSKEY_NAME_BYTES_MAX: usize = 64;
+
+/// Longest note that is signed, in bytes: the journal keeps it with the signature.
+pub const SIGNED_NOTE_BYTES_MAX: usize = 2_000;
+
+/// Passkeys of one person; the browser is given all of their ids with each question.
+pub const PASSKEYS_MAX: usize = 32;
+
+/// Challenges that wait for their signature. The oldest gives way, and costs its owner a second try.
+pub const CHALLENGES_MAX: usize = 64;
+
+/// How long a challenge may be answered, in milliseconds: a person reads, and looks for the key.
+pub const CHALLENGE_MS_MAX: u64 = 120_000;
+
+/// Challenges that one process gets in a minute.
+pub const CHALLENGES_PER_MINUTE_MAX: usize = 30;
+
+/// Signatures that one process has checked in a minute, good or bad.
+pub const WORDS_PER_MINUTE_MAX: usize = 10;
+
+/// How long a code for a new passkey is good, in milliseconds: it is typed from one window into another.
+pub const PASSKEY_CODE_MS_MAX: u64 = 300_000;
+
+/// Wrong codes after which the right one is worth nothing.
+pub const PASSKEY_CODE_TRIES_MAX: u32 = 5;
+
+/// How lately an agent was heard of, in seconds, so that no first passkey is added beside it.
+pub const PASSKEY_QUIET_S: u64 = 60;
+
+/// How long no passkey counts after all were given up, in seconds: a day, so that their owner hears of it.
+pub const PASSKEYS_RESET_S: u64 = 24 * 60 * 60;

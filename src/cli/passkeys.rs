@@ -1,0 +1,184 @@
+//! `provost passkey`: the passkeys whose signatures answer approvals.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::cli_error::DONE;
+use super::repo_context::wait_for;
+use super::tasks::short_time;
+use super::{CliError, RepoContext, out, up};
+use provost_api::wire;
+use provost_client::passkeys::{PASSKEYS_FILE, install, listed};
+use provost_config::places::SYSTEM_CONFIG;
+
+/// `provost passkey`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Passkeys {
+    /// Print a code with which one passkey can be enrolled, from a terminal
+    #[command(after_help = "Examples:\n  provost passkey add\n  provost passkey add --even-so")]
+    Add(Add),
+    /// List the passkeys, with how they came to be known
+    #[command(after_help = "Examples:\n  provost passkey list\n  provost passkey list --json")]
+    List,
+    /// Have a passkey count no more, from a terminal
+    #[command(after_help = "Example:\n  provost passkey revoke phone")]
+    Revoke(Revoke),
+    /// Give up all passkeys, from a terminal; for a day from then on none counts, a new one neither
+    #[command(after_help = "Example:\n  provost passkey reset --yes")]
+    Reset(Reset),
+    /// As root: take passkeys of a user's list into root's, which no process of the user can change
+    #[command(
+        after_help = "Example:\n  sudo provost passkey install --from ~ann/.config/provost/passkeys.toml phone"
+    )]
+    Install(Install),
+}
+
+/// `provost passkey add`.
+#[derive(Args, Debug)]
+pub(super) struct Add {
+    /// Make a code for the first passkey although a worker or an agent is at work, which could take it
+    #[arg(long)]
+    even_so: bool,
+}
+
+/// `provost passkey revoke`.
+#[derive(Args, Debug)]
+pub(super) struct Revoke {
+    /// The passkey's name, or its id
+    passkey: String,
+}
+
+/// `provost passkey reset`.
+#[derive(Args, Debug)]
+pub(super) struct Reset {
+    /// Yes, give all of them up
+    #[arg(long, required = true)]
+    yes: bool,
+}
+
+/// `provost passkey install`.
+#[derive(Args, Debug)]
+pub(super) struct Install {
+    /// The user's list of passkeys
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    from: PathBuf,
+    /// The passkeys to take, by their names
+    #[arg(required = true)]
+    names: Vec<String>,
+}
+
+pub(super) fn passkey(here: &RepoContext, asked: Passkeys) -> Result<u8, CliError> {
+    if let Passkeys::Install(it) = asked {
+        return install_for_root(here, &it);
+    }
+    up::start_if_absent(here, true)?;
+    match asked {
+        Passkeys::Add(it) => add(here, &it),
+        Passkeys::List => list(here),
+        Passkeys::Revoke(it) => revoke(here, it),
+        Passkeys::Reset(Reset { yes: _ }) => reset(here),
+        Passkeys::Install(_) => Ok(DONE),
+    }
+}
+
+/// Whether the list in force has a passkey.
+pub(super) fn any_listed(here: &RepoContext) -> bool {
+    listed(&here.places.config, &PathBuf::from(SYSTEM_CONFIG).join(PASSKEYS_FILE)) > 0
+}
+
+fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
+    let request = wire::PasskeyCode { even_so: asked.even_so };
+    let made = wait_for(async { Ok(here.daemon(None).await?.passkey_code(&request).await?) })?;
+    if here.json {
+        out::json(&made)?;
+        return Ok(DONE);
+    }
+    let letters: Vec<char> = made.code.chars().collect();
+    let groups: Vec<String> = letters.chunks(4).map(|it| it.iter().collect()).collect();
+    out::line(groups.join("-"))?;
+    out::note(format!(
+        "the code is good once, for {} minutes; pages that may use it: {}",
+        made.good_s / 60,
+        made.origins.join(", ")
+    ));
+    out::note(
+        "this version serves no such page yet: a page of your own at one of these origins hands the code to \
+         POST /begin-passkey of the own API (docs/passkeys.md)",
+    );
+    if made.vouch {
+        out::note("a passkey that you have already has to sign for the new one");
+    }
+    Ok(DONE)
+}
+
+fn list(here: &RepoContext) -> Result<u8, CliError> {
+    let all = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) })?;
+    if here.json {
+        out::json(&all)?;
+        return Ok(DONE);
+    }
+    if let Some(problem) = &all.problem {
+        out::line(format!("no passkey counts: {}", out::plain(problem)))?;
+    }
+    if let Some(until) = &all.waits_until {
+        out::line(format!("all passkeys were given up, and none counts until {until}"))?;
+    }
+    if all.passkeys.is_empty() {
+        out::note("there are no passkeys; see provost passkey add --help");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["NAME", "FOR", "KIND", "KEY", "ADDED", "USED", "BY"].map(String::from)];
+    rows.extend(all.passkeys.iter().map(|it| {
+        let kind = if it.synced { "synced by its manager" } else { "stays on its device" };
+        let by = it
+            .revoked_at
+            .as_deref()
+            .map_or_else(|| it.source.clone(), |at| format!("revoked {}", short_time(at)));
+        let time = |at: &Option<String>| at.as_deref().map(short_time).unwrap_or_else(|| "never".into());
+        let (name, rp) = (out::one_line(&it.name, 60), out::one_line(&it.rp_id, 60));
+        [name, rp, kind.into(), it.algorithm.clone(), time(&it.added_at), time(&it.used_at), by]
+    }));
+    out::text_as_is(&out::table(&rows))?;
+    if all.of_root {
+        out::note("the list is root's; only root changes it");
+    }
+    Ok(DONE)
+}
+
+fn revoke(here: &RepoContext, asked: Revoke) -> Result<u8, CliError> {
+    let request = wire::RevokePasskey { passkey: asked.passkey };
+    let revoked = wait_for(async { Ok(here.daemon(None).await?.revoke_passkey(&request).await?) })?;
+    if here.json {
+        out::json(&revoked)?;
+    } else {
+        out::line(format!("{} counts no more", out::one_line(&revoked.name, 60)))?;
+    }
+    Ok(DONE)
+}
+
+fn reset(here: &RepoContext) -> Result<u8, CliError> {
+    let done = wait_for(async { Ok(here.daemon(None).await?.reset_passkeys().await?) })?;
+    if here.json {
+        out::json(&done)?;
+    } else {
+        out::line(format!("all passkeys are given up, and none counts until {}", done.waits_until))?;
+    }
+    Ok(DONE)
+}
+
+fn install_for_root(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
+    let target = PathBuf::from(SYSTEM_CONFIG).join(PASSKEYS_FILE);
+    let names = install(&asked.from, &asked.names, &target).map_err(|why| {
+        CliError::of("the passkeys are not installed")
+            .because(why)
+            .next("sudo provost passkey install --help")
+    })?;
+    if here.json {
+        out::json(&serde_json::json!({ "file": target, "passkeys": names }))?;
+    } else {
+        out::line(format!("{} lists {}", target.display(), out::plain(&names.join(", "))))?;
+        out::note("daemons that run read it when a passkey is used next; provost daemon reload, for rules");
+    }
+    Ok(DONE)
+}

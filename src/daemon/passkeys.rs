@@ -1,0 +1,48 @@
+//! Hears when the list of passkeys changes: another repository's daemon may have changed it, or something else.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use provost_auth::passkeys::PASSKEYS_FILE;
+use provost_base::limits::WATCH_EVENTS_MAX;
+use provost_protocols::own::Own;
+use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
+
+/// Puts on record what changes in the list, from now on until the daemon stops.
+pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, stop: CancellationToken) {
+    let changed = Arc::new(Notify::new());
+    // The beginning counts as a change, so that nothing of the time before is missed.
+    changed.notify_one();
+    let bell = Arc::clone(&changed);
+    let wanted = |path: &Path| path.file_name().is_some_and(|it| it == PASSKEYS_FILE);
+    let subscription = watcher.subscribe(WATCH_EVENTS_MAX, wanted, move || bell.notify_one());
+    let Ok(subscription) = tokio::task::spawn_blocking(move || covering(subscription, &folder)).await else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = changed.notified() => {
+                // The list is read whole, whatever has changed in it.
+                subscription.take();
+                own.look_at_passkeys().await;
+            }
+        }
+    }
+}
+
+/// Without being told, the list is read whenever a passkey is used, and rules learn of a first one at the next start.
+fn covering(subscription: Subscription, folder: &Path) -> Subscription {
+    let covered = if ONE_BY_ONE {
+        subscription.add(folder).missing.map_or(Ok(()), Err)
+    } else {
+        subscription.tree(folder)
+    };
+    if let Err(why) = covered {
+        tracing::warn!(why, "changes of the list of passkeys are not heard of");
+    }
+    subscription
+}

@@ -1,0 +1,50 @@
+//! Verbs about passkeys. Their signatures are checked at the door.
+
+use serde::{Deserialize, Serialize};
+
+use crate::passkey::{Passkey, SignedWord};
+use provost_base::{Timestamp, Ttl};
+
+/// Put a passkey on record.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AddPasskey {
+    /// The passkey.
+    pub passkey: Passkey,
+    /// Its counter so far.
+    pub counter: u32,
+    /// What a known passkey has signed for it, if one has.
+    pub vouched: Option<Box<SignedWord>>,
+}
+
+/// The passkey is on record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PasskeyAdded;
+
+/// Have a passkey count no more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RevokePasskey {
+    /// The credential's id, base64url.
+    pub id: Box<str>,
+    /// What a passkey has signed for that, unless a person says it at a terminal.
+    pub signed: Option<Box<SignedWord>>,
+}
+
+/// The passkey counts no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PasskeyRevoked;
+
+/// Give up all passkeys.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ResetPasskeys {
+    /// How many resets the list counts with this one.
+    pub count: u64,
+    /// How long no passkey counts: a day, or what is left of it where another daemon has reset them.
+    pub wait: Ttl,
+}
+
+/// All passkeys are given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PasskeysReset {
+    /// From when passkeys count again.
+    pub until: Timestamp,
+}

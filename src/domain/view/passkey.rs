@@ -1,0 +1,47 @@
+//! Passkeys on record, at one moment.
+
+use super::View;
+use crate::{Passkeys, State, TaskState};
+use provost_base::limits::PASSKEY_QUIET_S;
+use provost_base::{Timestamp, Ttl};
+
+/// How lately an agent was heard of that counts as being at work.
+const PASSKEY_QUIET: Ttl = Ttl::seconds_clamped(PASSKEY_QUIET_S);
+
+/// All passkeys on record, and how they stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllPasskeys;
+
+/// Answer to [`AllPasskeys`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AllPasskeysOut {
+    /// The passkeys.
+    pub passkeys: Passkeys,
+    /// Whether a person has enrolled one, as rules see it.
+    pub enrolled: bool,
+    /// Until when none counts, after a reset.
+    pub waits_until: Option<Timestamp>,
+}
+
+impl View for AllPasskeys {
+    type Out = AllPasskeysOut;
+
+    fn look(self, now: Timestamp, state: &State) -> AllPasskeysOut {
+        let passkeys = state.passkeys.clone();
+        let (enrolled, waits_until) = (passkeys.are_enrolled(now), passkeys.waits_until(now));
+        AllPasskeysOut { passkeys, enrolled, waits_until }
+    }
+}
+
+/// Whether an agent or a worker is at work, or was heard of a moment ago.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AgentsAtWork;
+
+impl View for AgentsAtWork {
+    type Out = bool;
+
+    fn look(self, now: Timestamp, state: &State) -> bool {
+        state.tasks.iter().any(|it| matches!(it.state, TaskState::Running { .. }))
+            || state.agents.any_seen_within(now, PASSKEY_QUIET)
+    }
+}

@@ -1,0 +1,66 @@
+//! What the browser says: which ceremony, which challenge, which page.
+
+use serde::Deserialize;
+
+use provost_base::limits::CLIENT_DATA_BYTES_MAX;
+
+use crate::{Refused, bytes_of};
+
+/// Which of the two ceremonies client data are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ceremony {
+    /// A new credential is made.
+    Create,
+    /// A credential signs.
+    Get,
+}
+
+impl Ceremony {
+    /// As the browser writes it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Ceremony::Create => "webauthn.create",
+            Ceremony::Get => "webauthn.get",
+        }
+    }
+}
+
+/// The members that count. Browsers may add others, WebAuthn 5.8.1.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClientData {
+    r#type: String,
+    challenge: String,
+    origin: String,
+    #[serde(default)]
+    cross_origin: bool,
+    #[serde(default)]
+    top_origin: Option<serde_json::Value>,
+}
+
+/// Holds client data against what was asked; `origins` are compared to the letter, so the port counts. Without them,
+/// which page it was is left to the caller.
+pub(crate) fn check(
+    bytes: &[u8],
+    ceremony: Ceremony,
+    challenge: &[u8; 32],
+    origins: Option<&[String]>,
+) -> Result<(), Refused> {
+    if bytes.len() > CLIENT_DATA_BYTES_MAX {
+        return Err(Refused::TooLong("the client data"));
+    }
+    let data: ClientData = serde_json::from_slice(bytes).map_err(|_| Refused::ClientData)?;
+    if data.r#type != ceremony.as_str() {
+        return Err(Refused::Type);
+    }
+    if bytes_of(&data.challenge, "the challenge")? != challenge {
+        return Err(Refused::Challenge);
+    }
+    if origins.is_some_and(|known| !known.contains(&data.origin)) {
+        return Err(Refused::Origin);
+    }
+    if data.cross_origin || data.top_origin.is_some() {
+        return Err(Refused::Framed);
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The words that passkeys sign.
+//!
+//! ```text
+//! challenge = SHA-256( JSON ["provost-word-v1", daemon id, nonce, { the word }] )
+//! ```
+//! The JSON is canonical (`base::Json`), so a page writes the same text as the daemon: members sorted, no blanks. The first
+//! element keeps a signature from meaning something elsewhere; the daemon's id keeps a word for one repository from being one
+//! for the next.
+
+use serde::{Deserialize, Serialize};
+
+use provost_base::{Digest, Json};
+
+use crate::{Refused, bytes_of, text_of};
+
+/// The first element of every transcript.
+const DOMAIN: &str = "provost-word-v1";
+
+/// What a person says with a passkey.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Word {
+    /// The answer to an approval.
+    Answer(AnswerWord),
+    /// A new passkey counts.
+    Enrol(EnrolWord),
+    /// A passkey does not count any more.
+    Revoke(RevokeWord),
+    /// Any other verb, with its arguments by their digest.
+    Verb(VerbWord),
+}
+
+/// The answer to an approval, with all that it is about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerWord {
+    /// The number of the approval.
+    pub approval: u64,
+    /// The core's digest of what waits.
+    pub shown: Digest,
+    /// Digest of the text that the page shows.
+    pub view: Digest,
+    /// When the approval expires, RFC 3339.
+    pub expires: String,
+    /// Yes or no.
+    pub grant: bool,
+    /// The note for the asker; empty without one.
+    pub note: String,
+    /// How far the answer reaches: `once`.
+    pub scope: String,
+}
+
+/// A new passkey.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnrolWord {
+    /// Digest of its id, key and name.
+    pub enrol: Digest,
+}
+
+/// A passkey that is to count no more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeWord {
+    /// Its credential id, base64url.
+    pub revoke: String,
+}
+
+/// Any verb.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerbWord {
+    /// The verb's name.
+    pub verb: String,
+    /// Digest of its arguments as canonical JSON.
+    pub arguments: Digest,
+}
+
+/// A word with its place and its nonce, as it is signed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transcript {
+    text: Json,
+    /// The id of the daemon that it is for.
+    pub daemon: String,
+    /// The nonce that makes it count once.
+    pub nonce: [u8; 32],
+    /// What is said.
+    pub word: Word,
+}
+
+impl Transcript {
+    /// The transcript of a word.
+    pub fn new(daemon: &str, nonce: [u8; 32], word: Word) -> Self {
+        let text = serde_json::json!([DOMAIN, daemon, text_of(&nonce), word]);
+        Self { text: Json::from_value(&text), daemon: daemon.to_owned(), nonce, word }
+    }
+
+    /// Reads a transcript that was kept.
+    ///
+    /// # Errors
+    /// [`Refused::Transcript`] when it is not exactly what [`Transcript::new`] would write.
+    pub fn read(text: &str) -> Result<Self, Refused> {
+        let wrong = |_| Refused::Transcript;
+        let (domain, daemon, nonce, word): (String, String, String, Word) =
+            serde_json::from_str(text).map_err(|_| Refused::Transcript)?;
+        let nonce = bytes_of(&nonce, "the nonce")?.try_into().map_err(|_| Refused::Transcript)?;
+        Json::parse(text).map_err(wrong)?;
+        let read = Self::new(&daemon, nonce, word);
+        if domain != DOMAIN || read.as_str() != text {
+            return Err(Refused::Transcript);
+        }
+        Ok(read)
+    }
+
+    /// The text, as its digest is signed.
+    pub fn as_str(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// Its digest, which is the challenge.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.as_str().as_bytes())
+    }
+}

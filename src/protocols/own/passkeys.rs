@@ -1,0 +1,424 @@
+//! The list of passkeys, and how one comes into it and out of it.
+//!
+//! ```text
+//!   code at a terminal -> begin (code) -> finish (new key) -> confirm (new key signs; a known one vouches) -> counts
+//! ```
+//! The file is shared by all daemons of the user. Each keeps on record what it knows of it: before a list is used, what was
+//! added or revoked elsewhere is put on record here.
+
+use std::sync::Arc;
+
+use super::Own;
+use super::handle::{Answered, Call, Handles};
+use super::map::{self, OwnError};
+use super::pending::{Asked, Kind, random};
+use super::words::{Brought, bytes, refused};
+use hyper::StatusCode;
+use provost_api::{endpoints, wire};
+use provost_auth::passkeys::{ListError, ListedPasskey, PasskeyFiles, PasskeyList};
+use provost_base::limits::{PASSKEY_CODE_MS_MAX, PASSKEY_NAME_BYTES_MAX, PASSKEYS_RESET_S};
+use provost_base::{Digest, Json, Ttl, visible};
+use provost_domain::command::{AddPasskey, ResetPasskeys, RevokePasskey};
+use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
+use provost_domain::{KnownPasskey, Passkey, Principal, Proof, Refusal};
+use provost_passkey::{
+    EnrolWord, Party, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
+};
+
+/// The verb of the frame in which a new passkey is made; nothing is signed in it.
+const CREATE: &str = "CreatePasskey";
+
+/// The algorithms that browsers are asked for: ES256, Ed25519, RS256.
+const ALGORITHMS: [i64; 3] = [-7, -8, -257];
+
+/// Longest word for a transport, in bytes, and how many are kept.
+const TRANSPORT_BYTES_MAX: usize = 32;
+const TRANSPORTS_MAX: usize = 8;
+
+/// What passkeys need of the daemon's places and settings.
+pub struct PasskeySetup {
+    /// Where the lists are.
+    pub files: PasskeyFiles,
+    /// The pages that may ask for a passkey, each with its host.
+    pub origins: Vec<(String, String)>,
+}
+
+impl PasskeySetup {
+    /// The parties: each host with its pages.
+    pub(super) fn parties(&self) -> Vec<Party> {
+        let mut parties: Vec<Party> = Vec::new();
+        for (origin, host) in &self.origins {
+            match parties.iter_mut().find(|it| it.rp_id == *host) {
+                Some(party) => party.origins.push(origin.clone()),
+                None => parties.push(Party { rp_id: host.clone(), origins: vec![origin.clone()] }),
+            }
+        }
+        parties
+    }
+}
+
+pub(super) fn allowed(it: &ListedPasskey) -> wire::AllowedPasskey {
+    let (id, name, rp_id) = (it.id.clone(), it.name.clone(), it.rp_id.clone());
+    wire::AllowedPasskey { id, name, rp_id, transports: it.transports.clone() }
+}
+
+fn unusable(why: &ListError) -> OwnError {
+    OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()).hint("provost passkey list")
+}
+
+fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
+    let key = serde_json::to_value(&it.key).expect("our own types always encode");
+    Passkey {
+        id: it.id.as_str().into(),
+        name: it.name.as_str().into(),
+        rp_id: it.rp_id.as_str().into(),
+        key: Json::from_value(&key),
+        backup_eligible: it.backup_eligible,
+        aaguid: it.aaguid.as_str().into(),
+        source: if of_root { "root".into() } else { it.source.as_str().into() },
+    }
+}
+
+fn row(it: &KnownPasskey) -> wire::Passkey {
+    let passkey = &it.passkey;
+    let key = passkey.key.value();
+    let algorithm = match key.get("kty").and_then(|it| it.as_str()) {
+        Some("EC") => "ES256",
+        Some("OKP") => "Ed25519",
+        _ => "RS256",
+    };
+    wire::Passkey {
+        id: passkey.id.to_string(),
+        name: passkey.name.to_string(),
+        rp_id: passkey.rp_id.to_string(),
+        algorithm: algorithm.into(),
+        key,
+        synced: passkey.backup_eligible,
+        aaguid: passkey.aaguid.to_string(),
+        source: passkey.source.to_string(),
+        added_at: Some(it.added_at.rfc3339()),
+        used_at: it.used_at.map(|at| at.rfc3339()),
+        revoked_at: it.revoked_at.map(|at| at.rfc3339()),
+    }
+}
+
+impl Own {
+    async fn known_passkeys(&self) -> Answered<AllPasskeysOut> {
+        self.0.provost.view(AllPasskeys).await.map_err(map::fault)
+    }
+
+    /// Does something with the files, on a thread that may wait for the disk.
+    async fn with_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
+    ) -> Answered<T> {
+        let (own, keys) = (self.clone(), Arc::clone(self.0.names.keys()));
+        let done = tokio::task::spawn_blocking(move || work(&own.0.passkey_setup.files, &keys)).await;
+        match done {
+            Ok(done) => done.map_err(|why| unusable(&why)),
+            Err(_) => {
+                Err(map::fault(Refusal::Unavailable { why: "the list of passkeys cannot be read".into() }))
+            }
+        }
+    }
+
+    /// The list in force, after what has changed in it elsewhere is on record here.
+    ///
+    /// # Errors
+    /// Why no passkey counts: the list cannot be used, or is gone although passkeys are on record.
+    pub(super) async fn synced_list(&self) -> Answered<PasskeyList> {
+        let _turn = self.0.listing.acquire().await.ok();
+        let found = self.with_files(|files, keys| files.read(keys)).await?;
+        let all = self.known_passkeys().await?;
+        let good = |it: &&Arc<KnownPasskey>| it.revoked_at.is_none();
+        let Some(list) = found else {
+            if all.passkeys.iter().any(|it| good(&it)) {
+                let why = "the list of passkeys is gone, and passkeys are on record; none counts";
+                let fault = OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why);
+                return Err(fault.hint("bring passkeys.toml back, or give all up: provost passkey reset"));
+            }
+            return Ok(PasskeyList::default());
+        };
+        let system = self.0.provost.system();
+        let before = all.passkeys.reset().map_or(0, |it| it.count);
+        if list.resets > before {
+            let left_ms = list.waits_until.map_or(0, |until| until.since_ms(self.now()));
+            let wait = Ttl::seconds_clamped(left_ms.div_ceil(1_000));
+            self.submit(system, ResetPasskeys { count: list.resets, wait }).await?;
+        }
+        let known = self.known_passkeys().await?.passkeys;
+        for it in &list.passkeys {
+            if !known.iter().any(|known| *known.passkey.id == *it.id) {
+                let passkey = on_record(it, list.of_root);
+                self.submit(system, AddPasskey { passkey, counter: it.counter, vouched: None }).await?;
+            }
+        }
+        for it in known.iter().filter(good) {
+            if list.get(&it.passkey.id).is_none() {
+                self.submit(system, RevokePasskey { id: it.passkey.id.clone(), signed: None }).await?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// Puts on record what has changed in the list, when nothing else is asked.
+    pub async fn look_at_passkeys(&self) {
+        if let Err(why) = self.synced_list().await {
+            tracing::warn!(why = why.body.message, "no passkey counts");
+        }
+    }
+
+    /// Revokes a passkey here and in the list.
+    pub(super) async fn revoke(&self, who: &Principal, verb: RevokePasskey) -> Answered<()> {
+        let id = verb.id.to_string();
+        let _turn = self.0.listing.acquire().await.ok();
+        // Here first: if the file cannot be written, the passkey is no good in this repository all the same.
+        self.submit(who, verb).await?;
+        self.0.pending.clear();
+        self.with_files(move |files, keys| files.change(keys, |list| list.passkeys.retain(|it| it.id != id)))
+            .await
+    }
+
+    /// Said where root's list is in force.
+    pub(super) fn only_root(&self) -> OwnError {
+        unusable(&ListError::OfRoot(self.0.passkey_setup.files.system.clone()))
+    }
+
+    fn check_terminal(call: &Call, what: &str) -> Answered<()> {
+        if call.who.proof() == Proof::Terminal {
+            return Ok(());
+        }
+        let why = format!("only a person at a terminal that is not below an agent {what}");
+        Err(OwnError::new(StatusCode::FORBIDDEN, "out_of_scope", why).hint("do it in a terminal of your own"))
+    }
+}
+
+impl Handles<endpoints::Passkeys> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Passkeys> {
+        let list = self.synced_list().await;
+        let all = self.known_passkeys().await?;
+        let mut passkeys: Vec<_> = all.passkeys.iter().map(|it| row(it)).collect();
+        passkeys.sort_by(|a, b| (&a.revoked_at, &a.added_at).cmp(&(&b.revoked_at, &b.added_at)));
+        Ok(wire::Passkeys {
+            passkeys,
+            enrolled: all.enrolled,
+            of_root: list.as_ref().is_ok_and(|it| it.of_root),
+            waits_until: all.waits_until.map(|it| it.rfc3339()),
+            problem: list.err().map(|why| why.body.message),
+            daemon: all.passkeys.daemon().to_owned(),
+            origins: self.0.passkey_setup.origins.iter().map(|(origin, _)| origin.clone()).collect(),
+        })
+    }
+}
+
+impl Handles<endpoints::PasskeyCode> for Own {
+    async fn handle(&self, call: &Call, body: wire::PasskeyCode) -> Answered<wire::PasskeyCodeMade> {
+        Self::check_terminal(call, "has a code for a passkey made")?;
+        let list = self.synced_list().await?;
+        if list.of_root {
+            return Err(self.only_root());
+        }
+        let vouch = !list.passkeys.is_empty();
+        if !vouch && !body.even_so {
+            let at_work = self.0.provost.view(AgentsAtWork).await.map_err(map::fault)?;
+            if at_work || !self.0.names.speakers().is_empty() {
+                let why = "a worker or an agent is at work, which could take the code and enrol a passkey of its own";
+                let fault = OwnError::new(StatusCode::CONFLICT, "agents_at_work", why);
+                return Err(
+                    fault.hint("end them first, or say that you watch them: provost passkey add --even-so")
+                );
+            }
+        }
+        Ok(wire::PasskeyCodeMade {
+            code: self.0.pending.new_code()?,
+            good_s: PASSKEY_CODE_MS_MAX / 1_000,
+            vouch,
+            origins: self.0.passkey_setup.origins.iter().map(|(origin, _)| origin.clone()).collect(),
+        })
+    }
+}
+
+/// A name that a list shows: not empty, not long, and nothing in it hides.
+fn check_name(name: &str) -> Answered<()> {
+    if name.trim().is_empty() || name.len() > PASSKEY_NAME_BYTES_MAX || visible(name) != name {
+        let why = format!("name has 1 to {PASSKEY_NAME_BYTES_MAX} bytes, none of which hides");
+        return Err(OwnError::invalid(why));
+    }
+    Ok(())
+}
+
+impl Handles<endpoints::BeginPasskey> for Own {
+    async fn handle(&self, call: &Call, body: wire::BeginPasskey) -> Answered<wire::NewPasskey> {
+        self.0.pending.count(call.process(), Kind::Challenge)?;
+        check_name(&body.name)?;
+        let setup = &self.0.passkey_setup.origins;
+        let (_, host) =
+            setup.iter().find(|(it, _)| *it == body.origin).ok_or_else(|| refused(Refused::Origin))?;
+        let party = self.party(host)?.clone();
+        let list = self.synced_list().await?;
+        if list.passkeys.iter().any(|it| it.name == body.name) {
+            return Err(OwnError::invalid("name: there is a passkey of this name already"));
+        }
+        self.0.pending.use_code(&body.code)?;
+        let daemon = self.known_passkeys().await?.passkeys.daemon().to_owned();
+        let nonce = random()?;
+        let arguments = Json::from_value(&serde_json::json!({ "name": body.name, "origin": body.origin }));
+        let arguments = Digest::of(arguments.as_str().as_bytes());
+        let transcript =
+            Transcript::new(&daemon, nonce, Word::Verb(VerbWord { verb: CREATE.into(), arguments }));
+        let challenge = text_of(transcript.digest().as_bytes());
+        // The same person on this daemon is one user for an authenticator.
+        let user = Digest::of_fields([daemon.as_bytes(), self.0.user.as_str().as_bytes()]);
+        let rp_id = party.rp_id.clone();
+        self.0.pending.put(nonce, Asked::Create(transcript, body.name.into(), party));
+        Ok(wire::NewPasskey {
+            nonce: text_of(&nonce),
+            challenge,
+            rp_id,
+            user_id: text_of(user.as_bytes()),
+            user_name: self.0.user.to_string(),
+            algorithms: ALGORITHMS.to_vec(),
+            exclude: list.passkeys.iter().map(allowed).collect(),
+        })
+    }
+}
+
+impl Handles<endpoints::FinishPasskey> for Own {
+    async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
+        self.0.pending.count(call.process(), Kind::Word)?;
+        let Asked::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
+        else {
+            return Err(refused(Refused::Challenge));
+        };
+        let client_data = bytes(&body.client_data, "client_data")?;
+        let attestation_object = bytes(&body.attestation_object, "attestation_object")?;
+        let it = Registration { attestation_object: &attestation_object, client_data: &client_data };
+        let new = registered(&party, transcript.digest().as_bytes(), &it).map_err(refused)?;
+        let list = self.synced_list().await?;
+        let id = text_of(&new.id);
+        if self.known_passkeys().await?.passkeys.iter().any(|it| *it.passkey.id == *id) {
+            return Err(OwnError::new(StatusCode::CONFLICT, "exists", "this passkey is known already"));
+        }
+        let transports = body.transports.into_iter().filter(|it| it.len() <= TRANSPORT_BYTES_MAX);
+        let listed = ListedPasskey {
+            id,
+            name: name.into(),
+            rp_id: party.rp_id,
+            backup_eligible: new.backup_eligible,
+            aaguid: new.aaguid.iter().map(|byte| format!("{byte:02x}")).collect(),
+            counter: new.counter,
+            transports: transports.take(TRANSPORTS_MAX).collect(),
+            added_at: self.now(),
+            source: "code".into(),
+            key: new.key,
+        };
+        let word = Word::Enrol(EnrolWord { enrol: digest_of(&listed) });
+        let mut challenge = self
+            .challenge(word, &list, |transcript| Asked::Confirm(transcript, Box::new(listed.clone())))
+            .await?;
+        challenge.allow.insert(0, allowed(&listed));
+        Ok(challenge)
+    }
+}
+
+/// What is signed of a new passkey.
+fn digest_of(it: &ListedPasskey) -> Digest {
+    let value = serde_json::json!({ "id": it.id, "key": it.key, "name": it.name, "rp_id": it.rp_id });
+    Digest::of(Json::from_value(&value).as_str().as_bytes())
+}
+
+impl Handles<endpoints::ConfirmPasskey> for Own {
+    async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
+        self.0.pending.count(call.process(), Kind::Word)?;
+        let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
+        else {
+            return Err(refused(Refused::Challenge));
+        };
+        let list = self.synced_list().await?;
+        let own = Brought::read(body.own)?;
+        if own.credential != listed.id {
+            return Err(refused(Refused::Signature));
+        }
+        let known = (&listed.key, listed.backup_eligible, listed.counter);
+        let asserted = own.check(self.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
+        listed.counter = asserted.counter;
+        let mut vouched = None;
+        match body.vouch {
+            Some(vouch) if !list.passkeys.is_empty() => {
+                let vouch = Brought::read(vouch)?;
+                let by = self.known_word(&list, &transcript, &vouch).await?;
+                vouched = Some(vouch.for_log(&transcript, &by));
+                listed.source = "vouched".into();
+            }
+            None if !list.passkeys.is_empty() => {
+                let why =
+                    "a passkey is known already, and a further one counts only if a known one signs for it";
+                return Err(OwnError::new(StatusCode::FORBIDDEN, "vouch_missing", why)
+                    .hint("sign with a known passkey as well, or give all up: provost passkey reset"));
+            }
+            _ => {}
+        }
+        let passkey = on_record(&listed, false);
+        let verb = AddPasskey { passkey, counter: listed.counter, vouched };
+        let (id, written) = (listed.id.clone(), ListedPasskey::clone(&listed));
+        // The file first: what is on record and not in it would count as revoked. Until both are done, nobody compares them.
+        let turn = self.0.listing.acquire().await.ok();
+        self.with_files(move |files, keys| files.change(keys, |list| list.passkeys.push(written))).await?;
+        let signer = self.signer(&asserted);
+        if let Err(why) = self.submit(&signer, verb).await {
+            let gone = id.clone();
+            self.with_files(move |files, keys| {
+                files.change(keys, |list| list.passkeys.retain(|it| it.id != gone))
+            })
+            .await?;
+            return Err(why);
+        }
+        drop(turn);
+        tracing::warn!(passkey = listed.name, "a passkey was added; not you? provost passkey reset");
+        let all = self.known_passkeys().await?.passkeys;
+        let added = all.iter().find(|it| *it.passkey.id == *id).map(|it| row(it));
+        added.ok_or_else(|| {
+            map::fault(Refusal::PasskeyRefused { why: "it was revoked at the same moment".into() })
+        })
+    }
+}
+
+impl Handles<endpoints::RevokePasskey> for Own {
+    async fn handle(&self, call: &Call, body: wire::RevokePasskey) -> Answered<wire::Passkey> {
+        Self::check_terminal(call, "revokes a passkey without a signature")?;
+        let list = self.synced_list().await?;
+        if list.of_root {
+            return Err(self.only_root());
+        }
+        let known = self.known_passkeys().await?.passkeys;
+        let mut named = known.iter().filter(|it| it.revoked_at.is_none());
+        let found = named.find(|it| *it.passkey.id == *body.passkey || *it.passkey.name == *body.passkey);
+        let found = found
+            .ok_or_else(|| map::fault(Refusal::PasskeyRefused { why: "there is no such passkey".into() }))?;
+        self.revoke(&call.who, RevokePasskey { id: found.passkey.id.clone(), signed: None }).await?;
+        let all = self.known_passkeys().await?.passkeys;
+        Ok(all.iter().find(|it| it.passkey.id == found.passkey.id).map_or_else(|| row(found), |it| row(it)))
+    }
+}
+
+impl Handles<endpoints::ResetPasskeys> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PasskeysReset> {
+        Self::check_terminal(call, "gives all passkeys up")?;
+        let _turn = self.0.listing.acquire().await.ok();
+        let wait = Ttl::seconds_clamped(PASSKEYS_RESET_S);
+        let known = self.known_passkeys().await?.passkeys.reset().map_or(0, |it| it.count);
+        // Of a list that was edited nothing is believed, its count neither.
+        let listed =
+            self.with_files(|files, keys| files.read(keys)).await.ok().flatten().map_or(0, |it| it.resets);
+        let count = known.max(listed) + 1;
+        let until = self.now().after(wait);
+        self.with_files(move |files, keys| files.reset(keys, count, until)).await?;
+        let done = self.submit(&call.who, ResetPasskeys { count, wait }).await?;
+        self.0.pending.clear();
+        tracing::warn!(
+            until = done.until.rfc3339(),
+            "all passkeys were given up, and none counts until then"
+        );
+        Ok(wire::PasskeysReset { waits_until: done.until.rfc3339() })
+    }
+}

@@ -1,0 +1,298 @@
+//! Words that passkeys sign: challenges for them, and what a signature carries out.
+//!
+//! Who brings a signature does not matter: the signature is the proof. So an agent may carry one, and gains nothing by it.
+
+use super::Own;
+use super::handle::{Answered, Call, Handles};
+use super::map::{self, OwnError};
+use super::pending::{Asked, Kind, random};
+use hyper::StatusCode;
+use provost_api::{endpoints, wire};
+use provost_auth::passkeys::PasskeyList;
+use provost_auth::role;
+use provost_base::limits::{ATTESTATION_BYTES_MAX, CHALLENGE_MS_MAX, SIGNED_NOTE_BYTES_MAX};
+use provost_base::{ApprovalId, Digest, Json, Timestamp};
+use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
+use provost_domain::view::{AllPasskeys, WaitingOne};
+use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
+use provost_passkey::{
+    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, Word,
+    asserted, bytes_of, text_of,
+};
+
+/// How far a signed answer reaches.
+const ONCE: &str = "once";
+
+/// The text that a page shows of an approval.
+pub(super) fn view_of(parked: &Parked) -> Json {
+    let value = serde_json::to_value(map::approval(parked)).expect("our own types always encode");
+    Json::from_value(&value)
+}
+
+/// An assertion as it came, with its bytes.
+pub(super) struct Brought {
+    pub(super) credential: String,
+    client_data: Vec<u8>,
+    authenticator_data: Vec<u8>,
+    signature: Vec<u8>,
+}
+
+impl Brought {
+    pub(super) fn read(it: wire::Assertion) -> Answered<Self> {
+        Ok(Self {
+            client_data: bytes(&it.client_data, "client_data")?,
+            authenticator_data: bytes(&it.authenticator_data, "authenticator_data")?,
+            signature: bytes(&it.signature, "signature")?,
+            credential: it.credential,
+        })
+    }
+
+    /// Checks it against the challenge of a transcript; the credential's last counter is `counter`.
+    pub(super) fn check(
+        &self,
+        party: &Party,
+        transcript: &Transcript,
+        (key, backup_eligible, counter): (&PublicKey, bool, u32),
+    ) -> Result<Asserted, Refused> {
+        let it = Assertion {
+            authenticator_data: &self.authenticator_data,
+            client_data: &self.client_data,
+            signature: &self.signature,
+        };
+        let known = Known { key, backup_eligible, counter };
+        asserted(party, transcript.digest().as_bytes(), &known, &it)
+    }
+
+    /// The form in which the log keeps it.
+    pub(super) fn for_log(&self, transcript: &Transcript, asserted: &Asserted) -> Box<SignedWord> {
+        Box::new(SignedWord {
+            credential: self.credential.as_str().into(),
+            transcript: transcript.as_str().into(),
+            digest: transcript.digest(),
+            authenticator_data: text_of(&self.authenticator_data).into(),
+            client_data: text_of(&self.client_data).into(),
+            signature: text_of(&self.signature).into(),
+            counter: asserted.counter,
+        })
+    }
+}
+
+/// The bytes of a member; no member is longer than an attestation object.
+pub(super) fn bytes(text: &str, member: &'static str) -> Answered<Vec<u8>> {
+    if text.len() > ATTESTATION_BYTES_MAX * 2 {
+        return Err(refused(Refused::TooLong(member)));
+    }
+    bytes_of(text, member).map_err(refused)
+}
+
+/// What is told of a check that has failed.
+pub(super) fn refused(why: Refused) -> OwnError {
+    let (status, word) = match why {
+        Refused::Encoding(_) | Refused::TooLong(_) | Refused::ClientData => {
+            (StatusCode::BAD_REQUEST, "invalid")
+        }
+        _ => (StatusCode::FORBIDDEN, "passkey_refused"),
+    };
+    OwnError::new(status, word, format!("the passkey's answer is refused: {why}"))
+        .hint("try again with a fresh challenge, or answer in a terminal where the rule lets a person do so")
+}
+
+impl Own {
+    /// The principal of a word that was signed.
+    pub(super) fn signer(&self, asserted: &Asserted) -> Principal {
+        role::passkey(self.0.user.clone(), asserted)
+    }
+
+    /// The party of a passkey that belongs to this name.
+    pub(super) fn party(&self, rp_id: &str) -> Answered<&Party> {
+        self.0.parties.iter().find(|it| it.rp_id == rp_id).ok_or_else(|| refused(Refused::RpId))
+    }
+
+    /// A challenge over a word, which waits for its signature.
+    pub(super) async fn challenge(
+        &self,
+        word: Word,
+        list: &PasskeyList,
+        asked: impl FnOnce(Transcript) -> Asked,
+    ) -> Answered<wire::Challenge> {
+        let daemon = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys.daemon().to_owned();
+        let nonce = random()?;
+        let transcript = Transcript::new(&daemon, nonce, word);
+        let challenge = wire::Challenge {
+            nonce: text_of(&nonce),
+            transcript: transcript.as_str().to_owned(),
+            challenge: text_of(transcript.digest().as_bytes()),
+            good_ms: CHALLENGE_MS_MAX,
+            allow: list.passkeys.iter().map(super::passkeys::allowed).collect(),
+        };
+        self.0.pending.put(nonce, asked(transcript));
+        Ok(challenge)
+    }
+
+    /// The approval that waits under this number.
+    async fn waiting(&self, approval: u64) -> Answered<std::sync::Arc<Parked>> {
+        let approval = ApprovalId(approval);
+        let parked = self.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
+        parked.ok_or_else(|| map::fault(Refusal::ApprovalNotFound(approval)))
+    }
+
+    /// Checks the signature of a known passkey over a transcript. A counter that went back goes into the journal.
+    pub(super) async fn known_word(
+        &self,
+        list: &PasskeyList,
+        transcript: &Transcript,
+        it: &Brought,
+    ) -> Answered<Asserted> {
+        let listed = list.get(&it.credential).ok_or_else(|| {
+            map::fault(Refusal::PasskeyRefused {
+                why: "this passkey is not in the list of passkeys that count".into(),
+            })
+        })?;
+        let all = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?;
+        let counter =
+            all.passkeys.iter().find(|known| *known.passkey.id == *listed.id).map_or(0, |it| it.counter);
+        let known = (&listed.key, listed.backup_eligible, counter);
+        match it.check(self.party(&listed.rp_id)?, transcript, known) {
+            Ok(asserted) => Ok(asserted),
+            Err(why) => {
+                if why == Refused::Counter {
+                    tracing::warn!(
+                        passkey = listed.name,
+                        "a passkey's counter went back: a copy of it may be in use"
+                    );
+                    let details = Json::from_value(&serde_json::json!({ "credential": listed.id }));
+                    let subject = listed.name.as_str().into();
+                    let record = Record { what: "passkey.counter".into(), subject, details };
+                    self.submit(self.0.provost.system(), record).await?;
+                }
+                Err(refused(why))
+            }
+        }
+    }
+}
+
+impl Handles<endpoints::ApprovalView> for Own {
+    async fn handle(&self, _call: &Call, query: wire::ApprovalQuery) -> Answered<wire::ApprovalView> {
+        let parked = self.waiting(query.id).await?;
+        let view = view_of(&parked);
+        let view_digest = Digest::of(view.as_str().as_bytes()).to_string();
+        Ok(wire::ApprovalView {
+            view: view.as_str().to_owned(),
+            view_digest,
+            shown: parked.shown.to_string(),
+        })
+    }
+}
+
+impl Handles<endpoints::WordChallenge> for Own {
+    async fn handle(&self, call: &Call, body: wire::WordChallenge) -> Answered<wire::Challenge> {
+        self.0.pending.count(call.process(), Kind::Challenge)?;
+        let list = self.synced_list().await?;
+        let word = match body {
+            wire::WordChallenge {
+                approval: Some(approval),
+                grant: Some(grant),
+                note,
+                view,
+                revoke: None,
+            } => {
+                let note = note.unwrap_or_default();
+                if note.len() > SIGNED_NOTE_BYTES_MAX {
+                    return Err(map::fault(Refusal::too_long(
+                        "a note that is signed",
+                        SIGNED_NOTE_BYTES_MAX,
+                        "bytes",
+                    )));
+                }
+                let parked = self.waiting(approval).await?;
+                let shown = Digest::of(view_of(&parked).as_str().as_bytes());
+                if view.is_some_and(|seen| seen != shown.to_string()) {
+                    return Err(map::fault(Refusal::ApprovalChanged));
+                }
+                let (expires, scope) = (parked.expires_at.rfc3339(), ONCE.to_owned());
+                Word::Answer(AnswerWord {
+                    approval,
+                    shown: parked.shown,
+                    view: shown,
+                    expires,
+                    grant,
+                    note,
+                    scope,
+                })
+            }
+            wire::WordChallenge { approval: None, grant: None, note: None, view: None, revoke: Some(id) } => {
+                let revoke = list
+                    .get(&id)
+                    .ok_or_else(|| OwnError::invalid("revoke: there is no such passkey"))?
+                    .id
+                    .clone();
+                Word::Revoke(RevokeWord { revoke })
+            }
+            _ => return Err(OwnError::invalid("say either approval with grant, or revoke")),
+        };
+        self.challenge(word, &list, Asked::Word).await
+    }
+}
+
+impl Handles<endpoints::SignedWord> for Own {
+    async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
+        self.0.pending.count(call.process(), Kind::Word)?;
+        // The nonce first: it is used up, whatever comes with it.
+        let Asked::Word(transcript) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
+            return Err(refused(Refused::Challenge));
+        };
+        let brought = Brought::read(body.assertion)?;
+        let list = self.synced_list().await?;
+        let asserted = self.known_word(&list, &transcript, &brought).await?;
+        let signed = brought.for_log(&transcript, &asserted);
+        match &transcript.word {
+            Word::Answer(word) => self.answer_signed(word, &asserted, signed).await,
+            Word::Revoke(_) if list.of_root => Err(self.only_root()),
+            Word::Revoke(word) => {
+                let verb = RevokePasskey { id: word.revoke.as_str().into(), signed: Some(signed) };
+                self.revoke(&self.signer(&asserted), verb).await?;
+                Ok(wire::WordDone {
+                    approval: None,
+                    task: None,
+                    failed: None,
+                    revoked: Some(word.revoke.clone()),
+                })
+            }
+            Word::Enrol(_) | Word::Verb(_) => Err(refused(Refused::Challenge)),
+        }
+    }
+}
+
+impl Own {
+    /// Answers as the passkey has signed, if what waits is still what it has signed.
+    async fn answer_signed(
+        &self,
+        word: &AnswerWord,
+        asserted: &Asserted,
+        signed: Box<SignedWord>,
+    ) -> Answered<wire::WordDone> {
+        let parked = self.waiting(word.approval).await?;
+        if parked.shown != word.shown || Digest::of(view_of(&parked).as_str().as_bytes()) != word.view {
+            return Err(map::fault(Refusal::ApprovalChanged));
+        }
+        let verb = AnswerApproval {
+            approval: parked.id,
+            verdict: if word.grant { Verdict::Granted } else { Verdict::Denied },
+            note: Some(word.note.as_str()).filter(|it| !it.is_empty()).map(Into::into),
+            shown: Some(word.shown),
+            signed: Some(signed),
+        };
+        let done = self.submit_judged(&self.signer(asserted), verb).await?;
+        Ok(wire::WordDone {
+            approval: Some(word.approval),
+            task: done.task.map(|it| it.to_string()),
+            failed: done.failed.map(Into::into),
+            revoked: None,
+        })
+    }
+
+    /// The daemon's time.
+    pub(super) fn now(&self) -> Timestamp {
+        self.0.provost.engine().now()
+    }
+}
