@@ -21,6 +21,7 @@ mod sockets;
 mod store;
 mod walks;
 mod watching;
+mod web;
 mod workflows;
 
 pub use agents::*;
@@ -42,6 +43,7 @@ pub use sockets::*;
 pub use store::*;
 pub use walks::*;
 pub use watching::*;
+pub use web::*;
 pub use workflows::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
