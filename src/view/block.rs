@@ -68,6 +68,11 @@ pub enum Block {
         /// In the order of use.
         commands: Vec<Command>,
     },
+    /// The changes of a task, which are read apart from the view: they are as large as the files.
+    Changes {
+        /// The task.
+        task: String,
+    },
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.

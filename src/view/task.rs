@@ -48,6 +48,8 @@ pub fn task(it: &Task) -> Shown {
     blocks.push(Block::Facts { title: "What the daemon knows".into(), facts: facts(it) });
     blocks.push(Block::Commands { title: "At a terminal".into(), commands: commands(it) });
     blocks.extend(it.handoff.as_ref().map(left));
+    let changes = it.changes.as_ref().filter(|it| it.are_there());
+    blocks.extend(changes.map(|_| Block::Changes { task: it.id.clone() }));
     blocks.push(Block::Log { task: it.id.clone(), live: !is_over(&it.state) });
     blocks.push(timeline(it));
     let mut shown = Shown::new(format!("Task {}", visible(&it.id)), blocks);

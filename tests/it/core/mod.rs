@@ -48,5 +48,6 @@ mod store_inboxes;
 mod store_sqlite;
 mod tasks;
 mod transcripts;
+mod view;
 mod waiters;
 mod writing;
