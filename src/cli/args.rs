@@ -184,10 +184,7 @@ pub(super) enum Command {
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
     /// Open the page for people, which shows in a browser what needs you and what agents do
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\""
-    )]
+    #[command(subcommand, after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"")]
     Web(web::Web),
     /// Keep a section about the other agents current in a file that an agent's host reads
     #[command(subcommand, after_help = "Example:\n  provost adapter run claude")]

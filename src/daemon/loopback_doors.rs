@@ -21,7 +21,7 @@ use provost_protocols::broker::Broker;
 use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use provost_protocols::own::InProcessApi;
 use provost_system::{Listener, listener_at};
-use provost_transport::accept::{Listening as _, accept_loop};
+use provost_transport::accept::accept_loop;
 use provost_transport::loopback::{Loopback, bind};
 use provost_web::Web;
 
@@ -154,7 +154,10 @@ impl Daemon {
         let loaded = super::load_config(&self.start)?;
         let with = With { config: &loaded.config, api: &api };
         let settings = loaded.config.doors.of(Door::Web).cloned().unwrap_or_default();
-        let mut ports = Ports::ours(&self.start.places);
+        // The doors that are open already are on record.
+        let known = Ports::of(&self.start.places);
+        let is_ours = known.pid == std::process::id();
+        let mut ports = if is_ours { known } else { Ports::ours(&self.start.places) };
         let wanted = Wanted::new(Door::Web, &settings, ports.of_door(Door::Web), &loaded);
         let port = self.open_door(Door::Web, &with, &wanted).await?;
         ports.put(Door::Web, port);
@@ -191,7 +194,11 @@ impl Daemon {
             bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
         }
         if door == Door::Web && auth == LoopbackAuth::Token {
-            let why = if KNOWS_PEERS { "leave `auth` out" } else { "this system does not say who connects, so it has to stay shut" };
+            let why = if KNOWS_PEERS {
+                "leave `auth` out"
+            } else {
+                "this system does not say who connects, so it has to stay shut"
+            };
             bail!("{name}: a browser that follows a link shows no token; {why}");
         }
         let Got { bound, note, moved } = self.bind(wanted).await?;

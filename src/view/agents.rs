@@ -99,6 +99,8 @@ fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
         (false, false) => {
             (0, Word::new("silent", Tone::Bad), Cell::text("holds locks, and gives no sign of life"))
         }
-        (false, true) => (4, Word::new("gone", Tone::Quiet), Cell::text("no sign of life, and holds nothing")),
+        (false, true) => {
+            (4, Word::new("gone", Tone::Quiet), Cell::text("no sign of life, and holds nothing"))
+        }
     }
 }

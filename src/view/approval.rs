@@ -79,12 +79,23 @@ fn sentence(says: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// How an approval begins, among what became of it.
+pub const ASKED: &str = "asked";
+
 /// An approval that does not wait any more: what became of it, by the events about it, newest last; each is a moment, the agent
 /// that caused it, and what it was.
 pub fn gone(id: u64, said: &[(String, String, String)]) -> Shown {
-    let text = match said.last() {
-        Some((_, who, what)) => format!("It does not wait any more: {what}, by {}.", provost_base::visible(who)),
-        None => "Nothing waits under this number: it was answered or has expired before the newest events, or never was.".into(),
+    let answered = said.iter().rev().find(|(_, _, what)| what != ASKED);
+    let text = match (answered, said.is_empty()) {
+        (Some((_, who, what)), _) => {
+            format!("It does not wait any more: {what}, by {}.", provost_base::visible(who))
+        }
+        (None, false) => {
+            "It does not wait any more: its asker has taken the request back, or its task has ended.".into()
+        }
+        (None, true) => {
+            "Nothing waits under this number: it has gone before the newest events, or never was.".into()
+        }
     };
     let rows = said.iter().enumerate().map(|(n, (at, who, what))| Row {
         key: n.to_string(),

@@ -22,7 +22,13 @@ pub fn files(text: &str) -> Vec<DiffFile> {
                     && lines.get(at + 1).is_some_and(|it| it.starts_with("+++ "))
                     && !follows_head(&lines, at)));
         if begins || found.is_empty() {
-            found.push(DiffFile { path: path_at(&lines, at), added: 0, removed: 0, lines: Vec::new(), more: 0 });
+            found.push(DiffFile {
+                path: path_at(&lines, at),
+                added: 0,
+                removed: 0,
+                lines: Vec::new(),
+                more: 0,
+            });
             (before, after) = (None, None);
         }
         let Some(file) = found.last_mut() else { continue };
@@ -47,9 +53,12 @@ pub fn files(text: &str) -> Vec<DiffFile> {
             after = after.map(|it| it + 1);
             left.1 = left.1.saturating_sub(1);
         }
-        let text = if matches!(is, "add" | "remove" | "same") { line.get(1..).unwrap_or_default() } else { line };
+        let text =
+            if matches!(is, "add" | "remove" | "same") { line.get(1..).unwrap_or_default() } else { line };
         match file.lines.len() < LINES_MAX {
-            true => file.lines.push(DiffLine { is, text: visible(text), before: numbers.0, after: numbers.1 }),
+            true => {
+                file.lines.push(DiffLine { is, text: visible(text), before: numbers.0, after: numbers.1 })
+            }
             false => file.more += 1,
         }
     }
@@ -76,10 +85,12 @@ fn follows_head(lines: &[&str], at: usize) -> bool {
 fn path_at(lines: &[&str], at: usize) -> String {
     let head = lines[at..].iter().take_while(|it| !it.starts_with("@@ "));
     let named = |mark: &str| {
-        let mut lines = head.clone().enumerate().take_while(|(n, it)| *n == 0 || !it.starts_with("diff --git "));
+        let mut lines =
+            head.clone().enumerate().take_while(|(n, it)| *n == 0 || !it.starts_with("diff --git "));
         lines.find_map(|(_, it)| it.strip_prefix(mark)).filter(|it| *it != "/dev/null").map(without_side)
     };
-    let in_head = || lines[at].strip_prefix("diff --git ").and_then(|it| it.rsplit_once(" b/")).map(|it| it.1);
+    let in_head =
+        || lines[at].strip_prefix("diff --git ").and_then(|it| it.rsplit_once(" b/")).map(|it| it.1);
     visible(named("+++ ").or_else(|| named("--- ")).or_else(in_head).unwrap_or_default())
 }
 

@@ -50,7 +50,8 @@ pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
             Some((group, Value::Object(inner)))
                 if matches!(group.as_str(), "crew" | "job" | "apply" | "permission") && inner.len() == 1 =>
             {
-                let (name, more) = inner.iter().next().map_or((group.as_str(), None), |(k, v)| (k.as_str(), Some(v)));
+                let (name, more) =
+                    inner.iter().next().map_or((group.as_str(), None), |(k, v)| (k.as_str(), Some(v)));
                 (format!("{group} {name}"), more)
             }
             Some((name, more)) => (name.clone(), Some(more)),

@@ -16,7 +16,11 @@ pub fn health(about: &About) -> Shown {
         .map(|note| Block::Notice(Line { text: visible(note), tone: Tone::Bad }))
         .collect();
     blocks.push(Block::Facts { title: "The daemon".into(), facts: facts(about) });
-    blocks.push(list("Workers", &["State", "Worker", "Kind", "Why"], about.workers.iter().map(worker).collect()));
+    blocks.push(list(
+        "Workers",
+        &["State", "Worker", "Kind", "Why"],
+        about.workers.iter().map(worker).collect(),
+    ));
     blocks.push(list("Doors", &["Door", "Address"], about.doors.iter().map(door).collect()));
     blocks.push(Block::Commands {
         title: "At a terminal".into(),
@@ -61,7 +65,12 @@ fn worker(it: &WorkerAt) -> Row {
     Row {
         key: it.id.clone(),
         to: None,
-        cells: vec![Cell::State(state), Cell::code(&it.id), Cell::text(&it.kind), Cell::maybe(it.broken.as_deref())],
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.id),
+            Cell::text(&it.kind),
+            Cell::maybe(it.broken.as_deref()),
+        ],
         commands: Vec::new(),
     }
 }

@@ -5,7 +5,8 @@ use provost_api::wire::{HeldFile, Locks};
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
 
-/// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the API's times are.
+/// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
+/// API's times are.
 pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, now: &str) -> Shown {
     let held: Vec<Row> = found
         .locks

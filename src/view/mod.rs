@@ -19,7 +19,7 @@ mod tasks;
 mod word;
 
 pub use agents::agents;
-pub use approval::{approval, gone};
+pub use approval::{ASKED, approval, gone};
 pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
 pub use diff::files as diff_files;
 pub use events::events;

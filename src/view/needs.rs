@@ -37,7 +37,8 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
         from.approvals.into_iter().partition(approval::is_for_a_person);
     in_order(&mut yours);
     let count = yours.len() + from.questions.len();
-    let empty = Empty::new("All is calm: no agent waits for your word.", Some("provost delegate \"cargo test\""));
+    let empty =
+        Empty::new("All is calm: no agent waits for your word.", Some("provost delegate \"cargo test\""));
     let mut blocks: Vec<Block> = from
         .notes
         .iter()
@@ -48,7 +49,9 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     blocks.push(list("Waiting for your word", &["What", "Asked by", "In short", "Until"], rows, empty));
     let broken = from.workers.iter().filter_map(broken_row).collect();
     let finished = from.finished.iter();
-    let failed = finished.clone().filter(|it| is_recent(it, now_ms) && (it.state == "failed" || it.tainted == Some(true)));
+    let failed = finished
+        .clone()
+        .filter(|it| is_recent(it, now_ms) && (it.state == "failed" || it.tainted == Some(true)));
     let take_in = finished.filter(|it| has_changes(it) && it.tainted != Some(true));
     let mut optional = |title: &str, columns: &[&'static str], rows: Vec<Row>| {
         if !rows.is_empty() {
@@ -57,11 +60,27 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     };
     optional("Workers that cannot be used", &["Worker", "Why"], broken);
     let columns = ["State", "Task", "Goal", "Ended"];
-    optional("Failed, or left something that runs later", &columns, failed.take(FINISHED_SHOWN).map(ended_row).collect());
+    optional(
+        "Failed, or left something that runs later",
+        &columns,
+        failed.take(FINISHED_SHOWN).map(ended_row).collect(),
+    );
     optional("Changes to take in", &columns, take_in.take(FINISHED_SHOWN).map(ended_row).collect());
-    optional("Agents that wait for a lock", &["Agent", "Waits for", "Since"], from.waiting.iter().map(waiter_row).collect());
-    optional("Agents that change the same place", &["Where", "Who"], from.overlaps.iter().map(overlap_row).collect());
-    optional("Not yours to answer", &["What", "Asked by", "In short", "Until"], others.iter().map(approval_row).collect());
+    optional(
+        "Agents that wait for a lock",
+        &["Agent", "Waits for", "Since"],
+        from.waiting.iter().map(waiter_row).collect(),
+    );
+    optional(
+        "Agents that change the same place",
+        &["Where", "Who"],
+        from.overlaps.iter().map(overlap_row).collect(),
+    );
+    optional(
+        "Not yours to answer",
+        &["What", "Asked by", "In short", "Until"],
+        others.iter().map(approval_row).collect(),
+    );
     Shown { needs: Some(count), ..Shown::new("Needs you", blocks) }
 }
 
@@ -85,7 +104,12 @@ fn approval_row(it: &Approval) -> Row {
     Row {
         key: format!("approval:{}", it.id),
         to: Some(approval::path(it.id)),
-        cells: vec![Cell::State(what), Cell::code(&it.asked_by), short, Cell::Until { at: it.expires_at.clone() }],
+        cells: vec![
+            Cell::State(what),
+            Cell::code(&it.asked_by),
+            short,
+            Cell::Until { at: it.expires_at.clone() },
+        ],
         commands: approval::commands(it),
     }
 }
@@ -127,13 +151,20 @@ fn has_changes(it: &Task) -> bool {
 fn ended_row(it: &Task) -> Row {
     let state = match (it.tainted, &it.changes) {
         (Some(true), _) => Word::new(format!("{}, tainted", of_task(&it.state).word), Tone::Bad),
-        (_, Some(changes)) if it.state != "failed" && has_changes(it) => Word::new(changes.in_words(), Tone::Waiting),
+        (_, Some(changes)) if it.state != "failed" && has_changes(it) => {
+            Word::new(changes.in_words(), Tone::Waiting)
+        }
         _ => of_task(&it.state),
     };
     Row {
         key: format!("task:{}", it.id),
         to: Some(task::path(&it.id)),
-        cells: vec![Cell::State(state), Cell::code(&it.id), Cell::said(&it.goal), Cell::time(Some(&it.updated_at))],
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.id),
+            Cell::said(&it.goal),
+            Cell::time(Some(&it.updated_at)),
+        ],
         commands: task::commands(it),
     }
 }

@@ -75,7 +75,10 @@ fn facts(it: &Task) -> Vec<Fact> {
         Fact::new("asked by", Cell::code(&it.asked_by)),
         Fact::text("rule", &it.rule),
     ];
-    facts.extend(it.approval.map(|n| Fact::new("waits for", Cell::link(&format!("approval {n}"), super::approval::path(n)))));
+    facts.extend(
+        it.approval
+            .map(|n| Fact::new("waits for", Cell::link(&format!("approval {n}"), super::approval::path(n)))),
+    );
     facts.extend(it.waits_for.iter().map(|need| {
         let holder = need.holder.as_ref().map(|it| format!(", held by {it}")).unwrap_or_default();
         Fact::text("waits for", &format!("{}{holder}", need.resource))
@@ -139,7 +142,12 @@ pub fn changes(found: &[Previewed]) -> Block {
         let read = it.diff.as_deref().map(diff_files).unwrap_or_default();
         let lines = read.into_iter().next();
         DiffFile {
-            path: format!("{}{}{}", visible(&it.path), if it.runs_later { " (runs later)" } else { "" }, why(it)),
+            path: format!(
+                "{}{}{}",
+                visible(&it.path),
+                if it.runs_later { " (runs later)" } else { "" },
+                why(it)
+            ),
             added: usize::try_from(it.added).unwrap_or(usize::MAX),
             removed: usize::try_from(it.removed).unwrap_or(usize::MAX),
             more: lines.as_ref().map_or(0, |it| it.more),

@@ -1,4 +1,5 @@
-//! What the page loads: its style and its modules, each under a name that has a digest of its content, so that a browser may keep it.
+//! What the page loads: its style and its modules, each under a name that has a digest of its content, so that a
+//! browser may keep it.
 //!
 //! A module names another by its plain name; that is replaced by the name with the digest, and the digest of the one has the
 //! content of the other in it. So the table is in the order of use: what is used stands first.

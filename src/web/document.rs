@@ -15,7 +15,13 @@ struct Listed {
     filters: bool,
 }
 
-const fn listed(path: &'static str, name: &'static str, title: &'static str, key: &'static str, filters: bool) -> Listed {
+const fn listed(
+    path: &'static str,
+    name: &'static str,
+    title: &'static str,
+    key: &'static str,
+    filters: bool,
+) -> Listed {
     Listed { path, name, title, key, filters }
 }
 

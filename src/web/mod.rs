@@ -1,8 +1,9 @@
 //! The page for people: what needs them and what agents do, in a browser, over loopback HTTP.
 //!
-//! Promises: it shows, and takes no answer; a document has nothing of the repository in it, since pages from elsewhere may lead to it,
-//! and its script asks for the rest; whatever agents have written is text; nothing is loaded from another host. Leaves to the
-//! shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the own API what is known.
+//! Promises: it shows, and takes no answer; a document has nothing of the repository in it, since pages from elsewhere
+//! may lead to it, and its script asks for the rest; whatever agents have written is text; nothing is loaded from
+//! another host. Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the
+//! own API what is known.
 #![forbid(unsafe_code)]
 
 mod assets;
@@ -88,7 +89,8 @@ impl Web {
 
     async fn respond(&self, head: &Parts, caller: &Caller) -> Result<Answer, WebError> {
         if !matches!(head.method, Method::GET | Method::HEAD) {
-            let message = "this page shows, and takes no answer; answer at a terminal: provost approve, provost deny";
+            let message =
+                "this page shows, and takes no answer; answer at a terminal: provost approve, provost deny";
             return Err(WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_shows", message));
         }
         let path = head.uri.path();
@@ -111,7 +113,9 @@ impl Web {
     fn client(&self, caller: &Caller) -> Result<Client, WebError> {
         let name = caller.agent().map_or(READER, AgentId::as_str);
         let taken = |_| {
-            let message = format!("the name {name}, as which the page reads, is another agent's: it has a key or a token");
+            let message = format!(
+                "the name {name}, as which the page reads, is another agent's: it has a key or a token"
+            );
             let mut err = WebError::new(StatusCode::FORBIDDEN, "taken", message);
             err.body.hint = Some(format!("provost token revoke --of {name}"));
             err

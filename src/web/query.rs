@@ -45,7 +45,8 @@ impl Query {
     /// A member that is there, and no number.
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, WebError> {
         let read = |it: &str| {
-            let wrong = || WebError::new(StatusCode::BAD_REQUEST, "bad_query", format!("`{name}` is no number"));
+            let wrong =
+                || WebError::new(StatusCode::BAD_REQUEST, "bad_query", format!("`{name}` is no number"));
             it.parse().map_err(|_| wrong())
         };
         self.text(name).map(read).transpose()

@@ -30,7 +30,12 @@ struct Answered {
 ///
 /// # Errors
 /// What the own API says, and a view that is not there.
-pub(super) async fn answer(client: &Client, name: &str, query: &Query, now: Timestamp) -> Result<String, WebError> {
+pub(super) async fn answer(
+    client: &Client,
+    name: &str,
+    query: &Query,
+    now: Timestamp,
+) -> Result<String, WebError> {
     if name == "output" {
         return output(client, query).await;
     }
@@ -53,7 +58,11 @@ pub(super) async fn answer(client: &Client, name: &str, query: &Query, now: Time
     let repository = (visible(last), visible(&about.root));
     let answered = Answered { shown, now: now.rfc3339(), seq: about.journal_seq, repository };
     serde_json::to_string(&answered).map_err(|err| {
-        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", format!("this cannot be shown: {err}"))
+        WebError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "unavailable",
+            format!("this cannot be shown: {err}"),
+        )
     })
 }
 
@@ -105,7 +114,7 @@ fn became(event: &Value, id: u64) -> Option<(String, String, String)> {
     }
     let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let what = match kind.as_str() {
-        "approval_asked" => "asked".to_owned(),
+        "approval_asked" => view::ASKED.to_owned(),
         "approval_answered" => format!("{} (proof: {})", text(about, "verdict"), text(about, "proof")),
         "approval_expired" => "expired, which denies it".to_owned(),
         "grant_failed" => format!("granted, and not carried out: {}", text(about, "why")),
@@ -168,6 +177,10 @@ async fn output(client: &Client, query: &Query) -> Result<String, WebError> {
     };
     let output = client.output(&asked).await?;
     serde_json::to_string(&output).map_err(|err| {
-        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", format!("this cannot be shown: {err}"))
+        WebError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "unavailable",
+            format!("this cannot be shown: {err}"),
+        )
     })
 }

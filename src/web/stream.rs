@@ -1,9 +1,9 @@
 //! The one stream of events of a page: which kind of thing has changed, and no content.
 //!
-//! It begins with `hello`, which has the end of the journal and tells this daemon and this page from others. Each event then is
-//! `id: SEQ`, `event: change` and the kind, the task and the approval that it is about. A reader that comes back goes on behind its
-//! `Last-Event-ID`; where that is further back than a page of events, or ahead of the journal, it gets `gap` instead,
-//! and asks for everything again.
+//! It begins with `hello`, which has the end of the journal and tells this daemon and this page from others. Each event
+//! then is `id: SEQ`, `event: change` and the kind, the task and the approval that it is about. A reader that comes back
+//! goes on behind its `Last-Event-ID`; where that is too far back, or ahead of the journal, it gets `gap` instead, and
+//! asks for everything again.
 
 use std::time::Duration;
 
@@ -82,7 +82,12 @@ fn greeting(last: Option<u64>, head: u64, daemon: &str) -> (String, u64) {
 
 impl Web {
     /// Answers a request for the stream.
-    pub(super) async fn stream(&self, head: &Parts, query: &Query, client: Client) -> Result<Answer, WebError> {
+    pub(super) async fn stream(
+        &self,
+        head: &Parts,
+        query: &Query,
+        client: Client,
+    ) -> Result<Answer, WebError> {
         if head.method != Method::GET {
             return Ok(empty(StatusCode::OK));
         }
@@ -92,7 +97,8 @@ impl Web {
             None => query.number("after")?,
         };
         let about = client.about().await?;
-        let Some((sender, body)) = self.streams.readers.enter(Some(Duration::from_secs(WEB_COMMENT_EVERY_S))) else {
+        let Some((sender, body)) = self.streams.readers.enter(Some(Duration::from_secs(WEB_COMMENT_EVERY_S)))
+        else {
             let message = "there are as many readers of events as there may be";
             return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
         };

@@ -39,8 +39,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{OnceCell, Semaphore};
 
-use answer::{dressed, led_on};
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
+use answer::{dressed, led_on};
 pub use checks::Manners;
 use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;

@@ -33,7 +33,8 @@ function cellNode(cell) {
 /** @param {any} command */
 function commandNode(command) {
   const code = make('code', { class: 'command' }, command.line);
-  const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': `Copy the command that does: ${command.does}` }, 'Copy');
+  const label = `Copy the command that does: ${command.does}`;
+  const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': label }, 'Copy');
   copy.onclick = async () => {
     try {
       await navigator.clipboard.writeText(command.line);
@@ -115,7 +116,8 @@ class List {
     /** @type {Map<string, HTMLElement>} */
     const there = new Map();
     for (const it of this.body.children) if (it instanceof HTMLElement) there.set(it.dataset.key ?? '', it);
-    const busy = !now && this.drawn && there.size > 0 && (this.body.matches(':hover') || this.body.contains(document.activeElement));
+    const visited = this.body.matches(':hover') || this.body.contains(document.activeElement);
+    const busy = !now && this.drawn && there.size > 0 && visited;
     this.held = busy ? block.rows.filter((/** @type {any} */ it) => !there.has(it.key)) : [];
     const rows = busy ? block.rows.filter((/** @type {any} */ it) => there.has(it.key)) : block.rows;
     const wanted = new Set(rows.map((/** @type {any} */ it) => it.key));
@@ -124,9 +126,11 @@ class List {
     let before = null;
     for (const row of rows) {
       let node = there.get(row.key);
-      const kept = node?.contains(document.activeElement) && node.dataset.is !== JSON.stringify(row) && node.querySelector('details[open]');
+      const differs = node?.dataset.is !== JSON.stringify(row);
+      // Whoever reads the commands of a row keeps them.
+      const kept = node?.contains(document.activeElement) && node.querySelector('details[open]');
       if (!node) node = rowNode(row, block.columns);
-      else if (node.dataset.is !== JSON.stringify(row) && !kept) this.refill(node, row);
+      else if (differs && !kept) this.refill(node, row);
       const next = before ? before.nextElementSibling : this.body.firstElementChild;
       // What is in its place is not put there again: that would take the focus from it.
       if (next !== node && !busy) this.body.insertBefore(node, next);
@@ -164,7 +168,7 @@ class List {
 
 /** @param {any} file */
 function diffFileNode(file) {
-  const pre = make('pre', { class: 'diff', tabindex: '0', 'aria-label': `Difference of ${file.path}` });
+  const pre = make('pre', { class: 'diff', tabindex: '0', role: 'region', 'aria-label': `Difference of ${file.path}` });
   const signs = { add: '+', remove: '-', same: ' ' };
   for (const line of file.lines) {
     const made = make('span', { class: `line ${line.is}` });
@@ -187,12 +191,14 @@ function whole(block) {
   switch (block.block) {
     case 'notice': return make('p', { class: `notice ${block.tone}` }, block.text);
     case 'facts': {
-      const rows = block.facts.map((/** @type {any} */ fact) => make('div', {}, make('dt', {}, fact.name), make('dd', {}, cellNode(fact.value))));
+      const rows = block.facts.map((/** @type {any} */ fact) =>
+        make('div', {}, make('dt', {}, fact.name), make('dd', {}, cellNode(fact.value))));
       return make('section', { class: 'block' }, title(), make('dl', { class: 'facts' }, ...rows));
     }
     case 'words':
-      return make('section', { class: 'block words' }, title(), make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'),
-        make('pre', { class: 'words', tabindex: '0', 'aria-label': block.title }, block.text));
+      return make('section', { class: 'block words' }, title(),
+        make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'),
+        make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
     case 'diff':
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
     case 'commands':
@@ -297,6 +303,7 @@ async function loadChanges(element, task) {
     if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; '));
     element.replaceChildren(...said.blocks.flatMap((/** @type {any} */ it) => [...whole(it).childNodes]));
   } catch (err) {
-    element.lastElementChild?.replaceWith(make('p', { class: 'notice bad' }, `The changes cannot be shown: ${err instanceof Error ? err.message : err}`));
+    const why = err instanceof Error ? err.message : err;
+    element.lastElementChild?.replaceWith(make('p', { class: 'notice bad' }, `The changes cannot be shown: ${why}`));
   }
 }

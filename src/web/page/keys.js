@@ -29,7 +29,8 @@ export function listen(to) {
     if (off.checked) return;
     if (Date.now() - gone < SEQUENCE) {
       gone = 0;
-      const link = [...document.querySelectorAll('nav a')].find((it) => it instanceof HTMLElement && it.dataset.key === event.key);
+      const links = [...document.querySelectorAll('nav a')];
+      const link = links.find((it) => it instanceof HTMLElement && it.dataset.key === event.key);
       if (link instanceof HTMLAnchorElement) location.assign(link.href);
       return;
     }

@@ -27,6 +27,7 @@ export class Live {
     /** @type {Where} */
     this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '' };
     this.leads = false;
+    this.timer = 0;
     this.channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(NAME) : null;
     if (this.channel) this.channel.onmessage = (message) => this.hear(message.data);
   }
@@ -69,10 +70,9 @@ export class Live {
     this.leads = true;
     const after = this.where.last ? `?after=${encodeURIComponent(this.where.last)}` : '';
     const source = new EventSource(`/event-stream${after}`);
-    let timer = 0;
     source.addEventListener('hello', (event) => {
-      clearTimeout(timer);
-      timer = 0;
+      clearTimeout(this.timer);
+      this.timer = 0;
       const { daemon, page } = JSON.parse(event.data);
       const another = this.where.daemon !== daemon;
       const where = { state: /** @type {State} */ ('live'), since: Date.now(), last: event.lastEventId, daemon, page };
@@ -86,7 +86,7 @@ export class Live {
     });
     source.onerror = () => {
       if (this.where.state !== 'stale') this.become('reconnecting');
-      timer ||= setTimeout(() => this.become('stale'), STALE_AFTER);
+      this.timer ||= setTimeout(() => this.become('stale'), STALE_AFTER);
       if (source.readyState !== EventSource.CLOSED) return;
       setTimeout(() => this.lead(), AGAIN_AFTER);
     };

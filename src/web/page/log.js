@@ -11,7 +11,8 @@ const CHUNKS_MAX = 100;
 const WAIT = 2000;
 
 // What shows nothing, or turns the direction of a text around.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+const HIDDEN = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e'
+  + '\\u2060-\\u206f\\ufe00-\\ufe0f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]', 'gu');
 // A sequence of a terminal: with parameters, with a text, or of one letter.
 const SEQUENCE = /\u001b(?:\[([0-9;:?<=>]*)[ -/]*([@-~])|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
 
@@ -56,7 +57,8 @@ export class Ansi {
     const made = make('span', { class: 'line' });
     let from = 0;
     const put = (/** @type {string} */ part) => {
-      if (part) made.append(this.classes.size ? make('span', { class: [...this.classes].join(' ') }, seen(part)) : seen(part));
+      if (!part) return;
+      made.append(this.classes.size ? make('span', { class: [...this.classes].join(' ') }, seen(part)) : seen(part));
     };
     for (const found of last.matchAll(SEQUENCE)) {
       put(last.slice(from, found.index));
@@ -83,9 +85,10 @@ export class Log {
     this.rest = '';
     this.follows = true;
     this.fresh = 0;
-    this.pre = make('pre', { class: 'log', tabindex: '0', 'aria-label': 'What the worker writes' });
+    this.pre = make('pre', { class: 'log', tabindex: '0', role: 'region', 'aria-label': 'What the worker writes' });
     this.more = make('button', { type: 'button', class: 'more', hidden: '' });
-    this.note = make('p', { class: 'quiet' }, live ? 'Nothing was written yet.' : 'Nothing that the worker has written is kept here.');
+    const none = live ? 'Nothing was written yet.' : 'Nothing that the worker has written is kept here.';
+    this.note = make('p', { class: 'quiet' }, none);
     this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.pre, this.more);
     this.pre.hidden = true;
     this.pre.onscroll = () => {

@@ -90,7 +90,8 @@ function draw(said) {
   const linked = warning(said.blocks);
   if (linked) shown.unshift(linked);
   if (differs) {
-    shown.unshift({ block: 'notice', tone: 'waiting', text: `The daemon’s clock differs from this one by ${differs} s; times go by the daemon’s.` });
+    const text = `The daemon’s clock differs from this one by ${differs} s; times go by the daemon’s.`;
+    shown.unshift({ block: 'notice', tone: 'waiting', text });
   }
   blocks.draw(shown);
   const next = byId('next');
@@ -107,7 +108,8 @@ function warning(found) {
   const facts = found.find((it) => it.block === 'facts')?.facts ?? [];
   const digest = facts.find((/** @type {any} */ it) => it.name === 'digest')?.value.text ?? '';
   if (!digest || digest.replace(/^.*:/, '').startsWith(meant) || digest.startsWith(meant)) return null;
-  return { block: 'notice', tone: 'bad', text: 'The link was made for another request: what waits under this number now is not what the link was about.' };
+  const text = 'The link was made for another request: what waits under this number now is not what the link was about.';
+  return { block: 'notice', tone: 'bad', text };
 }
 
 /** Says how many rows are held back. */

@@ -26,7 +26,11 @@ const MAKES_MARKUP: [&str; 14] = [
 fn sources() -> Vec<(String, String)> {
     let root = project_root();
     let found = files(&root, &root.join("src/web"));
-    found.map(|path| (fs::read_to_string(root.join(&path)).unwrap(), path)).map(|(text, path)| (path, text)).collect()
+    found
+        .into_iter()
+        .map(|path| (fs::read_to_string(root.join(&path)).unwrap(), path))
+        .map(|(text, path)| (path, text))
+        .collect()
 }
 
 fn faults(path: &str, text: &str) -> Vec<String> {

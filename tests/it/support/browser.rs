@@ -34,13 +34,19 @@ pub(crate) struct Tab<'a> {
 }
 
 impl Browser {
-    /// Starts one in which the name `localhost`, those below it and addresses lead where they always do, and no other name anywhere.
+    /// Starts one that asks for nothing by itself.
     pub(crate) fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(profile.path().join("log")).unwrap();
         let child = Command::new("chromium")
             .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+            ])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--disable-quic", "--no-proxy-server", "--remote-debugging-port=0", "about:blank"])
             .env("HOME", profile.path())
@@ -89,7 +95,8 @@ impl Browser {
     pub(crate) fn open(&self, address: &str) -> Tab<'_> {
         let target = self.ask(None, "Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let session = self.ask(None, "Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        let session =
+            self.ask(None, "Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
         let tab = Tab { browser: self, session };
         tab.ask("Page.enable", &json!({}));
         tab.ask("Network.enable", &json!({}));
@@ -180,7 +187,8 @@ impl Tab<'_> {
     /// Keeps a picture of the whole document, where the run keeps pictures.
     pub(crate) fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("PROVOST_TEST_PICTURES") else { return };
-        let said = self.ask("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));
+        let said =
+            self.ask("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));
         let bytes = base64::engine::general_purpose::STANDARD.decode(said["data"].as_str().unwrap()).unwrap();
         std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), bytes).unwrap();
     }

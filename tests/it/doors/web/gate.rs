@@ -1,5 +1,7 @@
-//! Who is let in at the page's door, by raw requests: names, pages from elsewhere, what every answer has, and what is no address here.
+//! Who is let in at the page's door, by raw requests: names, pages from elsewhere, what every answer has, and what is
+//! no address here.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -7,14 +9,22 @@ use serde_json::json;
 
 use super::{OPEN, ask, open_world};
 use crate::support::loopback_client::{Answer, Http};
+use crate::support::own_api::own;
 use crate::support::{World, eventually};
 
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
 const DOCUMENTS: [&str; 8] = ["/", "/tasks", "/agents", "/locks", "/e", "/health", "/a/1", "/t/x"];
-const ROWS: [&str; 7] =
-    ["/rows/needs-you", "/rows/tasks", "/rows/agents", "/rows/locks", "/rows/events", "/rows/health", "/rows/approval?id=1"];
+const ROWS: [&str; 7] = [
+    "/rows/needs-you",
+    "/rows/tasks",
+    "/rows/agents",
+    "/rows/locks",
+    "/rows/events",
+    "/rows/health",
+    "/rows/approval?id=1",
+];
 
 fn get(door: Http, path: &str, headers: &[(&str, &str)]) -> Answer {
     door.bare(&format!("GET {path}"), headers, b"")
@@ -50,7 +60,11 @@ fn the_page_answers_at_its_own_two_names_and_no_other() {
         }
     }
     // As after a name of somebody else was led here, whatever the page says of itself.
-    let rebound = [("Host", "evil.example:PORT"), ("Origin", "http://evil.example:PORT"), ("Sec-Fetch-Site", "same-origin")];
+    let rebound = [
+        ("Host", "evil.example:PORT"),
+        ("Origin", "http://evil.example:PORT"),
+        ("Sec-Fetch-Site", "same-origin"),
+    ];
     assert_eq!(get(door, "/rows/needs-you", &rebound).status, 403);
     assert!(world.log().contains("the Host is not this door"));
 }
@@ -79,12 +93,16 @@ fn a_page_from_elsewhere_leads_to_documents_and_takes_nothing() {
     let (world, daemon, door) = open_world();
     ask(&world, &daemon, "the secret plan of this repository");
     for site in ["cross-site", "same-site"] {
-        let link = [OWN, ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
+        let link =
+            [OWN, ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
         for path in DOCUMENTS {
             let answer = get(door, path, &link);
             assert_eq!(answer.status, 200, "{site} {path}");
             let text = String::from_utf8_lossy(&answer.body).into_owned();
-            assert!(!text.contains("secret plan"), "a document has something of the repository in it: {path}");
+            assert!(
+                !text.contains("secret plan"),
+                "a document has something of the repository in it: {path}"
+            );
             assert!(!text.contains(&*world.repo().to_string_lossy()), "{path}");
         }
         for path in ROWS.iter().chain(&["/event-stream", "/rows/output?id=x", "/nowhere"]) {
@@ -162,7 +180,15 @@ fn every_answer_says_what_a_browser_may_do_with_it() {
     assert_eq!(page.header("cache-control"), Some("no-store"));
     let refused = get(door, "/", &[("Host", "evil.example")]);
     let led_on = get(door, "/", &[("Host", "127.0.0.1:PORT")]);
-    for answer in [page, style, refused, led_on, door.look("/nowhere"), door.look("/rows/health"), door.look("/rows/nothing")] {
+    for answer in [
+        page,
+        style,
+        refused,
+        led_on,
+        door.look("/nowhere"),
+        door.look("/rows/health"),
+        door.look("/rows/nothing"),
+    ] {
         let policy = answer.header("content-security-policy").unwrap();
         for part in [
             "default-src 'none'",
@@ -185,7 +211,12 @@ fn every_answer_says_what_a_browser_may_do_with_it() {
             assert_eq!(answer.header(name), Some(value), "{answer:?}");
         }
         assert!(answer.header("permissions-policy").is_some());
-        assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control") || name == "set-cookie"));
+        assert!(
+            !answer
+                .headers
+                .iter()
+                .any(|(name, _)| name.starts_with("access-control") || name == "set-cookie")
+        );
     }
     for inline in ["<style", "<script>", " style=", "onclick", "onload", "javascript:"] {
         assert!(!text.contains(inline), "{inline}: {text}");
@@ -213,7 +244,9 @@ fn no_name_of_a_file_leads_out_of_the_table() {
         let answer = door.look(&format!("/assets/{name}"));
         assert_eq!(answer.status, 404, "{name}: {answer:?}");
     }
-    for path in ["/a/", "/a/1/2", "/t/", "/t/a/b", "/rows/", "/rows/../rows/health", "/index.html", "/.", "/tasks/"] {
+    for path in
+        ["/a/", "/a/1/2", "/t/", "/t/a/b", "/rows/", "/rows/../rows/health", "/index.html", "/.", "/tasks/"]
+    {
         assert_eq!(door.look(path).status, 404, "{path}");
     }
 }
@@ -235,7 +268,9 @@ fn a_query_that_makes_no_sense_is_answered_with_its_fault() {
         assert_eq!(answer.status, status, "{path}: {answer:?}");
         assert!(answer.json()["message"].as_str().unwrap().contains(says), "{path}: {answer:?}");
     }
-    for path in ["/rows/events?before=0", "/rows/events?before=18446744073709551615", "/rows/tasks?q=%00%1b%5b"] {
+    for path in
+        ["/rows/events?before=0", "/rows/events?before=18446744073709551615", "/rows/tasks?q=%00%1b%5b"]
+    {
         assert_eq!(door.look(path).status, 200, "{path}");
     }
 }
@@ -271,18 +306,27 @@ fn a_jailed_worker_and_another_user_are_refused() {
             door.port
         );
         let script = format!("(printf '{request}'; sleep 2) | nc 127.0.0.1 {}", door.port);
-        let output = Command::new(jail[0]).args(&jail[1..]).args(["sh", "-c", &script]).stdin(Stdio::null()).output().unwrap();
+        let output = Command::new(jail[0])
+            .args(&jail[1..])
+            .args(["sh", "-c", &script])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.starts_with("HTTP/1.1 403 "), "{path}: {said}");
     }
     assert_eq!(door.look("/rows/needs-you").status, 200, "who is not jailed is let in beside it");
-    let other = std::env::var("PROVOST_TEST_OTHER").expect("a program of another user: run scripts/test as root");
-    let request = format!("GET /rows/needs-you HTTP/1.1\\r\\nHost: provost.localhost:{}\\r\\n\\r\\n", door.port);
+    let other =
+        std::env::var("PROVOST_TEST_OTHER").expect("a program of another user: run scripts/test as root");
+    let request =
+        format!("GET /rows/needs-you HTTP/1.1\\r\\nHost: provost.localhost:{}\\r\\n\\r\\n", door.port);
     let script = format!("(printf '{request}'; sleep 2) | {other} ::1 {}", door.port);
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
-    assert!(world.log().contains("another pid namespace") && world.log().contains("the peer is another user"));
+    assert!(
+        world.log().contains("another pid namespace") && world.log().contains("the peer is another user")
+    );
     std::fs::write(world.repo().join("over"), "").unwrap();
 }
 
@@ -292,7 +336,10 @@ fn the_command_opens_the_page_and_names_its_address() {
     world.configure("[web]\nport = 0\n");
     let daemon = world.start();
     let status = world.command(&["status", "--json"]).output().unwrap();
-    assert!(!String::from_utf8_lossy(&status.stdout).contains("\"web\""), "it is shut until somebody wants it");
+    assert!(
+        !String::from_utf8_lossy(&status.stdout).contains("\"web\""),
+        "it is shut until somebody wants it"
+    );
     let said = |args: &[&str]| {
         let output = world.command(args).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -302,9 +349,16 @@ fn the_command_opens_the_page_and_names_its_address() {
     let door = Http::web(&world);
     assert_eq!(address.trim(), format!("http://provost.localhost:{}/", door.port));
     assert_eq!(door.look("/rows/health").status, 200);
+    // Clients are told of it, and of the doors that were open before as well.
+    let told: serde_json::Value = serde_json::from_str(&said(&["env", "--json"])).unwrap();
+    assert_eq!(told["PROVOST_WEB_URL"], address.trim());
+    assert!(told["GIT_PAW_BROKER_URL"].is_string() && told["PROVOST_MCP_URL"].is_string(), "{told}");
     // Once more is no other page.
     let again: serde_json::Value = serde_json::from_str(&said(&["web", "open", "--json"])).unwrap();
     assert_eq!(again["address"], address.trim());
+    // It is an order to the daemon, which agents do not give.
+    let (status, refused) = own(&world, ("POST", "/open-page"), &[("x-provost-agent", "feat-a")], &json!({}));
+    assert_eq!(status, 403, "{refused}");
     daemon.stop();
     let output = world.command(&["web"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -323,4 +377,42 @@ fn a_browser_shows_no_token_so_the_page_cannot_ask_for_one() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(said.contains("shows no token") && said.contains("leave `auth` out"), "{said}");
+}
+
+/// What comes on a stream until this text has come, or the stream ends.
+fn streamed(door: Http, headers: &[(&str, &str)], until: &str) -> String {
+    let mut connection = door.connect();
+    let request = door.bytes("GET /event-stream", &[&[OWN], headers].concat(), b"");
+    connection.write_all(&request).unwrap();
+    let (mut said, mut piece) = (String::new(), [0; 4096]);
+    while !said.contains(until) {
+        let n =
+            connection.read(&mut piece).unwrap_or_else(|err| panic!("{until} did not come: {err}: {said}"));
+        assert_ne!(n, 0, "the stream has ended: {said}");
+        said.push_str(&String::from_utf8_lossy(&piece[..n]));
+    }
+    said
+}
+
+#[test]
+fn a_stream_goes_on_where_its_reader_was_and_says_where_it_cannot() {
+    let (world, daemon, door) = open_world();
+    let hello = streamed(door, &[], "\"head\":");
+    assert!(hello.contains("event: hello") && hello.contains("retry: 1000"), "{hello}");
+    assert!(!hello.contains("event: gap"), "{hello}");
+    ask(&world, &daemon, "the secret plan of this repository");
+    // From the beginning: each event once, in order, and nothing of what it says.
+    let all = streamed(door, &[("Last-Event-ID", "0")], "approval_asked");
+    let ids: Vec<u64> = all.lines().filter_map(|it| it.strip_prefix("id: ")?.trim().parse().ok()).collect();
+    assert!(ids.len() > 2 && ids.windows(2).all(|it| it[0] + 1 == it[1]), "{ids:?}");
+    assert!(!all.contains("secret plan") && all.contains("\"approval\":1"), "{all}");
+    let last = ids.last().unwrap().to_string();
+    // Behind the last one nothing comes but what is new.
+    let rest = streamed(door, &[("Last-Event-ID", &last)], "event: hello");
+    assert!(!rest.contains("event: change") && !rest.contains("event: gap"), "{rest}");
+    // A number of another journal, or none: everything has to be asked for again.
+    for odd in ["18446744073709551615", "999999", "-1", "x", ""] {
+        let said = streamed(door, &[("Last-Event-ID", odd)], "event: gap");
+        assert!(said.contains("event: hello"), "{odd}: {said}");
+    }
 }

@@ -9,6 +9,7 @@ use super::{OPEN, ask, open_world};
 use crate::support::browser::{Browser, Tab};
 use crate::support::loopback_client::Http;
 use crate::support::rules::ASK;
+use crate::support::terminal::at_the_terminal;
 use crate::support::{Daemon, World};
 
 fn at(door: Http, path: &str) -> String {
@@ -48,18 +49,37 @@ fn what_is_asked_appears_by_itself_and_leaves_with_its_end() {
     tab.eval("document.querySelector('tr[data-key] a').click()");
     tab.shows("What the daemon knows");
     let text = tab.text();
-    for there in ["provost approve 1", "provost deny 1", "orch", "test.ask", "takes no answer", "An agent has written this"] {
+    for there in [
+        "provost approve 1",
+        "provost deny 1",
+        "orch",
+        "test.ask",
+        "takes no answer",
+        "An agent has written this",
+    ] {
         assert!(text.contains(there), "{there}: {text}");
     }
     // Facts come first, and words of agents last.
     let order = |it: &str| text.find(it).unwrap();
-    assert!(order("What the daemon knows") < order("provost approve 1") && order("provost approve 1") < order("An agent has written"));
-    let buttons = tab.eval("[...document.querySelectorAll('main button')].filter((it) => it.checkVisibility()).map((it) => it.textContent)");
+    assert!(
+        order("What the daemon knows") < order("provost approve 1")
+            && order("provost approve 1") < order("An agent has written")
+    );
+    let buttons = tab.eval(
+        "[...document.querySelectorAll('main button')].filter((it) => it.checkVisibility()).map((it) => it.textContent)",
+    );
     assert!(buttons.as_array().unwrap().iter().all(|it| it == "Copy"), "no button answers: {buttons}");
-    // The one that has gone says what became of it.
+    // One that is answered says by whom and how, while it is looked at.
+    ask(&world, &daemon, "another one");
+    let other = browser.open(&at(door, "/a/2"));
+    other.shows("What the daemon knows");
+    let person = at_the_terminal(&world, "approve 2");
+    assert!(person.status.success(), "{person:?}");
+    other.shows("It does not wait any more: granted (proof: weak-human), by user:");
+    // One whose task was ended says that.
     let done = world.command(&["task", "cancel", &task]).output().unwrap();
     assert!(done.status.success(), "{done:?}");
-    tab.shows("It does not wait any more");
+    tab.shows("its asker has taken the request back, or its task has ended");
     tab.go(&at(door, "/"));
     tab.shows("All is calm");
     tab.until("the title", "!document.title.startsWith('(')");
@@ -83,7 +103,9 @@ fn words_of_an_agent_are_text_however_long_and_hostile() {
     for tab in tabs.iter().chain([&tab]) {
         tab.shows("<script>globalThis.hacked = 1</script>");
         assert_eq!(tab.eval("typeof globalThis.hacked"), json!("undefined"));
-        let made = tab.eval("document.querySelectorAll('main script, main img, main b, main i, main iframe, main a[href^=http]').length");
+        let made = tab.eval(
+            "document.querySelectorAll('main script, main img, main b, main i, main iframe, main a[href^=http]').length",
+        );
         assert_eq!(made, json!(0));
         let raw = tab.eval("/[\\u001b\\u0007\\u202e\\u200b]/.test(document.body.textContent)");
         assert_eq!(raw, json!(false), "what hides is made visible");
@@ -127,7 +149,10 @@ fn a_page_is_stale_while_the_daemon_is_gone_and_live_when_it_is_back() {
         tab.picture("stale");
         daemon = world.start();
         tab.until("live again", "document.body.dataset.live === 'live'");
-        tab.until("actions again", "[...document.querySelectorAll('button[data-action]')].every((it) => !it.disabled)");
+        tab.until(
+            "actions again",
+            "[...document.querySelectorAll('button[data-action]')].every((it) => !it.disabled)",
+        );
         let word = if killed { "after the kill" } else { "after the stop" };
         ask(&world, &daemon, word);
         tab.shows(word);
@@ -194,7 +219,14 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
     tab.eval("document.querySelector('#keys').close()");
     tab.press("o");
     tab.shows("Approval 2");
-    for (key, title) in [("t", "Tasks"), ("a", "Agents"), ("l", "Locks"), ("e", "Events"), ("h", "Health"), ("n", "Needs you")] {
+    for (key, title) in [
+        ("t", "Tasks"),
+        ("a", "Agents"),
+        ("l", "Locks"),
+        ("e", "Events"),
+        ("h", "Health"),
+        ("n", "Needs you"),
+    ] {
         tab.press("g");
         tab.press(key);
         tab.until(title, &format!("document.querySelector('h1').textContent === '{title}'"));
@@ -227,7 +259,8 @@ fn a_log_is_followed_to_its_end_and_its_colours_are_no_markup() {
     tab.until("the log", "document.querySelector('pre.log')?.textContent.includes('line-299')");
     assert_eq!(tab.eval("document.querySelector('pre.log .c1').textContent"), json!("red"));
     assert_eq!(tab.eval("document.querySelectorAll('pre.log b').length"), json!(0));
-    let is_at_end = "(it => it.scrollHeight - it.scrollTop - it.clientHeight < 8)(document.querySelector('pre.log'))";
+    let is_at_end =
+        "(it => it.scrollHeight - it.scrollTop - it.clientHeight < 8)(document.querySelector('pre.log'))";
     assert!(tab.is(is_at_end), "it follows the end");
     // Who has scrolled up stays there, and is told.
     tab.eval("document.querySelector('pre.log').scrollTop = 0");
@@ -245,10 +278,13 @@ fn a_log_is_followed_to_its_end_and_its_colours_are_no_markup() {
 fn full_world() -> (World, Daemon, Http) {
     let (world, daemon, door) = open_world();
     world.put(&world.repo().join("src/auth.py"), "def login():\n    return 1\n");
-    for goal in ["make the release\nwith all that belongs to it", "look at <b>markup</b> and \u{202e}direction"] {
+    for goal in
+        ["make the release\nwith all that belongs to it", "look at <b>markup</b> and \u{202e}direction"]
+    {
         ask(&world, &daemon, goal);
     }
-    let lock = world.command(&["lock", "acquire", "src/auth.py:login", "--reason", "a new form"]).output().unwrap();
+    let lock =
+        world.command(&["lock", "acquire", "src/auth.py:login", "--reason", "a new form"]).output().unwrap();
     assert!(lock.status.success(), "{lock:?}");
     (world, daemon, door)
 }
@@ -263,14 +299,28 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
     let browser = Browser::start();
     let tab = browser.open(&at(door, "/"));
     let one = format!("/t/{task}");
-    let views = ["/", "/a/1", "/a/99", "/tasks", "/tasks?q=nothing-has-this", &one, "/agents", "/locks", "/e", "/health"];
+    let views = [
+        "/",
+        "/a/1",
+        "/a/99",
+        "/tasks",
+        "/tasks?q=nothing-has-this",
+        &one,
+        "/agents",
+        "/locks",
+        "/e",
+        "/health",
+    ];
     let mut wrong = Vec::new();
     for path in views {
         for (width, height) in [(360, 740), (1280, 800)] {
             for scheme in ["light", "dark"] {
                 tab.looks(width, height, scheme);
                 tab.go(&at(door, path));
-                tab.until("its rows", "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'");
+                tab.until(
+                    "its rows",
+                    "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'",
+                );
                 tab.until("live", "document.body.dataset.live === 'live'");
                 let name = path.trim_matches('/').split(['?', '/']).next().unwrap();
                 let name = if name.is_empty() { "needs" } else { name };
@@ -283,7 +333,8 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
                 assert_eq!(tab.eval("document.querySelectorAll('h1').length"), json!(1), "{path}");
                 tab.eval(&format!("{axe}; true"));
                 let found = tab.eval(
-                    "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }).then((it) => it.violations.flatMap((v) => \
+                    "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }).then((it) => \
+                     it.violations.flatMap((v) => \
                      v.nodes.map((n) => `${v.id}: ${n.target} ${n.failureSummary}`)))",
                 );
                 let found = found.as_array().unwrap().iter();
@@ -302,7 +353,9 @@ fn a_link_with_another_digest_says_so_and_a_view_that_fails_says_why() {
     let browser = Browser::start();
     let tab = browser.open(&at(door, "/a/1?d=000000"));
     tab.shows("The link was made for another request");
-    let digest = tab.eval("[...document.querySelectorAll('dt')].find((it) => it.textContent === 'digest').nextElementSibling.textContent");
+    let digest = tab.eval(
+        "[...document.querySelectorAll('dt')].find((it) => it.textContent === 'digest').nextElementSibling.textContent",
+    );
     let digest = digest.as_str().unwrap();
     let begin = digest.rsplit_once(':').map_or(digest, |it| it.1).get(..6).unwrap();
     tab.go(&at(door, &format!("/a/1?d={begin}")));
@@ -316,7 +369,9 @@ fn a_link_with_another_digest_says_so_and_a_view_that_fails_says_why() {
     tab.shows("make the release");
     let minted = world.command(&["token", "mint", "web-page"]).output().unwrap();
     assert!(minted.status.success());
-    let shut = crate::support::waits::within(Duration::from_secs(20), || Http::look(door, "/rows/needs-you").status == 403);
+    let shut = crate::support::waits::within(Duration::from_secs(20), || {
+        Http::look(door, "/rows/needs-you").status == 403
+    });
     assert!(shut);
     tab.go(&at(door, "/"));
     tab.shows("provost token revoke --of web-page");
