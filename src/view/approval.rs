@@ -85,7 +85,7 @@ pub const ASKED: &str = "asked";
 /// An approval that does not wait any more: what became of it, by the events about it, newest last; each is a moment, the agent
 /// that caused it, and what it was.
 pub fn gone(id: u64, said: &[(String, String, String)]) -> Shown {
-    let answered = said.iter().rev().find(|(_, _, what)| what != ASKED);
+    let answered = said.iter().find(|(_, _, what)| what != ASKED);
     let text = match (answered, said.is_empty()) {
         (Some((_, who, what)), _) => {
             format!("It does not wait any more: {what}, by {}.", provost_base::visible(who))

@@ -42,7 +42,7 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     let mut blocks: Vec<Block> = from
         .notes
         .iter()
-        .map(|note| Block::Notice(Line { text: provost_base::visible(note), tone: Tone::Bad }))
+        .map(|note| Block::Notice(Line { text: provost_base::visible(note), tone: Tone::Waiting }))
         .collect();
     let mut rows: Vec<Row> = yours.iter().map(approval_row).collect();
     rows.extend(from.questions.iter().map(question_row));

@@ -1,7 +1,7 @@
 //! One task: where it stands, what it may do, what its worker writes, and what it has changed.
 
 use provost_api::wire::{Previewed, ScanReport, Task};
-use provost_base::{shell_word, visible};
+use provost_base::{task_command, visible};
 
 use super::block::Empty;
 use super::{Block, Cell, Command, DiffFile, Fact, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task};
@@ -17,21 +17,21 @@ fn is_over(state: &str) -> bool {
 
 /// What can be done about a task, at a terminal.
 pub(crate) fn commands(it: &Task) -> Vec<Command> {
-    let id = shell_word(&it.id);
+    let command =
+        |does: &str, words: &str, flags: &str| Command::new(does, task_command(words, &it.id, flags));
     if !is_over(&it.state) {
-        let follow = Command::new("Follow", format!("provost task show {id} --wait"));
-        let cancel = Command::new("Cancel", format!("provost task cancel {id}"));
         let answer = it.approval.map(|n| Command::new("Approve", format!("provost approve {n}")));
-        return answer.into_iter().chain([follow, cancel]).collect();
+        let follow = [command("Follow", "task show", "--wait"), command("Cancel", "task cancel", "")];
+        return answer.into_iter().chain(follow).collect();
     }
     let changes = it.changes.as_ref().filter(|it| it.are_there() && it.state != "taken_in");
     match changes {
         Some(_) => vec![
-            Command::new("Show changes", format!("provost task diff {id}")),
-            Command::new("Take in", format!("provost apply {id}")),
-            Command::new("Discard", format!("provost discard {id}")),
+            command("Show changes", "task diff", ""),
+            command("Take in", "apply", ""),
+            command("Discard", "discard", ""),
         ],
-        None => vec![Command::new("Show", format!("provost task show {id}"))],
+        None => vec![command("Show", "task show", "")],
     }
 }
 

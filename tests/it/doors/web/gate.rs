@@ -333,7 +333,6 @@ fn a_jailed_worker_and_another_user_are_refused() {
 #[test]
 fn the_command_opens_the_page_and_names_its_address() {
     let world = World::new();
-    world.configure("[web]\nport = 0\n");
     let daemon = world.start();
     let status = world.command(&["status", "--json"]).output().unwrap();
     assert!(
@@ -372,7 +371,7 @@ fn said_how_to_start(stderr: &[u8]) -> bool {
 #[test]
 fn a_browser_shows_no_token_so_the_page_cannot_ask_for_one() {
     let world = World::new();
-    world.configure("[web]\nenabled = true\nport = 0\nauth = \"token\"\n");
+    world.configure("[web]\nenabled = true\nauth = \"token\"\n");
     let output = world.command(&["up", "--foreground"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());

@@ -9,8 +9,8 @@ use crate::support::loopback_client::Http;
 use crate::support::rules::ASK;
 use crate::support::{Daemon, World};
 
-/// The configuration that opens the door at any free port.
-const OPEN: &str = "[web]\nenabled = true\nport = 0\n";
+/// The configuration that opens the door .
+const OPEN: &str = "[web]\nenabled = true\n";
 
 /// A world whose page is open, and where who delegates waits for a person.
 fn open_world() -> (World, Daemon, Http) {
