@@ -131,6 +131,7 @@ class List {
       const kept = node?.contains(document.activeElement) && node.querySelector('details[open]');
       if (!node) node = rowNode(row, block.columns);
       else if (differs && !kept) this.refill(node, row);
+      /** @type {Element | null} */
       const next = before ? before.nextElementSibling : this.body.firstElementChild;
       // What is in its place is not put there again: that would take the focus from it.
       if (next !== node && !busy) this.body.insertBefore(node, next);
@@ -138,6 +139,7 @@ class List {
     }
     this.drawn = true;
     this.table.hidden = block.rows.length === 0;
+    this.table.classList.toggle('bare', block.rows.every((/** @type {any} */ it) => it.commands.length === 0));
     this.more.hidden = block.more === 0;
     this.more.textContent = `${block.more} more; the filter finds them.`;
     this.empty.hidden = block.rows.length > 0;
@@ -247,6 +249,7 @@ export class Blocks {
     /** @type {Element | null} */
     let before = null;
     for (const it of elements) {
+      /** @type {Element | null} */
       const next = before ? before.nextElementSibling : this.root.firstElementChild;
       if (next !== it) this.root.insertBefore(it, next);
       before = it;

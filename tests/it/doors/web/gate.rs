@@ -298,9 +298,10 @@ fn a_jailed_worker_and_another_user_are_refused() {
     let daemon = world.start();
     let door = Http::web(&world);
     let client = world.client(&daemon, "orch");
-    let (task, reply) = client.delegate("shell", "while [ ! -e over ]; do sleep 0.05; done", json!({}));
+    let (task, reply) =
+        client.delegate("shell", "touch began; while [ ! -e over ]; do sleep 0.05; done", json!({}));
     reply.ack();
-    eventually("its start", || client.task(&task).is_some_and(|it| it["status"] == "in_progress"));
+    eventually("its start", || world.repo().join("began").exists());
     let jail = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
     for path in ["/", "/rows/needs-you", "/event-stream"] {
         let request = format!(

@@ -79,6 +79,8 @@ fn what_is_asked_appears_by_itself_and_leaves_with_its_end() {
     // One whose task was ended says that.
     let done = world.command(&["task", "cancel", &task]).output().unwrap();
     assert!(done.status.success(), "{done:?}");
+    // A tab that is behind another one asks when it is looked at.
+    tab.ask("Page.bringToFront", &json!({}));
     tab.shows("its asker has taken the request back, or its task has ended");
     tab.go(&at(door, "/"));
     tab.shows("All is calm");
@@ -384,4 +386,32 @@ fn a_link_with_another_digest_says_so_and_a_view_that_fails_says_why() {
     assert!(shut);
     tab.go(&at(door, "/"));
     tab.shows("provost token revoke --of web-page");
+}
+
+/// Nearly as many approvals as one agent may have waiting at once.
+const CROWD: usize = 60;
+
+#[test]
+fn a_crowd_of_approvals_is_drawn_at_once_and_a_new_one_is_seen_among_them() {
+    let (world, daemon, door) = open_world();
+    for n in 0..CROWD {
+        ask(&world, &daemon, &format!("crowd number {n}"));
+    }
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/"));
+    tab.until("all rows", &format!("document.querySelectorAll('tr[data-key]').length === {CROWD}"));
+    tab.until("the title", &format!("document.title.startsWith('({CROWD}) ')"));
+    let drawn = tab.eval(
+        "(async () => { const said = await (await fetch('/rows/needs-you')).json(); \
+         const asked = performance.getEntriesByType('resource').map((it) => it.name); \
+         const { Blocks } = await import(asked.find((it) => it.includes('/blocks-'))); \
+         const root = document.createElement('div'); document.body.append(root); const from = performance.now(); \
+         new Blocks(root).draw(said.blocks); root.getBoundingClientRect(); \
+         const took = performance.now() - from; root.remove(); return took; })()",
+    );
+    println!("{CROWD} approvals were drawn in {drawn} ms");
+    // It should take a tenth of a second on free cores; other tests run beside this one.
+    assert!(drawn.as_f64().unwrap() < 900.0, "{drawn}");
+    ask(&world, &daemon, "the one among many");
+    tab.shows("the one among many");
 }
