@@ -15,7 +15,7 @@ use super::waits::until_some;
 /// A browser without a screen; ended when dropped.
 pub(crate) struct Browser {
     child: Child,
-    profile: TempDir,
+    _profile: TempDir,
     link: RefCell<Link>,
 }
 
@@ -68,7 +68,7 @@ impl Browser {
         );
         let (socket, head) = Socket::with_head(Http { port }, request.as_bytes());
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-        Self { child, profile, link: RefCell::new(Link { socket, asked: 0, events: Vec::new() }) }
+        Self { child, _profile: profile, link: RefCell::new(Link { socket, asked: 0, events: Vec::new() }) }
     }
 
     /// Asks the browser, or one of its tabs.
@@ -112,11 +112,6 @@ impl Browser {
         let link = self.link.borrow();
         let asked = link.events.iter().filter(|it| it["method"] == "Network.requestWillBeSent");
         asked.map(|it| it["params"]["request"]["url"].as_str().unwrap().to_owned()).collect()
-    }
-
-    /// Where its files are, for a test that looks at one.
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.profile.path().to_owned()
     }
 }
 

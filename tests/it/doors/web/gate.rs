@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{OPEN, ask, open_world};
 use crate::support::loopback_client::{Answer, Http};
 use crate::support::own_api::own;
+use crate::support::terminal::at_a_hosts_terminal;
 use crate::support::{World, eventually};
 
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
@@ -298,7 +299,7 @@ fn a_jailed_worker_and_another_user_are_refused() {
     let daemon = world.start();
     let door = Http::web(&world);
     let client = world.client(&daemon, "orch");
-    let (task, reply) =
+    let (_, reply) =
         client.delegate("shell", "touch began; while [ ! -e over ]; do sleep 0.05; done", json!({}));
     reply.ack();
     eventually("its start", || world.repo().join("began").exists());
@@ -417,4 +418,21 @@ fn a_stream_goes_on_where_its_reader_was_and_says_where_it_cannot() {
         let said = streamed(door, &[("Last-Event-ID", odd)], "event: gap");
         assert!(said.contains("event: hello"), "{odd}: {said}");
     }
+}
+
+#[test]
+fn who_reads_the_page_is_still_a_person_at_their_terminal() {
+    let (world, daemon, door) = open_world();
+    ask(&world, &daemon, "make the release");
+    // As a browser that was started from the terminal does, and what it does when it is told to write.
+    let at = format!("http://127.0.0.1:{0} -H 'Host: provost.localhost:{0}'", door.port);
+    let (base, host) = at.split_once(' ').unwrap();
+    let origin = format!("-H 'Origin: http://provost.localhost:{}'", door.port);
+    let lines = format!(
+        "curl -s {host} {base}/rows/needs-you\ncurl -s {host} {origin} -d '{{}}' {base}/a/1\nprovost approve 1\n"
+    );
+    let said = at_a_hosts_terminal(&world, &lines);
+    assert!(said.contains("approval 1:") && said.contains("only_shows"), "{said}");
+    let waiting = world.command(&["approval", "list", "--json"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&waiting.stdout).trim(), "[]", "{said}");
 }
