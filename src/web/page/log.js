@@ -112,7 +112,7 @@ export class Log {
   showFresh(count) {
     this.fresh = count;
     this.more.hidden = count === 0;
-    this.more.textContent = `${count} new lines`;
+    this.more.textContent = count === 1 ? '1 new line' : `${count} new lines`;
   }
 
   /** Reads until there is no more, while the tab is seen. */

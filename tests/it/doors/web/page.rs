@@ -40,7 +40,7 @@ fn what_is_asked_appears_by_itself_and_leaves_with_its_end() {
     let asked = Instant::now();
     reply.ack();
     tab.shows("approval 1");
-    println!("an approval was on the page after {} ms", asked.elapsed().as_millis());
+    eprintln!("an approval was on the page after {} ms", asked.elapsed().as_millis());
     tab.shows("make the release");
     tab.until("the title", "document.title.startsWith('(1) ')");
     assert!(!tab.text().contains("All is calm"));
@@ -409,7 +409,7 @@ fn a_crowd_of_approvals_is_drawn_at_once_and_a_new_one_is_seen_among_them() {
          new Blocks(root).draw(said.blocks); root.getBoundingClientRect(); \
          const took = performance.now() - from; root.remove(); return took; })()",
     );
-    println!("{CROWD} approvals were drawn in {drawn} ms");
+    eprintln!("{CROWD} approvals were drawn in {drawn} ms");
     // It should take a tenth of a second on free cores; other tests run beside this one.
     assert!(drawn.as_f64().unwrap() < 900.0, "{drawn}");
     ask(&world, &daemon, "the one among many");
