@@ -73,6 +73,12 @@ impl Browser {
 
     /// Asks the browser, or one of its tabs.
     fn ask(&self, session: Option<&str>, method: &str, params: &Value) -> Value {
+        let said = self.try_ask(session, method, params);
+        said.unwrap_or_else(|why| panic!("{method} {params}: {why}"))
+    }
+
+    /// The same, where what is asked may be of a document that is left at that moment.
+    fn try_ask(&self, session: Option<&str>, method: &str, params: &Value) -> Result<Value, Value> {
         let mut link = self.link.borrow_mut();
         link.asked += 1;
         let id = link.asked;
@@ -84,8 +90,10 @@ impl Browser {
         loop {
             let message = link.socket.message();
             if message["id"] == id {
-                assert!(message.get("error").is_none(), "{method} {params}: {message}");
-                return message["result"].clone();
+                return match message.get("error") {
+                    Some(why) => Err(why.clone()),
+                    None => Ok(message["result"].clone()),
+                };
             }
             link.events.push(message);
         }
@@ -140,14 +148,19 @@ impl Tab<'_> {
         said["result"]["value"].clone()
     }
 
-    /// Whether an expression is true.
+    /// Whether an expression is true; in a document that has not come yet, none is.
     pub(crate) fn is(&self, expression: &str) -> bool {
-        self.eval(&format!("Boolean({expression})")) == json!(true)
+        let params = json!({ "expression": format!("Boolean({expression})"), "returnByValue": true });
+        let said = self.browser.try_ask(Some(&self.session), "Runtime.evaluate", &params);
+        said.is_ok_and(|it| it["result"]["value"] == json!(true))
     }
 
     /// What can be read in the document.
     pub(crate) fn text(&self) -> String {
-        self.eval("document.body ? document.body.innerText : ''").as_str().unwrap_or_default().to_owned()
+        let params =
+            json!({ "expression": "document.body ? document.body.innerText : ''", "returnByValue": true });
+        let said = self.browser.try_ask(Some(&self.session), "Runtime.evaluate", &params);
+        said.ok().and_then(|it| it["result"]["value"].as_str().map(str::to_owned)).unwrap_or_default()
     }
 
     /// Waits until a text can be read.
