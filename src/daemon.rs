@@ -64,7 +64,7 @@ use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemCloc
 use provost_jail::{OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::devit::Devit;
-use provost_protocols::own::{DaemonCommand, Ordered, Own};
+use provost_protocols::own::{DaemonCommand, InProcessApi, Ordered, Own};
 use provost_protocols::wit::Wit;
 use provost_service::Provost;
 use provost_system::folder_watch::FolderWatcher;
@@ -234,7 +234,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     own.look_at_passkeys().await;
     // The process that starts a daemon waits for the doors that open last: then the others
     // are there, and logged.
-    daemon.open_loopback(&prepared.loaded, own.inside()).await?;
+    let inside = own.inside();
+    daemon.open_loopback(&prepared.loaded, inside.clone()).await?;
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     let (listed, stop) = (daemon.start.places.config.clone(), daemon.stop.clone());
@@ -272,7 +273,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
             },
             order = inbox.recv() => match order {
                 Some((DaemonCommand::Stop, reply)) => { reply_to = Some(reply); break }
-                Some(order) => daemon.obey(order).await,
+                Some(order) => daemon.obey(order, &inside).await,
                 None => break,
             },
             _ = look.tick() => if daemon.look_around().await { break },
@@ -446,7 +447,7 @@ impl Daemon {
         self.record("daemon.started", &self.start.places.root.display().to_string(), details).await
     }
 
-    async fn obey(&mut self, (order, reply): Ordered) {
+    async fn obey(&mut self, (order, reply): Ordered, inside: &InProcessApi) {
         let outcome = match order {
             DaemonCommand::Reload => self.reload().await,
             DaemonCommand::Listen(path, secret) => {
@@ -457,6 +458,7 @@ impl Daemon {
                 };
                 opened.map(|()| format!("the DevIt door is open at {}", path.display()))
             }
+            DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
             // The main loop takes this one itself.
             DaemonCommand::Stop => Ok("stopping".to_owned()),
         };

@@ -302,6 +302,9 @@ macro_rules! for_each_endpoint {
             /// Opens the DevIt door at one more address, until the daemon stops.
             POST "/listen" listen Listen(Listen) -> Done,
                 tools ("a person starts programs"), commands ("`devitd` of DevIt's own name asks it");
+            /// Opens the page for people, until the daemon stops; where it is open already, says where.
+            POST "/open-page" open_page OpenPage() -> PageAt,
+                tools ("a page is for people, and a person opens it"), commands ["web open"];
             /// Reads configuration, rules and keys again.
             POST "/reload" reload Reload() -> Done,
                 tools ("a person changes the rules"), commands ["daemon reload"];

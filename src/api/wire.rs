@@ -553,6 +553,13 @@ pub struct Listen {
     pub secret: Option<String>,
 }
 
+/// Answer to `POST /open-page`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PageAt {
+    /// The address of the page, for browsers of this machine.
+    pub address: String,
+}
+
 /// `POST /record`: put something on record, for instance a key that was added.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Record {

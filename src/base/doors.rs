@@ -56,6 +56,8 @@ pub struct LoopbackAt {
     pub is_open: bool,
     /// The scheme of its address.
     pub scheme: &'static str,
+    /// The name of this machine in its address.
+    pub host: &'static str,
     /// The path of its address.
     pub path: &'static str,
     /// The environment variable that sets the port where no file does.
@@ -65,7 +67,7 @@ pub struct LoopbackAt {
 impl LoopbackAt {
     /// The address for clients, at this port.
     pub fn address(&self, port: u16) -> String {
-        format!("{}://127.0.0.1:{port}{}", self.scheme, self.path)
+        format!("{}://{}:{port}{}", self.scheme, self.host, self.path)
     }
 }
 
@@ -149,6 +151,7 @@ doors! {
             port: 4700,
             is_open: true,
             scheme: "http",
+            host: "127.0.0.1",
             path: "",
             port_variable: "PROVOST_AGENT_PROTOCOL_PORT",
         }),
@@ -166,6 +169,7 @@ doors! {
             port: 9119,
             is_open: true,
             scheme: "http",
+            host: "127.0.0.1",
             path: "",
             port_variable: "PROVOST_BROKER_PORT",
         }),
@@ -180,6 +184,7 @@ doors! {
             port: 9876,
             is_open: true,
             scheme: "ws",
+            host: "127.0.0.1",
             path: "/ws",
             port_variable: "PROVOST_A6S_PORT",
         }),
@@ -195,12 +200,29 @@ doors! {
             port: 4710,
             is_open: true,
             scheme: "http",
+            host: "127.0.0.1",
             path: "/mcp",
             port_variable: "PROVOST_MCP_PORT",
         }),
         variables: &[("PROVOST_MCP_URL", "Address of MCP over HTTP, for the configuration of agents' hosts.")],
         // As much as through `provost mcp`.
         unproved: Some(AGENT),
+    };
+    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes no answer.
+    Web DoorRow {
+        name: "web",
+        protocol: "HTML, for browsers",
+        at: At::Loopback(LoopbackAt {
+            port: 4720,
+            is_open: false,
+            scheme: "http",
+            // Browsers lead each name below `localhost` to this machine, and other programs here do not share the page's cookies.
+            host: "provost.localhost",
+            path: "/",
+            port_variable: "PROVOST_WEB_PORT",
+        }),
+        variables: &[("PROVOST_WEB_URL", "Address of the page, for browsers.")],
+        unproved: Some(&[Scope::Read]),
     };
 }
 

@@ -23,6 +23,7 @@ mod sockets;
 mod store;
 mod walks;
 mod watching;
+mod web;
 mod work_trees;
 mod workflows;
 
@@ -47,6 +48,7 @@ pub use sockets::*;
 pub use store::*;
 pub use walks::*;
 pub use watching::*;
+pub use web::*;
 pub use work_trees::*;
 pub use workflows::*;
 

@@ -11,7 +11,7 @@ use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, intents, jail, journal, keys, locks, mcp, merge, passkeys, policy, screenshot, secrets,
-    tasks, tokens, up, watch, workflows, worktrees,
+    tasks, tokens, up, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -195,6 +195,9 @@ pub(super) enum Command {
     /// Install the git hooks that check commits and pushes against contracts and locks
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
+    /// Open the page for people, which shows in a browser what needs you and what agents do
+    #[command(subcommand, after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"")]
+    Web(web::Web),
     /// Keep a section about the other agents current in a file that an agent's host reads
     #[command(subcommand, after_help = "Example:\n  provost adapter run claude")]
     Adapter(adapt::Adapters),

@@ -74,6 +74,7 @@ pub const FORMS: &[Form] = &[
     Form::short("watch", "timeline watch"),
     Form::short("mcp", "mcp serve"),
     Form::short("merge", "merge branches"),
+    Form::short("web", "web open"),
     Form { typed: "hooks run", meant: "hook run", kind: Kind::Installed },
     Form::old("hooks", "hook"),
     Form::old("init", "config init"),

@@ -59,6 +59,7 @@ mod tasks;
 mod tokens;
 mod up;
 mod watch;
+mod web;
 mod with;
 #[cfg(unix)]
 mod worker;
@@ -170,6 +171,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::File(it) => guard::file(here, it),
         Command::Timeline(it) => watch::timeline(here, &it),
         Command::Graph(it) => graph::graph(here, it),
+        Command::Web(it) => web::web(here, it),
         Command::Crew(it) => crew::crew(here, it),
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Broker(it) => broker::broker(here, it),

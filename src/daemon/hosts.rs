@@ -1,4 +1,4 @@
-//! The door for agents' hosts over HTTP: it asks this daemon's own API, without a connection.
+//! The doors that ask this daemon's own API, without a connection: for agents' hosts over HTTP, and for browsers.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use provost_client::{self as client, Client, Replying};
 use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
 use provost_protocols::own::{InProcessApi, VerifiedCaller};
+use provost_web::Web;
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
@@ -26,13 +27,22 @@ impl client::InProcess for Recognised {
     }
 }
 
+/// Makes clients of this daemon for callers that a door has recognised.
+fn clients(api: InProcessApi) -> Clients {
+    Arc::new(move |who: Principal, token| {
+        let agent = who.agent().clone();
+        let who = VerifiedCaller { who: Arc::new(who), token };
+        Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
+    })
+}
+
 impl Daemon {
+    pub(super) fn page(&self, api: InProcessApi) -> Web {
+        Web::new(clients(api), self.engine().clone(), self.stop.clone())
+    }
+
     pub(super) fn hosts_door(&self, settings: Settings, api: InProcessApi) -> McpHttp {
-        let clients: Clients = Arc::new(move |who: Principal, token| {
-            let agent = who.agent().clone();
-            let who = VerifiedCaller { who: Arc::new(who), token };
-            Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
-        });
+        let clients = clients(api);
         let runtime = self.start.places.runtime.clone();
         let called: Called = Arc::new(move |pid| recorded_for(&runtime, pid));
         McpHttp::new(clients, called, settings, self.stop.clone())

@@ -21,8 +21,9 @@ use provost_protocols::broker::Broker;
 use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use provost_protocols::own::InProcessApi;
 use provost_system::{Listener, listener_at};
-use provost_transport::accept::{Listening as _, accept_loop};
+use provost_transport::accept::accept_loop;
 use provost_transport::loopback::{Loopback, bind};
+use provost_web::Web;
 
 /// What to do about a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,6 +101,12 @@ impl Wired for McpHttp {
     }
 }
 
+impl Wired for Web {
+    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
+        daemon.page(with.api.clone())
+    }
+}
+
 /// A port that was got, or not, and what there is to say about it.
 struct Got {
     bound: Option<Loopback>,
@@ -132,13 +139,44 @@ impl Daemon {
         Ok(())
     }
 
+    /// Opens the page for people, which its section leaves shut, until the daemon stops; answers with its address.
+    ///
+    /// # Errors
+    /// A sentence, where its port cannot be had.
+    pub(super) async fn open_page(&mut self, api: InProcessApi) -> Result<String> {
+        let address = |doors: &[DoorAt]| {
+            let open = doors.iter().find(|it| it.door == Door::Web.name());
+            open.map(|it| format!("{}/", it.address))
+        };
+        if let Some(open) = address(&self.shared().0.doors) {
+            return Ok(open);
+        }
+        let loaded = super::load_config(&self.start)?;
+        let with = With { config: &loaded.config, api: &api };
+        let settings = loaded.config.doors.of(Door::Web).cloned().unwrap_or_default();
+        // The doors that are open already are on record.
+        let known = Ports::of(&self.start.places);
+        let is_ours = known.pid == std::process::id();
+        let mut ports = if is_ours { known } else { Ports::ours(&self.start.places) };
+        let wanted = Wanted::new(Door::Web, &settings, ports.of_door(Door::Web), &loaded);
+        let port = self.open_door(Door::Web, &with, &wanted).await?;
+        ports.put(Door::Web, port);
+        if let Err(err) = ports.write(&self.start.places) {
+            tracing::warn!(%err, "the ports are not remembered");
+        }
+        let shut = || anyhow!("the page's port cannot be had; see `provost daemon status`");
+        let open = address(&self.shared().0.doors);
+        open.ok_or_else(shut)
+    }
+
     /// Opens a door with what answers at it; `None` when it stays shut, which was told.
     async fn open_door(&mut self, door: Door, with: &With<'_>, wanted: &Wanted) -> Result<Option<u16>> {
         match door {
-            Door::AgentProtocol => self.open_at(AgentProtocol::wired, with, wanted).await,
-            Door::Broker => self.open_at(Broker::wired, with, wanted).await,
-            Door::A6s => self.open_at(A6s::wired, with, wanted).await,
-            Door::Mcp => self.open_at(McpHttp::wired, with, wanted).await,
+            Door::AgentProtocol => self.open_at(door, AgentProtocol::wired, with, wanted).await,
+            Door::Broker => self.open_at(door, Broker::wired, with, wanted).await,
+            Door::A6s => self.open_at(door, A6s::wired, with, wanted).await,
+            Door::Mcp => self.open_at(door, McpHttp::wired, with, wanted).await,
+            Door::Web => self.open_at(door, Web::wired, with, wanted).await,
             Door::Devit | Door::Own | Door::Internal | Door::Worker | Door::Wit => Ok(None),
         }
     }
@@ -146,6 +184,7 @@ impl Daemon {
     /// Opens one door; `None` when it stays shut, which was told.
     async fn open_at<D: LoopbackDoor>(
         &mut self,
+        door: Door,
         make: impl FnOnce(&Self, &With<'_>, u16) -> D,
         with: &With<'_>,
         wanted: &Wanted,
@@ -153,6 +192,14 @@ impl Daemon {
         let Wanted { section: name, auth, .. } = *wanted;
         if auth == LoopbackAuth::Peer && !KNOWS_PEERS {
             bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
+        }
+        if door == Door::Web && auth == LoopbackAuth::Token {
+            let why = if KNOWS_PEERS {
+                "leave `auth` out"
+            } else {
+                "this system does not say who connects, so it has to stay shut"
+            };
+            bail!("{name}: a browser that follows a link shows no token; {why}");
         }
         let Got { bound, note, moved } = self.bind(wanted).await?;
         match note.map(|note| format!("{name}: {note}")) {
@@ -164,7 +211,8 @@ impl Daemon {
             None => {}
         }
         let Some(bound) = bound else { return Ok(None) };
-        let (port, address) = (bound.port(), bound.address());
+        let port = bound.port();
+        let address = format!("http://{}:{port}", door.loopback().map_or("127.0.0.1", |at| at.host));
         tracing::info!(door = name, address, "door open");
         self.shared().0.doors.push(DoorAt { door: name.into(), address });
         let gate = Gate {

@@ -8,7 +8,7 @@ use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 
@@ -72,6 +72,16 @@ pub fn stream(events: EventStream) -> Answer {
 /// An answer that a library has made.
 pub fn foreign(answer: Response<BoxBody<Bytes, Infallible>>) -> Answer {
     answer.map(|body| Reply::new(Content::Foreign(body)))
+}
+
+/// An answer that leads to another address.
+pub(super) fn led_on(to: &str) -> Answer {
+    let mut answer = empty(StatusCode::TEMPORARY_REDIRECT);
+    // What was asked for has passed through a parser of addresses already.
+    if let Ok(to) = HeaderValue::from_str(to) {
+        answer.headers_mut().insert(LOCATION, to);
+    }
+    answer
 }
 
 /// The last answer on its connection.

@@ -4,57 +4,128 @@
 //! however, which name the page asked for (`Host`), where the page is from (`Origin`) and how far away that is
 //! (`Sec-Fetch-Site`). Programs that are no browsers say the first alone.
 
-use hyper::header::{HOST, HeaderValue, ORIGIN};
+use hyper::Method;
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
-
-/// Names by which a door can be asked for.
-const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// The port that goes without saying.
 const PORT_OF_HTTP: u16 = 80;
+
+/// By which names a door is asked for, and what browsers may do there.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    /// The names. The first is the one that the door goes by.
+    pub names: &'static [&'static str],
+    /// Names that are led to the first one: at these only entrances are answered, and with a redirect.
+    pub led_on: &'static [&'static str],
+    /// Whether what changes something has to say which page sends it, and that page has to be one of the same name.
+    pub needs_origin: bool,
+}
+
+impl Manners {
+    /// Of doors for programs: they say whom they ask, and few say where they come from.
+    pub const OF_PROGRAMS: Self =
+        Self { names: &["127.0.0.1", "localhost", "[::1]"], led_on: &[], needs_origin: false };
+}
+
+/// What a request that may be answered is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Meant {
+    /// This door.
+    Here,
+    /// This door, by a name from which it leads on.
+    LedOn,
+}
 
 /// How a door's own address can be written.
 #[derive(Clone, Debug)]
 pub(super) struct Spellings {
     authorities: Vec<String>,
-    origins: Vec<String>,
+    led_on: Vec<String>,
+    needs_origin: bool,
+}
+
+/// Each of these names with the port, and without it where that goes without saying.
+fn with_port(names: &[&str], port: u16) -> Vec<String> {
+    let without = names.iter().filter(|_| port == PORT_OF_HTTP).map(|name| (*name).to_owned());
+    without.chain(names.iter().map(|name| format!("{name}:{port}"))).collect()
+}
+
+fn is_among(all: &[String], text: &str) -> bool {
+    all.iter().any(|it| it.eq_ignore_ascii_case(text))
 }
 
 impl Spellings {
     /// Of a door at this port.
-    pub(super) fn of(port: u16) -> Self {
-        let with_port = NAMES.map(|name| format!("{name}:{port}"));
-        let without = NAMES.map(str::to_owned);
-        let both = without.into_iter().filter(|_| port == PORT_OF_HTTP).chain(with_port);
-        let authorities: Vec<_> = both.collect();
-        let origins = authorities.iter().map(|it| format!("http://{it}")).collect();
-        Self { authorities, origins }
+    pub(super) fn of(port: u16, manners: &Manners) -> Self {
+        let (authorities, led_on) = (with_port(manners.names, port), with_port(manners.led_on, port));
+        Self { authorities, led_on, needs_origin: manners.needs_origin }
     }
 
-    /// Whether a request may be answered.
+    /// Whether a request may be answered; `is_entrance` where its path is one to which a page from elsewhere may lead.
     ///
     /// # Errors
     /// The cause, for the log.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), &'static str> {
-        let ours = |text: &str| self.authorities.iter().any(|it| it.eq_ignore_ascii_case(text));
-        let mut hosts = head.headers.get_all(HOST).iter();
-        match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
-            (Some(Ok(host)), None) if ours(host) => {}
-            (None, _) => return Err("there is no Host"),
-            (_, Some(_)) => return Err("there are several Hosts"),
-            _ => return Err("the Host is not this door"),
+    pub(super) fn check(&self, head: &Parts, is_entrance: bool) -> Result<Meant, &'static str> {
+        let host = only_host(&head.headers)?;
+        let ours = |text: &str| is_among(&self.authorities, text) || is_among(&self.led_on, text);
+        if !ours(host) {
+            return Err("the Host is not this door");
         }
         if head.uri.authority().is_some_and(|authority| !ours(authority.as_str())) {
             return Err("the target is not this door");
         }
-        let own = |origin: &HeaderValue| self.origins.iter().any(|it| it.as_bytes() == origin.as_bytes());
-        if !head.headers.get_all(ORIGIN).iter().all(own) {
-            return Err("the Origin is not this door");
-        }
+        self.check_origin(head, host)?;
+        let looks = matches!(head.method, Method::GET | Method::HEAD);
+        let entered = is_entrance && looks && is_followed_link(&head.headers);
         let near = |site: &HeaderValue| matches!(site.as_bytes(), b"none" | b"same-origin");
-        if !head.headers.get_all("sec-fetch-site").iter().all(near) {
+        if !entered && !head.headers.get_all("sec-fetch-site").iter().all(near) {
             return Err("a page of another site asks");
         }
-        Ok(())
+        match is_among(&self.led_on, host) {
+            true if is_entrance && looks => Ok(Meant::LedOn),
+            true => Err("at this name nothing is answered but pages"),
+            false => Ok(Meant::Here),
+        }
     }
+
+    fn check_origin(&self, head: &Parts, host: &str) -> Result<(), &'static str> {
+        let origins = head.headers.get_all(ORIGIN);
+        if !self.needs_origin {
+            let own = |origin: &HeaderValue| self.authorities.iter().any(|it| is_http(origin, it));
+            return if origins.iter().all(own) { Ok(()) } else { Err("the Origin is not this door") };
+        }
+        let looks = matches!(head.method, Method::GET | Method::HEAD);
+        match origins.iter().count() {
+            0 if looks => Ok(()),
+            0 => Err("there is no Origin"),
+            1 if origins.iter().all(|origin| is_http(origin, host)) => Ok(()),
+            _ => Err("the Origin is not the page that was asked for"),
+        }
+    }
+}
+
+/// Whether an origin is `http` at this authority.
+fn is_http(origin: &HeaderValue, authority: &str) -> bool {
+    origin.as_bytes().strip_prefix(b"http://").is_some_and(|it| it == authority.as_bytes())
+}
+
+/// The one Host of a request.
+fn only_host(headers: &HeaderMap) -> Result<&str, &'static str> {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
+        (Some(Ok(host)), None) => Ok(host),
+        (None, _) => Err("there is no Host"),
+        (_, Some(_)) => Err("there are several Hosts"),
+        _ => Err("the Host is not this door"),
+    }
+}
+
+/// Whether a browser follows a link to a document of its own, and does not take what it gets into a page.
+fn is_followed_link(headers: &HeaderMap) -> bool {
+    let only = |name: &str, value: &[u8]| {
+        let mut said = headers.get_all(name).iter();
+        said.next().is_some_and(|it| it.as_bytes() == value) && said.next().is_none()
+    };
+    only("sec-fetch-mode", b"navigate") && only("sec-fetch-dest", b"document")
 }

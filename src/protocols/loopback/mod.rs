@@ -39,9 +39,10 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{OnceCell, Semaphore};
 
-use answer::dressed;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
-use checks::Spellings;
+use answer::{dressed, led_on};
+pub use checks::Manners;
+use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
@@ -90,6 +91,22 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     /// Whether a token may also be shown as `?token=`, for clients that can set no headers.
     fn takes_token_in_query(&self) -> bool {
         false
+    }
+
+    /// By which names it is asked for, and what browsers may do there.
+    fn manners(&self) -> Manners {
+        Manners::OF_PROGRAMS
+    }
+
+    /// Whether a page from elsewhere may lead to this path. What is there has nothing in it that is not for everyone.
+    fn is_entrance(&self, path: &str) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Adds what each of its answers has, those of the shell included.
+    fn dress(&self, headers: &mut HeaderMap) {
+        let _ = headers;
     }
 
     /// Whether names of headers are sent as `Title-Case`, for clients that look for them letter by letter.
@@ -202,7 +219,7 @@ impl<D: LoopbackDoor> Shell<D> {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let looking = Semaphore::new(LOOKS_AT_ONCE);
-        let (spellings, crowd) = (Spellings::of(gate.port), ProcessLimit::new());
+        let (spellings, crowd) = (Spellings::of(gate.port, &door.manners()), ProcessLimit::new());
         Self(Arc::new(Parted { door, spellings, gate, room, looking, crowd }))
     }
 
@@ -284,7 +301,21 @@ impl<D: LoopbackDoor> Shell<D> {
     fn turned_away(&self, why: &str) -> Response<Reply> {
         let mut answer = self.0.door.unavailable(why);
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        dressed(closing(answer))
+        self.dressed(closing(answer))
+    }
+
+    /// An answer with what each has, and what each of this door has.
+    fn dressed(&self, answer: Answer) -> Answer {
+        let mut answer = dressed(answer);
+        self.0.door.dress(answer.headers_mut());
+        answer
+    }
+
+    /// The same target at the name that the door goes by.
+    fn led_on(&self, head: &Parts) -> Answer {
+        let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
+        let name = self.0.door.manners().names.first().copied().unwrap_or_default();
+        led_on(&format!("http://{name}:{}{target}", self.0.gate.port))
     }
 
     /// The answer, and what becomes of the connection where that is 101.
@@ -298,14 +329,16 @@ impl<D: LoopbackDoor> Shell<D> {
         let (head, incoming) = request.into_parts();
         let admitted = match peer {
             Peer::Admitted(_) | Peer::Crowd | Peer::Unknown => {
-                self.0.spellings.check(&head).inspect_err(|why| {
+                self.0.spellings.check(&head, door.is_entrance(head.uri.path())).inspect_err(|why| {
                     tracing::warn!(door = door.door().name(), cause = why, "request refused");
                 })
             }
             Peer::Stranger => Err("the peer was refused"),
         };
-        if admitted.is_err() {
-            return (dressed(closing(door.refuse())), None);
+        match admitted {
+            Ok(Meant::Here) => {}
+            Ok(Meant::LedOn) => return (self.dressed(closing(self.led_on(&head))), None),
+            Err(_) => return (self.dressed(closing(door.refuse())), None),
         }
         let turned_away = match peer {
             Peer::Crowd => Some(CROWDED),
@@ -320,7 +353,7 @@ impl<D: LoopbackDoor> Shell<D> {
             Ok(token) => token,
             Err(rejected) => {
                 tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request refused");
-                return (dressed(closing(unproven(door.demand()))), None);
+                return (self.dressed(closing(unproven(door.demand()))), None);
             }
         };
         let socket = if let Peer::Admitted(socket) = peer { socket } else { None };
@@ -350,7 +383,7 @@ impl<D: LoopbackDoor> Shell<D> {
             ),
             false => answer.await,
         };
-        let answer = dressed(answer);
+        let answer = self.dressed(answer);
         let promised = promised.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS);
         (answer, promised)
     }

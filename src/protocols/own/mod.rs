@@ -71,6 +71,8 @@ pub enum DaemonCommand {
     Reload,
     /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
     Listen(std::path::PathBuf, Option<provost_base::Secret>),
+    /// Open the page for people, for this run. What it says is the address.
+    OpenPage,
     /// End the daemon in order, as the signal to terminate does.
     Stop,
 }

@@ -75,6 +75,13 @@ impl Handles<endpoints::Listen> for Own {
     }
 }
 
+impl Handles<endpoints::OpenPage> for Own {
+    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PageAt> {
+        let done = order(self, &call.who, DaemonCommand::OpenPage).await?;
+        Ok(wire::PageAt { address: done.message })
+    }
+}
+
 impl Handles<endpoints::Stop> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Done> {
         order(self, &call.who, DaemonCommand::Stop).await

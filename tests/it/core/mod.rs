@@ -53,5 +53,6 @@ mod store_inboxes;
 mod store_sqlite;
 mod tasks;
 mod transcripts;
+mod view;
 mod waiters;
 mod writing;

@@ -32,4 +32,6 @@ mod shares_of_hosts;
 mod table;
 mod tokens;
 mod transport;
+#[cfg(target_os = "linux")]
+mod web;
 mod wit;

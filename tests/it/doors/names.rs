@@ -119,6 +119,8 @@ fn tried_at(door: Door, world: &World, daemon: &Daemon, name: &str) -> Vec<(Stri
             vec![("/ws".into(), head.starts_with("HTTP/1.1 101 "))]
         }
         Door::Mcp => at_mcp(world, name),
+        // No request says a name there: what the page reads as is the door's own word.
+        Door::Web => Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ mod endpoints;
 mod layers;
 mod looks;
 mod named_commands;
+mod page;
 mod recipes;
 mod tidy;
 mod walks;

@@ -41,6 +41,16 @@ impl Http {
         Self::of(world, "mcp")
     }
 
+    /// Of the page's door, which a world has to open by its configuration. It answers at names of its own: [`Http::look`].
+    pub(crate) fn web(world: &World) -> Self {
+        Self::of(world, "web")
+    }
+
+    /// What is at a path of the page's door, by the name that it goes by.
+    pub(crate) fn look(self, path: &str) -> Answer {
+        self.bare(&format!("GET {path}"), &[("Host", "provost.localhost:PORT")], b"")
+    }
+
     /// Of the door that `provost status` shows under this name.
     fn of(world: &World, door: &str) -> Self {
         // The doors open one after the other, and this one is not the first.
@@ -52,7 +62,7 @@ impl Http {
             let doors = status["doors"].as_array().unwrap();
             if let Some(at) = doors.iter().find(|it| it["door"] == door) {
                 let address = at["address"].as_str().unwrap();
-                return Self { port: address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap() };
+                return Self { port: address.rsplit_once(':').unwrap().1.parse().unwrap() };
             }
             assert!(std::time::Instant::now() < until, "no {door}: {status}");
             std::thread::sleep(Duration::from_millis(10));

@@ -7,6 +7,8 @@ pub(crate) mod adapter;
 pub(crate) mod agent_protocol;
 pub(crate) mod authenticator;
 pub(crate) mod broker_client;
+#[cfg(target_os = "linux")]
+pub(crate) mod browser;
 pub(crate) mod commands;
 pub(crate) mod coordinating;
 pub(crate) mod desk;

@@ -1,0 +1,22 @@
+//! Bounds of the page for people.
+
+/// Largest body of a request to the page's door, in bytes. It takes none yet; what is sent is read no further than that.
+pub const WEB_BODY_BYTES_MAX: usize = 16 << 10;
+
+/// Rows of one list; further ones are counted, and found by the filter. A browser draws a thousand within a tenth of a second.
+pub const WEB_ROWS_MAX: usize = 1_000;
+
+/// Finished tasks of one page: some screens of them.
+pub const WEB_FINISHED_PAGE: usize = 100;
+
+/// Events of one page: some screens of them.
+pub const WEB_EVENTS_PAGE: u16 = 100;
+
+/// Among how many of the newest events it is looked for what became of an approval.
+pub const WEB_EVENTS_LOOKED_AT: u64 = 2_000;
+
+/// Events that a page which comes back is sent one by one; one that has missed more asks for everything again.
+pub const WEB_RESUME_MAX: u64 = 1_000;
+
+/// Seconds after which a page is sent a comment, so that both ends know that the other is there.
+pub const WEB_COMMENT_EVERY_S: u64 = 10;

@@ -1,0 +1,117 @@
+//! An approval: what the daemon knows first, what agents have written last.
+
+use provost_api::wire::Approval;
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Fact, Line, Row, Shown, Tone, Word, diff_files, of_risk};
+
+/// The path of the view about an approval.
+pub(crate) fn path(id: u64) -> String {
+    format!("/a/{id}")
+}
+
+/// Whether a person may answer, among those whom a rule accepts.
+fn takes_a_person(by: &str) -> bool {
+    by.split(", ").any(|it| it == "human" || it.starts_with("passkey"))
+}
+
+/// The commands that answer, each with the reason where it is of no use to a person.
+pub(crate) fn commands(approval: &Approval) -> Vec<Command> {
+    let id = approval.id;
+    let not_yours = (!takes_a_person(&approval.by)).then(|| format!("only {} may answer", approval.by));
+    [
+        Command::new("Deny", format!("provost deny {id} --reason WHY")),
+        Command::new("Approve", format!("provost approve {id}")),
+    ]
+    .map(|it| Command { not_yours: not_yours.clone(), ..it })
+    .into()
+}
+
+/// Whether it is for a person to answer.
+pub(crate) fn is_for_a_person(approval: &Approval) -> bool {
+    takes_a_person(&approval.by)
+}
+
+/// An approval that waits. `facts` are what the daemon has found out, `words` what the asker says; both in order, and nothing
+/// hides in either. A text of `words` that is a difference stands under a heading that says so.
+pub fn approval(
+    approval: &Approval,
+    facts: Vec<(&'static str, String)>,
+    words: Vec<(&'static str, String)>,
+) -> Shown {
+    let facts = facts.into_iter().map(|(name, text)| {
+        let value = match name {
+            "until" => Cell::Until { at: approval.expires_at.clone() },
+            "asked" => Cell::Time { at: approval.asked_at.clone() },
+            "risk" => Cell::State(of_risk(&approval.risk)),
+            "task" => Cell::link(&text, super::task::path(&text)),
+            "digest" | "directory" => Cell::Code { text },
+            _ => Cell::Text { text },
+        };
+        Fact::new(name, value)
+    });
+    let mut facts: Vec<Fact> = facts.collect();
+    facts.push(Fact::text("at the end", "without an answer the request is denied"));
+    let mut blocks = Vec::new();
+    if !takes_a_person(&approval.by) {
+        let text = format!("This one is not for a person: only {} may answer it.", approval.by);
+        blocks.push(Block::Notice(Line { text, tone: Tone::Quiet }));
+    }
+    blocks.push(Block::Facts { title: "What the daemon knows".into(), facts });
+    blocks.push(Block::Commands {
+        title: "Answer at a terminal; this page takes no answer".into(),
+        commands: commands(approval),
+    });
+    blocks.extend(words.into_iter().map(|(says, text)| match says.contains("difference") {
+        true => Block::Diff { title: "What it would change".into(), files: diff_files(&text) },
+        false => Block::Words { title: sentence(says), text },
+    }));
+    let mut shown = Shown::new(format!("Approval {}", approval.id), blocks);
+    shown.state = Some(of_risk(&approval.risk));
+    shown.until = Some(approval.expires_at.clone());
+    shown
+}
+
+/// A heading from the words that stand before a text in a list.
+fn sentence(says: &str) -> String {
+    let says = says.trim_end_matches(':');
+    let mut chars = says.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// How an approval begins, among what became of it.
+pub const ASKED: &str = "asked";
+
+/// An approval that does not wait any more: what became of it, by the events about it, newest last; each is a moment, the agent
+/// that caused it, and what it was.
+pub fn gone(id: u64, said: &[(String, String, String)]) -> Shown {
+    let answered = said.iter().find(|(_, _, what)| what != ASKED);
+    let text = match (answered, said.is_empty()) {
+        (Some((_, who, what)), _) => {
+            format!("It does not wait any more: {what}, by {}.", provost_base::visible(who))
+        }
+        (None, false) => {
+            "It does not wait any more: its asker has taken the request back, or its task has ended.".into()
+        }
+        (None, true) => {
+            "Nothing waits under this number: it has gone before the newest events, or never was.".into()
+        }
+    };
+    let rows = said.iter().enumerate().map(|(n, (at, who, what))| Row {
+        key: n.to_string(),
+        to: None,
+        cells: vec![Cell::time(Some(at)), Cell::code(who), Cell::text(what)],
+        commands: Vec::new(),
+    });
+    let list = super::Rows {
+        title: "What became of it".into(),
+        columns: vec!["When", "Who", "What"],
+        rows: rows.collect(),
+        more: 0,
+        empty: Empty::new("No event of the newest thousands is about it.", Some("provost journal show")),
+    };
+    let notice = Block::Notice(Line { text, tone: Tone::Quiet });
+    let mut shown = Shown::new(format!("Approval {id}"), vec![notice, Block::List(list)]);
+    shown.state = Some(Word::new("gone", Tone::Quiet));
+    shown
+}

@@ -1,0 +1,292 @@
+//! The shapes of what is drawn: a view is a title and blocks, one below the other.
+
+use provost_base::{visible, visible_name};
+use serde::Serialize;
+
+use super::Word;
+
+/// Longest text in a cell of a list, in characters: more than a screen is wide.
+const CELL_CHARS_MAX: usize = 300;
+
+/// A view.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Shown {
+    /// What it is, for the heading.
+    pub title: String,
+    /// Where the thing stands that it is about; absent for lists.
+    pub state: Option<Word>,
+    /// When that ends by itself.
+    pub until: Option<String>,
+    /// How many things wait for a person, where the view counts them.
+    pub needs: Option<usize>,
+    /// What is shown, in order.
+    pub blocks: Vec<Block>,
+    /// The path of the page that goes on where this one ends.
+    pub next: Option<String>,
+}
+
+impl Shown {
+    /// A view of these blocks.
+    pub fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { title: title.into(), state: None, until: None, needs: None, blocks, next: None }
+    }
+}
+
+/// A part of a view.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "block", rename_all = "snake_case")]
+pub enum Block {
+    /// A sentence that cannot be missed.
+    Notice(Line),
+    /// What the daemon knows.
+    Facts {
+        /// The heading.
+        title: String,
+        /// In the order in which they are read.
+        facts: Vec<Fact>,
+    },
+    /// What an agent has written: marked, and never a fact.
+    Words {
+        /// The heading, which says whose words they are.
+        title: String,
+        /// The text, in which nothing hides.
+        text: String,
+    },
+    /// A list.
+    List(Rows),
+    /// A difference, file by file.
+    Diff {
+        /// The heading.
+        title: String,
+        /// The files.
+        files: Vec<DiffFile>,
+    },
+    /// Commands to type, each with what it does.
+    Commands {
+        /// The heading.
+        title: String,
+        /// In the order of use.
+        commands: Vec<Command>,
+    },
+    /// The changes of a task, which are read apart from the view: they are as large as the files.
+    Changes {
+        /// The task.
+        task: String,
+    },
+    /// What a task's worker writes, read apart from the view.
+    Log {
+        /// The task.
+        task: String,
+        /// Whether more may come.
+        live: bool,
+    },
+}
+
+/// A sentence, and how grave it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Line {
+    /// The sentence.
+    pub text: String,
+    /// Its tone.
+    pub tone: super::Tone,
+}
+
+/// A name and what is known under it; one without a name goes on with the one before.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fact {
+    /// The name.
+    pub name: String,
+    /// The fact.
+    pub value: Cell,
+}
+
+impl Fact {
+    /// A fact that is a text.
+    pub fn text(name: impl Into<String>, text: &str) -> Self {
+        Self { name: name.into(), value: Cell::whole(text) }
+    }
+
+    /// A fact that is any cell.
+    pub fn new(name: impl Into<String>, value: Cell) -> Self {
+        Self { name: name.into(), value }
+    }
+}
+
+/// What stands in one place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Cell {
+    /// A text that the daemon vouches for.
+    Text {
+        /// The text, in which nothing hides.
+        text: String,
+    },
+    /// A text that an agent has written.
+    Said {
+        /// The text, in which nothing hides.
+        text: String,
+    },
+    /// A name or a path.
+    Code {
+        /// The text, in which nothing hides.
+        text: String,
+    },
+    /// A state.
+    State(Word),
+    /// A moment, in the form of RFC 3339.
+    Time {
+        /// The moment.
+        at: String,
+    },
+    /// A moment at which something ends by itself.
+    Until {
+        /// The moment.
+        at: String,
+    },
+    /// A text that leads to another view.
+    Link {
+        /// The text, in which nothing hides.
+        text: String,
+        /// The path of the view.
+        to: String,
+    },
+    /// Nothing.
+    None,
+}
+
+impl Cell {
+    /// A text in one line, cut where it is long.
+    pub fn text(text: &str) -> Self {
+        Self::Text { text: line(text) }
+    }
+
+    /// A text of any length.
+    pub fn whole(text: &str) -> Self {
+        Self::Text { text: visible(text) }
+    }
+
+    /// Words of an agent in one line, cut where they are long.
+    pub fn said(text: &str) -> Self {
+        Self::Said { text: line(text) }
+    }
+
+    /// A name or a path.
+    pub fn code(text: &str) -> Self {
+        Self::Code { text: line(text) }
+    }
+
+    /// A moment, if there is one.
+    pub fn time(at: Option<&str>) -> Self {
+        at.map_or(Self::None, |at| Self::Time { at: at.into() })
+    }
+
+    /// A text that leads to the view at this path.
+    pub fn link(text: &str, to: String) -> Self {
+        Self::Link { text: line(text), to }
+    }
+
+    /// A text, if there is one.
+    pub fn maybe(text: Option<&str>) -> Self {
+        text.map_or(Self::None, Self::text)
+    }
+}
+
+/// The first line of a text, in which nothing hides.
+fn line(text: &str) -> String {
+    let first = text.lines().find(|it| !it.trim().is_empty()).unwrap_or_default();
+    let shown = visible_name(first, CELL_CHARS_MAX);
+    match text.trim_end().lines().nth(1) {
+        Some(_) if !shown.ends_with('…') => format!("{shown} …"),
+        _ => shown,
+    }
+}
+
+/// A list.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Rows {
+    /// The heading.
+    pub title: String,
+    /// The headings of the columns.
+    pub columns: Vec<&'static str>,
+    /// The rows, in order.
+    pub rows: Vec<Row>,
+    /// Rows beyond those.
+    pub more: usize,
+    /// What would be here.
+    pub empty: Empty,
+}
+
+/// What is said where there are no rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Empty {
+    /// What would be here, as a sentence.
+    pub says: String,
+    /// The command that makes one.
+    pub command: Option<String>,
+}
+
+impl Empty {
+    /// With the command that makes one, if a person makes them.
+    pub fn new(says: &str, command: Option<&str>) -> Self {
+        Self { says: says.into(), command: command.map(str::to_owned) }
+    }
+}
+
+/// A row.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Row {
+    /// Tells it from the others, also when it has changed.
+    pub key: String,
+    /// The path of the view about it.
+    pub to: Option<String>,
+    /// A cell for each column.
+    pub cells: Vec<Cell>,
+    /// What can be done about it, at a terminal.
+    pub commands: Vec<Command>,
+}
+
+/// A command to type.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Command {
+    /// What it does, in a word or two.
+    pub does: String,
+    /// The command.
+    pub line: String,
+    /// Why it is of no use to the one who looks, where it is not.
+    pub not_yours: Option<String>,
+}
+
+impl Command {
+    /// A command that anyone at a terminal may type.
+    pub fn new(does: &str, line: impl Into<String>) -> Self {
+        Self { does: does.into(), line: line.into(), not_yours: None }
+    }
+}
+
+/// A file of a difference.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DiffFile {
+    /// Its path, in which nothing hides.
+    pub path: String,
+    /// Lines that come.
+    pub added: usize,
+    /// Lines that go.
+    pub removed: usize,
+    /// The lines of the difference that are shown.
+    pub lines: Vec<DiffLine>,
+    /// Lines beyond those.
+    pub more: usize,
+}
+
+/// A line of a difference.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DiffLine {
+    /// `add`, `remove`, `same`, `hunk` or `head`.
+    pub is: &'static str,
+    /// The line, in which nothing hides, without the sign before it.
+    pub text: String,
+    /// Its number in the file as it was.
+    pub before: Option<u64>,
+    /// Its number in the file as it would be.
+    pub after: Option<u64>,
+}

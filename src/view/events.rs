@@ -1,0 +1,70 @@
+//! Events of the journal, newest first.
+
+use serde_json::Value;
+
+use super::block::Empty;
+use super::{Block, Cell, Filter, Row, Rows, Shown};
+
+/// A page of events in the shape of the own API, in the order of the journal.
+pub fn events(found: &[Value], filter: &Filter) -> Shown {
+    let passing = found.iter().rev().filter_map(|event| {
+        let (kind, particulars) = kind_of(event);
+        let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
+        let seq = event.get("seq").and_then(Value::as_u64).unwrap_or_default();
+        let more = particulars.map(Value::to_string).unwrap_or_default();
+        filter.takes(&[&kind, text("actor"), &more]).then(|| Row {
+            key: seq.to_string(),
+            to: to(particulars),
+            cells: vec![
+                Cell::text(&seq.to_string()),
+                Cell::time(Some(text("at"))),
+                Cell::code(text("actor")),
+                Cell::code(&kind),
+                Cell::said(&more),
+            ],
+            commands: Vec::new(),
+        })
+    });
+    let empty = match filter.is_empty() {
+        true => Empty::new("Nothing has happened before that.", None),
+        false => Empty::new("No event of this page passes the filter.", None),
+    };
+    let rows = Rows {
+        title: "Newest first".into(),
+        columns: vec!["No.", "When", "Who", "What", "Particulars"],
+        rows: passing.collect(),
+        more: 0,
+        empty,
+    };
+    let mut shown = Shown::new("Events", vec![Block::List(rows)]);
+    let first = found.first().and_then(|it| it.get("seq")).and_then(Value::as_u64);
+    shown.next = first.filter(|it| *it > 1).map(|it| format!("/e?before={it}"));
+    shown
+}
+
+/// The kind of an event, and its particulars: a word alone, or one member with an object. Kinds of a group stand below its name.
+pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
+    match event.get("kind") {
+        Some(Value::String(word)) => (word.clone(), None),
+        Some(Value::Object(members)) => match members.iter().next() {
+            Some((group, Value::Object(inner)))
+                if matches!(group.as_str(), "crew" | "job" | "apply" | "permission") && inner.len() == 1 =>
+            {
+                let (name, more) =
+                    inner.iter().next().map_or((group.as_str(), None), |(k, v)| (k.as_str(), Some(v)));
+                (format!("{group} {name}"), more)
+            }
+            Some((name, more)) => (name.clone(), Some(more)),
+            None => (String::new(), None),
+        },
+        _ => (String::new(), None),
+    }
+}
+
+/// The view about what an event is about.
+fn to(particulars: Option<&Value>) -> Option<String> {
+    let about = particulars?;
+    let approval = about.get("approval").and_then(Value::as_u64);
+    let task = about.get("task").and_then(Value::as_str);
+    task.map(super::task::path).or_else(|| approval.map(super::approval::path))
+}

@@ -1,0 +1,64 @@
+//! A filter of lists as it is typed: words that each row has to have, and `state:`, `worker:` and `by:` before a value.
+
+use provost_api::wire::Task;
+
+/// A filter. All of its parts have to hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    words: Vec<String>,
+    fields: Vec<(Field, String)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Field {
+    State,
+    Worker,
+    By,
+}
+
+impl Filter {
+    /// Reads a filter. Every text is one: a field of another name is a word like any other.
+    pub fn parse(text: &str) -> Self {
+        let mut filter = Self::default();
+        for part in text.split_whitespace() {
+            let part = part.to_lowercase();
+            let field = part.split_once(':').and_then(|(name, value)| {
+                let field = match name {
+                    "state" => Field::State,
+                    "worker" => Field::Worker,
+                    "by" => Field::By,
+                    _ => return None,
+                };
+                Some((field, value.to_owned()))
+            });
+            match field {
+                Some(field) => filter.fields.push(field),
+                None => filter.words.push(part),
+            }
+        }
+        filter
+    }
+
+    /// Whether it lets everything pass.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether a task passes.
+    pub fn takes_task(&self, task: &Task) -> bool {
+        self.fields.iter().all(|(field, value)| {
+            let has = match field {
+                Field::State => &task.state,
+                Field::Worker => &task.worker,
+                Field::By => &task.asked_by,
+            };
+            has.to_lowercase().contains(value.as_str())
+        }) && self.takes(&[&task.id, &task.goal, &task.worker, &task.asked_by, &task.state])
+    }
+
+    /// Whether what has these texts passes: each word stands in one of them. Fields are for tasks alone, and are words here.
+    pub fn takes(&self, texts: &[&str]) -> bool {
+        let texts: Vec<String> = texts.iter().map(|it| it.to_lowercase()).collect();
+        self.words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))
+    }
+}

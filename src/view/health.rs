@@ -1,0 +1,86 @@
+//! The daemon itself, as it tells of itself.
+
+use provost_api::wire::{About, DoorAt, WorkerAt};
+use provost_base::visible;
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Fact, Line, Row, Rows, Shown, Tone, Word};
+
+/// What the daemon tells of itself.
+pub fn health(about: &About) -> Shown {
+    let mut blocks: Vec<Block> = about
+        .broken
+        .iter()
+        .chain(&about.notes)
+        .chain(&about.moved)
+        .map(|note| Block::Notice(Line { text: visible(note), tone: Tone::Bad }))
+        .collect();
+    blocks.push(Block::Facts { title: "The daemon".into(), facts: facts(about) });
+    blocks.push(list(
+        "Workers",
+        &["State", "Worker", "Kind", "Why"],
+        about.workers.iter().map(worker).collect(),
+    ));
+    blocks.push(list("Doors", &["Door", "Address"], about.doors.iter().map(door).collect()));
+    blocks.push(Block::Commands {
+        title: "At a terminal".into(),
+        commands: vec![
+            Command::new("Look closer", "provost doctor"),
+            Command::new("Load the configuration again", "provost daemon reload"),
+            Command::new("Stop", "provost down"),
+        ],
+    });
+    let mut shown = Shown::new("Health", blocks);
+    shown.state = Some(match &about.broken {
+        Some(_) => Word::new("of no use at present", Tone::Bad),
+        None => Word::new("at work", Tone::Good),
+    });
+    shown
+}
+
+fn facts(about: &About) -> Vec<Fact> {
+    vec![
+        Fact::text("repository", &about.root),
+        Fact::text("version", &about.version),
+        Fact::text("process", &about.pid.to_string()),
+        Fact::new("started", Cell::time(Some(&about.started_at))),
+        Fact::text("tasks not finished", &about.active.to_string()),
+        Fact::text("approvals that wait", &about.approvals.to_string()),
+        Fact::text("completed and cancelled", &about.completed.to_string()),
+        Fact::text("failed", &about.failed.to_string()),
+        Fact::text("rules", &about.policy_source),
+        Fact::new("digest of the rules", Cell::Code { text: about.policy.clone() }),
+        Fact::text("events in the journal", &about.journal_seq.to_string()),
+        Fact::new("anchor of the journal", Cell::Code { text: about.journal_anchor.clone() }),
+        Fact::text("state", &about.state_dir),
+    ]
+}
+
+fn worker(it: &WorkerAt) -> Row {
+    let state = match (&it.broken, &it.switched) {
+        (Some(_), _) => Word::new("cannot be used", Tone::Bad),
+        (None, Some(switched)) => Word::new(visible(switched), Tone::Waiting),
+        (None, None) => Word::new("ready", Tone::Good),
+    };
+    Row {
+        key: it.id.clone(),
+        to: None,
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.id),
+            Cell::text(&it.kind),
+            Cell::maybe(it.broken.as_deref()),
+        ],
+        commands: Vec::new(),
+    }
+}
+
+fn door(it: &DoorAt) -> Row {
+    let cells = vec![Cell::code(&it.door), Cell::code(&it.address)];
+    Row { key: format!("{} {}", it.door, it.address), to: None, cells, commands: Vec::new() }
+}
+
+fn list(title: &str, columns: &[&'static str], rows: Vec<Row>) -> Block {
+    let empty = Empty::new("None.", None);
+    Block::List(Rows { title: title.into(), columns: columns.to_vec(), rows, more: 0, empty })
+}

@@ -1,0 +1,80 @@
+//! Locks, claims and those who wait for them.
+
+use provost_api::wire::{HeldFile, Locks};
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+
+/// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
+/// API's times are.
+pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, now: &str) -> Shown {
+    let held: Vec<Row> = found
+        .locks
+        .iter()
+        .filter(|it| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]))
+        .map(|it| {
+            let state = match it.until.as_str() <= now {
+                true => Word::new("lapsed", Tone::Bad),
+                false => Word::new("held", Tone::Moving),
+            };
+            let symbol = provost_base::shell_word(&it.symbol);
+            Row {
+                key: it.symbol.clone(),
+                to: it.task.as_deref().map(super::task::path),
+                cells: vec![
+                    Cell::State(state),
+                    Cell::code(&it.symbol),
+                    Cell::code(&it.holder),
+                    it.reason.as_deref().map_or(Cell::None, Cell::said),
+                    Cell::text(&it.fence.to_string()),
+                    Cell::Until { at: it.until.clone() },
+                ],
+                commands: vec![Command::new("Release by force", format!("provost unlock {symbol} --force"))],
+            }
+        })
+        .collect();
+    let waiting = found.waiting.iter().filter(|it| filter.takes(&[&it.symbol, &it.agent])).map(|it| Row {
+        key: format!("{}:{}", it.agent, it.symbol),
+        to: it.task.as_deref().map(super::task::path),
+        cells: vec![
+            Cell::code(&it.symbol),
+            Cell::code(&it.agent),
+            Cell::time(Some(&it.since)),
+            Cell::Until { at: it.until.clone() },
+        ],
+        commands: Vec::new(),
+    });
+    let claimed = claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder])).map(|it| {
+        let tone = if it.how == "conflicted" { Tone::Bad } else { Tone::Moving };
+        Row {
+            key: it.file.clone(),
+            to: it.task.as_deref().map(super::task::path),
+            cells: vec![
+                Cell::State(Word::new(it.how.clone(), tone)),
+                Cell::code(&it.file),
+                Cell::code(&it.holder),
+                Cell::time(it.since.as_deref()),
+            ],
+            commands: Vec::new(),
+        }
+    });
+    let (waiting, claimed): (Vec<Row>, Vec<Row>) = (waiting.collect(), claimed.collect());
+    let empty = |says: &str, command| match filter.is_empty() {
+        true => Empty::new(says, command),
+        false => Empty::new("Nothing passes the filter.", None),
+    };
+    let columns = ["State", "On", "Holder", "Purpose", "Grant", "Until"];
+    let acquire = empty("No lock is held.", Some("provost lock acquire src/auth.ts:login"));
+    let mut blocks = vec![list("Locks", &columns, held, most, acquire)];
+    let columns = ["For", "Agent", "Since", "Until"];
+    blocks.push(list("Waiting, longest first", &columns, waiting, most, empty("No agent waits.", None)));
+    let claim = empty("No file is claimed.", Some("provost claim acquire src/auth.ts"));
+    blocks.push(list("Claimed files", &["State", "File", "Holder", "Since"], claimed, most, claim));
+    Shown::new("Locks", blocks)
+}
+
+fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, empty: Empty) -> Block {
+    let (title, more) = (format!("{title} ({})", rows.len()), rows.len().saturating_sub(most));
+    rows.truncate(most);
+    Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
+}

@@ -1,0 +1,44 @@
+//! What people are shown: pure functions from rows of Provost's own API to blocks to draw.
+//!
+//! Promises: the order of rows, the words and tones of states, and the command that carries an action out are decided here and
+//! nowhere else, so that a page, a terminal and a list say the same. Text of agents is made visible (`base::visible`) and is
+//! never a fact. No function reads a clock; the time is an argument. Leaves asking for the rows, and drawing, to its users.
+#![forbid(unsafe_code)]
+
+mod agents;
+mod approval;
+mod block;
+mod diff;
+mod events;
+mod filter;
+mod health;
+mod locks;
+mod needs;
+mod task;
+mod tasks;
+mod word;
+
+pub use agents::agents;
+pub use approval::{ASKED, approval, gone};
+pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
+pub use diff::files as diff_files;
+pub use events::events;
+pub use filter::Filter;
+pub use health::health;
+pub use locks::locks;
+pub use needs::{NeedSources, needs};
+pub use task::{changes, task};
+pub use tasks::tasks;
+pub use word::{Tone, Word, of_risk, of_task};
+
+/// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}

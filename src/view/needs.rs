@@ -1,0 +1,188 @@
+//! What needs a person: approvals, questions, changes to take in, and what went wrong.
+
+use provost_api::wire::{Approval, Overlap, Question, Task, Waiter, WorkerAt};
+
+use super::block::Empty;
+use super::word::gravity;
+use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, task};
+
+/// How long ago a task may have failed, and still need someone, in milliseconds: a day.
+const FAILED_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+
+/// Rows of finished tasks: more would push what can be acted on off the screen.
+const FINISHED_SHOWN: usize = 20;
+
+/// What the view is made of.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NeedSources {
+    /// Approvals that wait.
+    pub approvals: Vec<Approval>,
+    /// Questions of agents that wait.
+    pub questions: Vec<Question>,
+    /// Agents in each other's way.
+    pub overlaps: Vec<Overlap>,
+    /// Agents that wait for a lock.
+    pub waiting: Vec<Waiter>,
+    /// Finished tasks, newest first.
+    pub finished: Vec<Task>,
+    /// Workers of the configuration.
+    pub workers: Vec<WorkerAt>,
+    /// What was wrong or ignored in the configuration, or makes the daemon of no use.
+    pub notes: Vec<String>,
+}
+
+/// What needs a person, at this moment in milliseconds since 1970.
+pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
+    let (mut yours, others): (Vec<Approval>, Vec<Approval>) =
+        from.approvals.into_iter().partition(approval::is_for_a_person);
+    in_order(&mut yours);
+    let count = yours.len() + from.questions.len();
+    let empty =
+        Empty::new("All is calm: no agent waits for your word.", Some("provost delegate \"cargo test\""));
+    let mut blocks: Vec<Block> = from
+        .notes
+        .iter()
+        .map(|note| Block::Notice(Line { text: provost_base::visible(note), tone: Tone::Waiting }))
+        .collect();
+    let mut rows: Vec<Row> = yours.iter().map(approval_row).collect();
+    rows.extend(from.questions.iter().map(question_row));
+    blocks.push(list("Waiting for your word", &["What", "Asked by", "In short", "Until"], rows, empty));
+    let broken = from.workers.iter().filter_map(broken_row).collect();
+    let finished = from.finished.iter();
+    let failed = finished
+        .clone()
+        .filter(|it| is_recent(it, now_ms) && (it.state == "failed" || it.tainted == Some(true)));
+    let take_in = finished.filter(|it| has_changes(it) && it.tainted != Some(true));
+    let mut optional = |title: &str, columns: &[&'static str], rows: Vec<Row>| {
+        if !rows.is_empty() {
+            blocks.push(list(title, columns, rows, Empty::new("", None)));
+        }
+    };
+    optional("Workers that cannot be used", &["Worker", "Why"], broken);
+    let columns = ["State", "Task", "Goal", "Ended"];
+    optional(
+        "Failed, or left something that runs later",
+        &columns,
+        failed.take(FINISHED_SHOWN).map(ended_row).collect(),
+    );
+    optional("Changes to take in", &columns, take_in.take(FINISHED_SHOWN).map(ended_row).collect());
+    optional(
+        "Agents that wait for a lock",
+        &["Agent", "Waits for", "Since"],
+        from.waiting.iter().map(waiter_row).collect(),
+    );
+    optional(
+        "Agents that change the same place",
+        &["Where", "Who"],
+        from.overlaps.iter().map(overlap_row).collect(),
+    );
+    optional(
+        "Not yours to answer",
+        &["What", "Asked by", "In short", "Until"],
+        others.iter().map(approval_row).collect(),
+    );
+    Shown { needs: Some(count), ..Shown::new("Needs you", blocks) }
+}
+
+/// What expires soonest comes first; then the gravest, then the oldest.
+fn in_order(approvals: &mut [Approval]) {
+    approvals.sort_by(|a, b| {
+        let by = |it: &Approval| (it.expires_at.clone(), gravity(&it.risk), it.asked_at.clone(), it.id);
+        by(a).cmp(&by(b))
+    });
+}
+
+fn list(title: &str, columns: &[&'static str], rows: Vec<Row>, empty: Empty) -> Block {
+    Block::List(Rows { title: title.into(), columns: columns.to_vec(), rows, more: 0, empty })
+}
+
+fn approval_row(it: &Approval) -> Row {
+    let what = of_risk(&it.risk);
+    let what = Word { word: format!("approval {}: {}, {}", it.id, it.tool, what.word), ..what };
+    // The asker's own words where there are any: what is asked is on the approval's own page, whole.
+    let short = it.goal.as_deref().map_or_else(|| Cell::text(&it.reason), Cell::said);
+    Row {
+        key: format!("approval:{}", it.id),
+        to: Some(approval::path(it.id)),
+        cells: vec![
+            Cell::State(what),
+            Cell::code(&it.asked_by),
+            short,
+            Cell::Until { at: it.expires_at.clone() },
+        ],
+        commands: approval::commands(it),
+    }
+}
+
+fn question_row(it: &Question) -> Row {
+    Row {
+        key: format!("question:{}", it.seq),
+        to: None,
+        cells: vec![
+            Cell::State(Word::new(format!("question {}", it.seq), Tone::Waiting)),
+            Cell::code(&it.agent),
+            Cell::said(&it.text),
+            Cell::None,
+        ],
+        commands: vec![Command::new("Answer", format!("provost answer {} TEXT", it.seq))],
+    }
+}
+
+fn broken_row(it: &WorkerAt) -> Option<Row> {
+    let why = it.broken.as_deref()?;
+    Some(Row {
+        key: format!("worker:{}", it.id),
+        to: None,
+        cells: vec![Cell::code(&it.id), Cell::text(why)],
+        commands: vec![Command::new("Look", "provost doctor")],
+    })
+}
+
+fn is_recent(it: &Task, now_ms: i64) -> bool {
+    // A time that cannot be read is no reason to hide a failure.
+    chrono::DateTime::parse_from_rfc3339(&it.updated_at)
+        .map_or(true, |at| at.timestamp_millis() >= now_ms.saturating_sub(FAILED_MS_MAX))
+}
+
+fn has_changes(it: &Task) -> bool {
+    it.changes.as_ref().is_some_and(|it| it.are_there() && it.state != "taken_in")
+}
+
+fn ended_row(it: &Task) -> Row {
+    let state = match (it.tainted, &it.changes) {
+        (Some(true), _) => Word::new(format!("{}, tainted", of_task(&it.state).word), Tone::Bad),
+        (_, Some(changes)) if it.state != "failed" && has_changes(it) => {
+            Word::new(changes.in_words(), Tone::Waiting)
+        }
+        _ => of_task(&it.state),
+    };
+    Row {
+        key: format!("task:{}", it.id),
+        to: Some(task::path(&it.id)),
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.id),
+            Cell::said(&it.goal),
+            Cell::time(Some(&it.updated_at)),
+        ],
+        commands: task::commands(it),
+    }
+}
+
+fn waiter_row(it: &Waiter) -> Row {
+    Row {
+        key: format!("wait:{}:{}", it.agent, it.symbol),
+        to: None,
+        cells: vec![Cell::code(&it.agent), Cell::code(&it.symbol), Cell::time(Some(&it.since))],
+        commands: Vec::new(),
+    }
+}
+
+fn overlap_row(it: &Overlap) -> Row {
+    Row {
+        key: format!("overlap:{}:{}", it.file, it.agents.join(":")),
+        to: None,
+        cells: vec![Cell::code(&it.file), Cell::code(&it.agents.join(" and "))],
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,162 @@
+//! One task: where it stands, what it may do, what its worker writes, and what it has changed.
+
+use provost_api::wire::{Previewed, ScanReport, Task};
+use provost_base::{task_command, visible};
+
+use super::block::Empty;
+use super::{Block, Cell, Command, DiffFile, Fact, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task};
+
+/// The path of the view about a task.
+pub(crate) fn path(id: &str) -> String {
+    format!("/t/{}", super::encoded(id))
+}
+
+fn is_over(state: &str) -> bool {
+    matches!(state, "completed" | "failed" | "cancelled")
+}
+
+/// What can be done about a task, at a terminal.
+pub(crate) fn commands(it: &Task) -> Vec<Command> {
+    let command =
+        |does: &str, words: &str, flags: &str| Command::new(does, task_command(words, &it.id, flags));
+    if !is_over(&it.state) {
+        let answer = it.approval.map(|n| Command::new("Approve", format!("provost approve {n}")));
+        let follow = [command("Follow", "task show", "--wait"), command("Cancel", "task cancel", "")];
+        return answer.into_iter().chain(follow).collect();
+    }
+    let changes = it.changes.as_ref().filter(|it| it.are_there() && it.state != "taken_in");
+    match changes {
+        Some(_) => vec![
+            command("Show changes", "task diff", ""),
+            command("Take in", "apply", ""),
+            command("Discard", "discard", ""),
+        ],
+        None => vec![command("Show", "task show", "")],
+    }
+}
+
+/// A task, whole.
+pub fn task(it: &Task) -> Shown {
+    let state = of_task(&it.state);
+    let mut blocks: Vec<Block> = Vec::new();
+    blocks.extend(it.handoff.as_ref().filter(|_| it.tainted == Some(true)).map(|_| {
+        let text = "This run has left something that runs later. Look at it before you take anything in.";
+        Block::Notice(Line { text: text.into(), tone: Tone::Bad })
+    }));
+    blocks.extend(failure(it).map(|text| Block::Notice(Line { text, tone: Tone::Bad })));
+    blocks.push(Block::Words { title: "The task, in the asker's words".into(), text: visible(&it.goal) });
+    blocks.push(Block::Facts { title: "What the daemon knows".into(), facts: facts(it) });
+    blocks.push(Block::Commands { title: "At a terminal".into(), commands: commands(it) });
+    blocks.extend(it.handoff.as_ref().map(left));
+    let changes = it.changes.as_ref().filter(|it| it.are_there());
+    blocks.extend(changes.map(|_| Block::Changes { task: it.id.clone() }));
+    blocks.push(Block::Log { task: it.id.clone(), live: !is_over(&it.state) });
+    blocks.push(timeline(it));
+    let mut shown = Shown::new(format!("Task {}", visible(&it.id)), blocks);
+    shown.state = Some(match it.tainted {
+        Some(true) => Word::new(format!("{}, tainted", state.word), Tone::Bad),
+        _ => state,
+    });
+    shown
+}
+
+/// Why it failed, in words, where the daemon says so.
+fn failure(it: &Task) -> Option<String> {
+    let failure = it.failure.as_ref()?;
+    let said = ["message", "why", "reason", "error"].iter().find_map(|name| failure.get(name)?.as_str());
+    Some(visible(&said.map_or_else(|| failure.to_string(), str::to_owned)))
+}
+
+fn facts(it: &Task) -> Vec<Fact> {
+    let some = |name: &str, text: Option<&str>| text.map(|text| Fact::text(name, text));
+    let mut facts = vec![
+        Fact::new("state", Cell::State(of_task(&it.state))),
+        Fact::new("worker", Cell::code(&it.worker)),
+        Fact::new("asked by", Cell::code(&it.asked_by)),
+        Fact::text("rule", &it.rule),
+    ];
+    facts.extend(
+        it.approval
+            .map(|n| Fact::new("waits for", Cell::link(&format!("approval {n}"), super::approval::path(n)))),
+    );
+    facts.extend(it.waits_for.iter().map(|need| {
+        let holder = need.holder.as_ref().map(|it| format!(", held by {it}")).unwrap_or_default();
+        Fact::text("waits for", &format!("{}{holder}", need.resource))
+    }));
+    facts.extend(some("directory", it.working_dir.as_deref()));
+    facts.push(Fact::new("accepted", Cell::time(Some(&it.created_at))));
+    facts.push(Fact::new("changed", Cell::time(Some(&it.updated_at))));
+    facts.push(Fact::text("may run", &format!("{} s", it.timeout_s)));
+    facts.extend(it.exit_code.map(|code| Fact::text("exit code", &code.to_string())));
+    facts.extend(some("model", it.model_used.as_deref().or(it.model.as_deref())));
+    facts.extend(it.changes.as_ref().map(|it| Fact::text("changes", &it.in_words())));
+    facts.extend((!it.beside.is_empty()).then(|| Fact::text("ran beside", &it.beside.join(", "))));
+    facts
+}
+
+/// What a run has left that runs later.
+fn left(report: &ScanReport) -> Block {
+    let row = |(n, it): (usize, &provost_api::wire::Finding)| Row {
+        key: n.to_string(),
+        to: None,
+        cells: vec![
+            Cell::State(Word::new(it.kind.clone(), Tone::Bad)),
+            Cell::code(&it.path),
+            Cell::text(&it.change),
+        ],
+        commands: Vec::new(),
+    };
+    Block::List(Rows {
+        title: "Left behind, and runs later".into(),
+        columns: vec!["Kind", "File", "Change"],
+        rows: report.findings.iter().enumerate().map(row).collect(),
+        more: report.more as usize,
+        empty: Empty::new(report.unknown.as_deref().unwrap_or("Nothing."), None),
+    })
+}
+
+fn timeline(it: &Task) -> Block {
+    let row = |(n, note): (usize, &provost_api::wire::Note)| Row {
+        key: n.to_string(),
+        to: None,
+        cells: vec![
+            Cell::time(Some(&note.at)),
+            Cell::code(&note.from),
+            Cell::code(&note.status),
+            Cell::Said { text: visible(&note.summary) },
+        ],
+        commands: Vec::new(),
+    };
+    Block::List(Rows {
+        title: "Timeline".into(),
+        columns: vec!["When", "From", "State", "Said"],
+        rows: it.notes.iter().enumerate().map(row).collect(),
+        more: 0,
+        empty: Empty::new("Nothing was reported yet.", None),
+    })
+}
+
+/// The changes of a task, as the difference that taking them in would make.
+pub fn changes(found: &[Previewed]) -> Block {
+    let file = |it: &Previewed| {
+        let read = it.diff.as_deref().map(diff_files).unwrap_or_default();
+        let lines = read.into_iter().next();
+        DiffFile {
+            path: format!(
+                "{}{}{}",
+                visible(&it.path),
+                if it.runs_later { " (runs later)" } else { "" },
+                why(it)
+            ),
+            added: usize::try_from(it.added).unwrap_or(usize::MAX),
+            removed: usize::try_from(it.removed).unwrap_or(usize::MAX),
+            more: lines.as_ref().map_or(0, |it| it.more),
+            lines: lines.map(|it| it.lines).unwrap_or_default(),
+        }
+    };
+    Block::Diff { title: "Changes".into(), files: found.iter().map(file).collect() }
+}
+
+fn why(it: &Previewed) -> String {
+    it.reason.as_ref().map(|why| format!(": {}", visible(why))).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! Tasks: what waits and runs first, then what has ended.
+
+use provost_api::wire::{Task, Tasks};
+
+use super::block::Empty;
+use super::word::rank;
+use super::{Block, Cell, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
+
+const COLUMNS: [&str; 6] = ["State", "Task", "Goal", "Worker", "Asked by", "Changed"];
+
+/// A page of tasks that pass a filter, `most` unfinished ones at the most; with `older`, of finished ones alone.
+pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown {
+    let mut live: Vec<&Task> = found.active.iter().filter(|it| filter.takes_task(it)).collect();
+    // Within a state the oldest comes first: it has waited longest.
+    live.sort_by_key(|it| rank(&it.state));
+    let finished: Vec<&Task> = found.finished.iter().filter(|it| filter.takes_task(it)).collect();
+    let (beyond, count) = (live.len().saturating_sub(most), live.len());
+    let mut blocks = Vec::new();
+    if !older {
+        blocks.push(Block::List(Rows {
+            title: format!("Not finished ({count})"),
+            columns: COLUMNS.to_vec(),
+            rows: live.into_iter().take(most).map(row).collect(),
+            more: beyond,
+            empty: empty(filter, "No task waits or runs.", Some("provost delegate \"cargo test\"")),
+        }));
+    }
+    blocks.push(Block::List(Rows {
+        title: if older { "Finished before that".into() } else { "Finished last".into() },
+        columns: COLUMNS.to_vec(),
+        rows: finished.into_iter().map(row).collect(),
+        more: 0,
+        empty: empty(filter, "No task has finished here.", None),
+    }));
+    let mut shown = Shown::new("Tasks", blocks);
+    // What is shown may be none of a page, and the next page may have some.
+    let last = found.finished.last().filter(|_| found.truncated);
+    shown.next = last.map(|it| format!("/tasks?before={}", super::encoded(&it.id)));
+    shown
+}
+
+fn empty(filter: &Filter, says: &str, command: Option<&str>) -> Empty {
+    match filter.is_empty() {
+        true => Empty::new(says, command),
+        false => Empty::new("No task of this page passes the filter.", None),
+    }
+}
+
+fn row(it: &Task) -> Row {
+    let state = match it.tainted {
+        Some(true) => Word::new(format!("{}, tainted", of_task(&it.state).word), Tone::Bad),
+        _ => of_task(&it.state),
+    };
+    Row {
+        key: it.id.clone(),
+        to: Some(task::path(&it.id)),
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.id),
+            Cell::said(&it.goal),
+            Cell::code(&it.worker),
+            Cell::code(&it.asked_by),
+            Cell::time(Some(&it.updated_at)),
+        ],
+        commands: task::commands(it),
+    }
+}

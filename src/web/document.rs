@@ -1,0 +1,151 @@
+//! The documents: the frame of each view, which has nothing of the repository in it.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+
+/// A view that the navigation lists.
+struct Listed {
+    path: &'static str,
+    name: &'static str,
+    title: &'static str,
+    /// The key that leads there, after `g`.
+    key: &'static str,
+    /// Whether its rows can be filtered.
+    filters: bool,
+}
+
+const fn listed(
+    path: &'static str,
+    name: &'static str,
+    title: &'static str,
+    key: &'static str,
+    filters: bool,
+) -> Listed {
+    Listed { path, name, title, key, filters }
+}
+
+/// In the order of the navigation.
+const VIEWS: [Listed; 6] = [
+    listed("/", "needs-you", "Needs you", "n", false),
+    listed("/tasks", "tasks", "Tasks", "t", true),
+    listed("/agents", "agents", "Agents", "a", true),
+    listed("/locks", "locks", "Locks", "l", true),
+    listed("/e", "events", "Events", "e", true),
+    listed("/health", "health", "Health", "h", false),
+];
+
+/// Views about one thing, by the beginning of their paths: the name and the title.
+const ABOUT_ONE: [(&str, &str, &str); 2] = [("/a/", "approval", "Approval"), ("/t/", "task", "Task")];
+
+/// What a path shows: the name of a view and its title, the view of the navigation that is at this path, and whether it filters.
+fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
+    if let Some(view) = VIEWS.iter().find(|it| it.path == path) {
+        return Some((view.name, view.title, view.filters));
+    }
+    let (_, name, title) = ABOUT_ONE.iter().find(|(before, ..)| {
+        path.strip_prefix(before).is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
+    })?;
+    Some((name, title, false))
+}
+
+/// Whether there is a document at a path.
+pub(super) fn is_one(path: &str) -> bool {
+    shown(path).is_some()
+}
+
+/// The document at a path. It is the same for all things of a kind: the script reads in the address which one is meant.
+pub(super) fn at(path: &str) -> Option<String> {
+    let (name, title, filters) = shown(path)?;
+    Some(document(path, name, title, filters).into_string())
+}
+
+fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Provost" }
+                link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
+                link rel="stylesheet" href=(assets::path("page.css"));
+                script type="module" src=(assets::path("main.js")) {}
+            }
+            body data-view=(name) data-version=(assets::version()) {
+                a.skip href="#main" { "To the content" }
+                header.top {
+                    p.mark { "Provost" }
+                    p #repository {}
+                    p #live role="status" data-live="connecting" { "connecting" }
+                    button #scheme type="button" { "Light or dark" }
+                }
+                nav aria-label="Views" {
+                    ul {
+                        @for view in &VIEWS {
+                            li {
+                                a href=(view.path) data-key=(view.key) aria-current=[(view.path == path).then_some("page")] {
+                                    (view.title)
+                                }
+                            }
+                        }
+                    }
+                }
+                main #main tabindex="-1" {
+                    (heading(title, filters))
+                    p #news hidden { button #more-rows type="button" { "new" } }
+                    div #blocks aria-busy="true" {
+                        p.quiet { "Loading." }
+                    }
+                    p #next hidden { a { "Older" } }
+                    noscript { p { "This page is made by its script. Without one, a terminal shows the same: provost" } }
+                }
+                p #said .visually-hidden role="status" aria-live="polite" {}
+                (keys())
+            }
+        }
+    }
+}
+
+fn heading(title: &str, filters: bool) -> Markup {
+    html! {
+        div.heading {
+            h1 { span #title { (title) } }
+            p #state {}
+            p #until {}
+        }
+        div #fault role="alert" hidden {
+            p {}
+            button #retry type="button" { "Try again" }
+        }
+        @if filters {
+            form #filter role="search" {
+                label for="query" { "Filter" }
+                input #query type="search" name="q" autocomplete="off" spellcheck="false" maxlength="200";
+            }
+        }
+    }
+}
+
+fn keys() -> Markup {
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl {
+                @for view in &VIEWS {
+                    div { dt { kbd { "g" } " " kbd { (view.key) } } dd { (view.title) } }
+                }
+                div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }
+                div { dt { kbd { "Enter" } } dd { "Open the row" } }
+                div { dt { kbd { "." } } dd { "Commands of the row" } }
+                div { dt { kbd { "n" } } dd { "Show new rows" } }
+                div { dt { kbd { "/" } } dd { "Filter" } }
+                div { dt { kbd { "Esc" } } dd { "Close, or go back" } }
+                div { dt { kbd { "?" } } dd { "These keys" } }
+            }
+            label.switch { input #keys-off type="checkbox"; " Single letters do nothing" }
+            button #keys-close type="button" { "Close" }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What every answer has: what a browser may do with it.
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// Nothing but what this door serves, no script or style within a document, and no text that becomes markup.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", CONTENT_POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("x-frame-options", "DENY"),
+    (
+        "permissions-policy",
+        "publickey-credentials-get=(self), publickey-credentials-create=(self), clipboard-write=(self)",
+    ),
+];
+
+/// Adds them; those that are there already are replaced.
+pub(super) fn add(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+}

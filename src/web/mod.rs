@@ -1,0 +1,169 @@
+//! The page for people: what needs them and what agents do, in a browser, over loopback HTTP.
+//!
+//! Promises: it shows, and takes no answer; a document has nothing of the repository in it, since pages from elsewhere
+//! may lead to it, and its script asks for the rest; whatever agents have written is text; nothing is loaded from
+//! another host. Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the
+//! own API what is known.
+#![forbid(unsafe_code)]
+
+mod assets;
+mod document;
+mod headers;
+mod query;
+mod rows;
+mod stream;
+
+use std::sync::Arc;
+
+use hyper::header::HeaderMap;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+
+use provost_api::wire;
+use provost_auth::caller::Caller;
+use provost_base::limits::WEB_BODY_BYTES_MAX;
+use provost_base::{AgentId, Digest};
+use provost_client::{Client, ClientError};
+use provost_domain::{Door, Principal};
+use provost_engine::Engine;
+use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, Manners, closing, whole};
+use query::Query;
+use tokio_util::sync::CancellationToken;
+
+/// As whom the page reads, where no token says it.
+const READER: &str = "web-page";
+
+/// Makes a client that asks the daemon as this principal, with this token if it has shown one.
+pub type Clients = Arc<dyn Fn(Principal, Option<Digest>) -> Client + Send + Sync>;
+
+/// Makes a browser take what it gets for nothing but JSON.
+const JSON: &str = "application/json";
+
+/// The door for browsers.
+pub struct Web {
+    clients: Clients,
+    engine: Engine,
+    streams: stream::Streams,
+    stop: CancellationToken,
+}
+
+/// Why there is no answer: a status, and what the page says.
+struct WebError {
+    status: StatusCode,
+    body: wire::ErrorBody,
+}
+
+impl WebError {
+    fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
+        let body = wire::ErrorBody { error: error.into(), message: message.into(), hint: None, data: None };
+        Self { status, body }
+    }
+
+    fn not_there() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_there", "there is nothing at this address")
+    }
+
+    fn into_answer(self) -> Answer {
+        let text = serde_json::to_string(&self.body).unwrap_or_default();
+        whole(self.status, JSON, text)
+    }
+}
+
+impl From<ClientError> for WebError {
+    fn from(err: ClientError) -> Self {
+        match err {
+            ClientError::Refused { status, fault } => {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+                Self { status, body: fault }
+            }
+            err => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string()),
+        }
+    }
+}
+
+impl Web {
+    /// A door whose page asks the daemon through these clients, and hears of this engine's events until `stop`.
+    pub fn new(clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
+        Self { clients, engine, streams: stream::Streams::default(), stop }
+    }
+
+    async fn respond(&self, head: &Parts, caller: &Caller) -> Result<Answer, WebError> {
+        if !matches!(head.method, Method::GET | Method::HEAD) {
+            let message =
+                "this page shows, and takes no answer; answer at a terminal: provost approve, provost deny";
+            return Err(WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_shows", message));
+        }
+        let path = head.uri.path();
+        if let Some(name) = path.strip_prefix("/assets/") {
+            return assets::answer(name).ok_or_else(WebError::not_there);
+        }
+        if let Some(page) = document::at(path) {
+            return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
+        }
+        let query = Query::of(head.uri.query().unwrap_or_default())?;
+        let client = self.client(caller)?;
+        if path == stream::PATH {
+            return self.stream(head, &query, client).await;
+        }
+        let name = path.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
+        let said = rows::answer(&client, name, &query, self.engine.now()).await?;
+        Ok(whole(StatusCode::OK, JSON, said))
+    }
+
+    fn client(&self, caller: &Caller) -> Result<Client, WebError> {
+        let name = caller.agent().map_or(READER, AgentId::as_str);
+        let taken = |_| {
+            let message = format!(
+                "the name {name}, as which the page reads, is another agent's: it has a key or a token"
+            );
+            let mut err = WebError::new(StatusCode::FORBIDDEN, "taken", message);
+            err.body.hint = Some(format!("provost token revoke --of {name}"));
+            err
+        };
+        let agent = AgentId::parse(name).map_err(|_| WebError::not_there())?;
+        let who = caller.speaks_as(agent).map_err(taken)?;
+        Ok((self.clients)(who, caller.token().map(|token| token.digest)))
+    }
+}
+
+impl LoopbackDoor for Web {
+    fn door(&self) -> Door {
+        Door::Web
+    }
+
+    fn body_bytes_max(&self) -> usize {
+        WEB_BODY_BYTES_MAX
+    }
+
+    fn manners(&self) -> Manners {
+        const NAMES: &[&str] = &["provost.localhost", "localhost"];
+        Manners { names: NAMES, led_on: &["127.0.0.1", "[::1]"], needs_origin: true }
+    }
+
+    fn is_entrance(&self, path: &str) -> bool {
+        document::is_one(path)
+    }
+
+    fn dress(&self, headers: &mut HeaderMap) {
+        headers::add(headers);
+    }
+
+    async fn answer(&self, asked: AdmittedRequest) -> Answer {
+        let AdmittedRequest { head, body, caller } = asked;
+        // Nothing is taken, so nothing is read.
+        drop(body);
+        match self.respond(&head, &caller).await {
+            Ok(answer) => answer,
+            Err(err) if err.status == StatusCode::METHOD_NOT_ALLOWED => closing(err.into_answer()),
+            Err(err) => err.into_answer(),
+        }
+    }
+
+    fn refuse(&self) -> Answer {
+        whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
+    }
+
+    fn unavailable(&self, why: &str) -> Answer {
+        WebError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why).into_answer()
+    }
+}

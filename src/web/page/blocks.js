@@ -1,0 +1,312 @@
+// @ts-check
+// Draws the blocks of a view. What stays the same stays in its place: focus and scroll survive each update.
+
+import { make, say } from './dom.js';
+import { moment } from './time.js';
+import { Log } from './log.js';
+
+/** Lines of a file up to which its difference is open at once. */
+const OPEN_LINES = 400;
+
+const SIGNS = { quiet: '○', moving: '▶', waiting: '◆', good: '✓', bad: '!' };
+
+/** @param {{ word: string, tone: keyof typeof SIGNS }} state */
+export function state(state) {
+  const sign = make('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[state.tone] ?? '');
+  return make('span', { class: `state ${state.tone}` }, sign, ` ${state.word}`);
+}
+
+/** @param {any} cell */
+function cellNode(cell) {
+  switch (cell.is) {
+    case 'text': return make('span', {}, cell.text);
+    case 'said': return make('q', { class: 'said', title: 'In an agent’s words' }, cell.text);
+    case 'code': return make('code', {}, cell.text);
+    case 'state': return state(cell);
+    case 'time': return moment(cell.at, false);
+    case 'until': return moment(cell.at, true);
+    case 'link': return make('a', { href: cell.to }, cell.text);
+    default: return make('span', { class: 'none' }, '–');
+  }
+}
+
+/** @param {any} command */
+function commandNode(command) {
+  const code = make('code', { class: 'command' }, command.line);
+  const label = `Copy the command that does: ${command.does}`;
+  const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': label }, 'Copy');
+  copy.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(command.line);
+      say(`Copied: ${command.line}`);
+      copy.textContent = 'Copied';
+    } catch {
+      getSelection()?.selectAllChildren(code);
+      copy.textContent = 'Selected';
+      say('The browser does not let this page copy; the command is selected.');
+    }
+  };
+  const made = make('li', {}, make('span', { class: 'does' }, command.does), code, copy);
+  if (command.not_yours) made.append(make('span', { class: 'quiet' }, command.not_yours));
+  return made;
+}
+
+/** @param {any} commands */
+function commandsNode(commands) {
+  return make('ul', { class: 'commands' }, ...commands.map(commandNode));
+}
+
+/**
+ * @param {any} row
+ * @param {string[]} columns
+ */
+function rowNode(row, columns) {
+  const made = make('tr', { tabindex: '-1', 'data-key': row.key });
+  if (row.to) made.dataset.to = row.to;
+  fill(made, row, columns);
+  return made;
+}
+
+/**
+ * @param {HTMLElement} made
+ * @param {any} row
+ * @param {string[]} columns
+ */
+function fill(made, row, columns) {
+  made.dataset.is = JSON.stringify(row);
+  const cells = row.cells.map((/** @type {any} */ cell, /** @type {number} */ n) => {
+    const node = cellNode(cell);
+    const inner = n === 0 && row.to ? make('a', { href: row.to }, node) : node;
+    return make('td', { 'data-label': columns[n] ?? '' }, inner);
+  });
+  const last = make('td', { 'data-label': 'Commands', class: 'actions' });
+  if (row.commands.length) {
+    last.append(make('details', {}, make('summary', {}, 'Commands'), commandsNode(row.commands)));
+  }
+  made.replaceChildren(...cells, last);
+}
+
+/** A list, which keeps its rows. */
+class List {
+  constructor() {
+    this.body = make('tbody');
+    this.head = make('tr');
+    this.title = make('h2');
+    this.more = make('p', { class: 'quiet' });
+    this.empty = make('p', { class: 'empty' });
+    this.table = make('table', {}, make('thead', {}, this.head), this.body);
+    this.element = make('section', { class: 'block' }, this.title, this.table, this.more, this.empty);
+    /** @type {any[]} */
+    this.held = [];
+    this.drawn = false;
+  }
+
+  /**
+   * Draws rows; new ones are held back while somebody is at the list.
+   * @param {any} block
+   * @param {boolean} now
+   */
+  draw(block, now) {
+    this.block = block;
+    this.title.textContent = block.title;
+    const heads = [...block.columns, 'Commands'];
+    if (this.head.childElementCount !== heads.length) {
+      this.head.replaceChildren(...heads.map((it) => make('th', { scope: 'col' }, it)));
+    }
+    /** @type {Map<string, HTMLElement>} */
+    const there = new Map();
+    for (const it of this.body.children) if (it instanceof HTMLElement) there.set(it.dataset.key ?? '', it);
+    const visited = this.body.matches(':hover') || this.body.contains(document.activeElement);
+    const busy = !now && this.drawn && there.size > 0 && visited;
+    this.held = busy ? block.rows.filter((/** @type {any} */ it) => !there.has(it.key)) : [];
+    const rows = busy ? block.rows.filter((/** @type {any} */ it) => there.has(it.key)) : block.rows;
+    const wanted = new Set(rows.map((/** @type {any} */ it) => it.key));
+    for (const [key, it] of there) if (!wanted.has(key)) this.leave(it);
+    /** @type {Element | null} */
+    let before = null;
+    for (const row of rows) {
+      let node = there.get(row.key);
+      const differs = node?.dataset.is !== JSON.stringify(row);
+      // Whoever reads the commands of a row keeps them.
+      const kept = node?.contains(document.activeElement) && node.querySelector('details[open]');
+      if (!node) node = rowNode(row, block.columns);
+      else if (differs && !kept) this.refill(node, row);
+      /** @type {Element | null} */
+      const next = before ? before.nextElementSibling : this.body.firstElementChild;
+      // What is in its place is not put there again: that would take the focus from it.
+      if (next !== node && !busy) this.body.insertBefore(node, next);
+      before = node;
+    }
+    this.drawn = true;
+    this.table.hidden = block.rows.length === 0;
+    this.table.classList.toggle('bare', block.rows.every((/** @type {any} */ it) => it.commands.length === 0));
+    this.more.hidden = block.more === 0;
+    this.more.textContent = `${block.more} more; the filter finds them.`;
+    this.empty.hidden = block.rows.length > 0;
+    if (!this.empty.hidden) {
+      this.empty.replaceChildren(block.empty.says);
+      if (block.empty.command) this.empty.append(' ', make('code', {}, block.empty.command));
+    }
+  }
+
+  /**
+   * @param {HTMLElement} node
+   * @param {any} row
+   */
+  refill(node, row) {
+    const had = node.contains(document.activeElement) && document.activeElement !== node;
+    fill(node, row, this.block?.columns ?? []);
+    if (had) (node.querySelector('a') ?? node).focus();
+  }
+
+  /** @param {HTMLElement} node */
+  leave(node) {
+    const had = node.contains(document.activeElement);
+    const next = node.nextElementSibling ?? node.previousElementSibling;
+    node.remove();
+    if (had && next instanceof HTMLElement) next.focus();
+  }
+}
+
+/** @param {any} file */
+function diffFileNode(file) {
+  const pre = make('pre', { class: 'diff', tabindex: '0', role: 'region', 'aria-label': `Difference of ${file.path}` });
+  const signs = { add: '+', remove: '-', same: ' ' };
+  for (const line of file.lines) {
+    const made = make('span', { class: `line ${line.is}` });
+    if (line.before) made.dataset.before = line.before;
+    if (line.after) made.dataset.after = line.after;
+    // @ts-ignore a head has no sign
+    made.append((signs[line.is] ?? '') + line.text + '\n');
+    pre.append(made);
+  }
+  const count = make('span', { class: 'count' }, `+${file.added} −${file.removed}`);
+  const made = make('details', { class: 'file' }, make('summary', {}, make('code', {}, file.path), ' ', count), pre);
+  if (file.lines.length <= OPEN_LINES) made.setAttribute('open', '');
+  if (file.more) made.append(make('p', { class: 'quiet' }, `${file.more} more lines; provost task diff shows all.`));
+  return made;
+}
+
+/** @param {any} block */
+function whole(block) {
+  const title = () => make('h2', {}, block.title);
+  switch (block.block) {
+    case 'notice': return make('p', { class: `notice ${block.tone}` }, block.text);
+    case 'facts': {
+      const rows = block.facts.map((/** @type {any} */ fact) =>
+        make('div', {}, make('dt', {}, fact.name), make('dd', {}, cellNode(fact.value))));
+      return make('section', { class: 'block' }, title(), make('dl', { class: 'facts' }, ...rows));
+    }
+    case 'words':
+      return make('section', { class: 'block words' }, title(),
+        make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'),
+        make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
+    case 'diff':
+      return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+    case 'commands':
+      return make('section', { class: 'block' }, title(), commandsNode(block.commands));
+    default:
+      return make('p', { class: 'quiet' }, 'This part of the view is of a newer version: load the page again.');
+  }
+}
+
+/** All blocks of the view, each kept for as long as the view has it. */
+export class Blocks {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    /** @type {Map<string, { list?: List, log?: Log, element: HTMLElement, text: string }>} */
+    this.parts = new Map();
+    /** @type {any[]} */
+    this.shown = [];
+  }
+
+  /** New rows that are held back. */
+  get held() {
+    return [...this.parts.values()].reduce((sum, it) => sum + (it.list?.held.length ?? 0), 0);
+  }
+
+  /** Shows the rows that were held back. */
+  release() {
+    for (const it of this.parts.values()) if (it.list?.held.length) it.list.draw(it.list.block, true);
+  }
+
+  /**
+   * @param {any[]} blocks
+   */
+  draw(blocks) {
+    this.shown = blocks;
+    const used = new Set();
+    const elements = blocks.map((block) => {
+      // A heading may have a number in it, which changes.
+      const name = `${block.block} ${(block.title ?? block.task ?? block.text ?? '').replace(/ \(\d+\)$/, '')}`;
+      let key = name;
+      for (let n = 2; used.has(key); n += 1) key = `${name} ${n}`;
+      used.add(key);
+      return this.part(key, block);
+    });
+    for (const key of [...this.parts.keys()]) if (!used.has(key)) this.parts.delete(key);
+    /** @type {Element | null} */
+    let before = null;
+    for (const it of elements) {
+      /** @type {Element | null} */
+      const next = before ? before.nextElementSibling : this.root.firstElementChild;
+      if (next !== it) this.root.insertBefore(it, next);
+      before = it;
+    }
+    while (before ? before.nextElementSibling : this.root.firstElementChild) {
+      (before ? before.nextElementSibling : this.root.firstElementChild)?.remove();
+    }
+  }
+
+  /**
+   * @param {string} key
+   * @param {any} block
+   * @returns {HTMLElement}
+   */
+  part(key, block) {
+    const text = JSON.stringify(block);
+    const known = this.parts.get(key);
+    if (block.block === 'list') {
+      const list = known?.list ?? new List();
+      list.draw(block, false);
+      this.parts.set(key, { list, element: list.element, text });
+      return list.element;
+    }
+    if (block.block === 'log') {
+      const log = known?.log ?? new Log(block.task, block.live);
+      log.live = block.live;
+      log.read();
+      this.parts.set(key, { log, element: log.element, text });
+      return log.element;
+    }
+    if (block.block === 'changes') {
+      if (known) return known.element;
+      const element = make('section', { class: 'block' }, make('h2', {}, 'Changes'), make('p', { class: 'quiet' }, 'Loading.'));
+      this.parts.set(key, { element, text });
+      loadChanges(element, block.task);
+      return element;
+    }
+    if (known && known.text === text) return known.element;
+    const element = whole(block);
+    if (known) known.element.replaceWith(element);
+    this.parts.set(key, { element, text });
+    return element;
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} task
+ */
+async function loadChanges(element, task) {
+  try {
+    const answer = await fetch(`/rows/changes?id=${encodeURIComponent(task)}`);
+    const said = await answer.json();
+    if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; '));
+    element.replaceChildren(...said.blocks.flatMap((/** @type {any} */ it) => [...whole(it).childNodes]));
+  } catch (err) {
+    const why = err instanceof Error ? err.message : err;
+    element.lastElementChild?.replaceWith(make('p', { class: 'notice bad' }, `The changes cannot be shown: ${why}`));
+  }
+}

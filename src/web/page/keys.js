@@ -1,0 +1,96 @@
+// @ts-check
+// Keys. Single letters do nothing in fields, and can be switched off.
+
+import { byId, takesText } from './dom.js';
+
+const OFF = 'provost-keys-off';
+
+/** How long after `g` the next letter counts, in milliseconds. */
+const SEQUENCE = 1500;
+
+/** @param {{ news: () => void }} to */
+export function listen(to) {
+  const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
+  const off = /** @type {HTMLInputElement} */ (byId('keys-off'));
+  off.checked = localStorage.getItem(OFF) === 'yes';
+  off.onchange = () => localStorage.setItem(OFF, off.checked ? 'yes' : 'no');
+  byId('keys-close').onclick = () => dialog.close();
+  let gone = 0;
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const field = takesText(event.target) && event.target !== off;
+    if (event.key === 'Escape') return escape(event, dialog);
+    if (field || dialog.open) return;
+    const row = current();
+    if (event.key === 'Enter') {
+      if (row && document.activeElement === row && row.dataset.to) location.assign(row.dataset.to);
+      return;
+    }
+    if (off.checked) return;
+    if (Date.now() - gone < SEQUENCE) {
+      gone = 0;
+      const links = [...document.querySelectorAll('nav a')];
+      const link = links.find((it) => it instanceof HTMLElement && it.dataset.key === event.key);
+      if (link instanceof HTMLAnchorElement) location.assign(link.href);
+      return;
+    }
+    const does = {
+      g: () => { gone = Date.now(); },
+      j: () => move(1),
+      k: () => move(-1),
+      o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
+      n: to.news,
+      '.': () => commands(row),
+      '/': () => document.getElementById('query')?.focus(),
+      '?': () => dialog.showModal(),
+    }[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  });
+}
+
+/** @returns {HTMLElement[]} */
+const rows = () => [...document.querySelectorAll('tr[data-key]')].filter((it) => it instanceof HTMLElement);
+
+/** The row that has the focus. */
+function current() {
+  const it = document.activeElement?.closest('tr[data-key]');
+  return it instanceof HTMLElement ? it : null;
+}
+
+/** @param {number} by */
+function move(by) {
+  const all = rows();
+  const at = all.findIndex((it) => it === current());
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
+  next?.focus();
+  next?.scrollIntoView({ block: 'nearest' });
+}
+
+/** @param {HTMLElement | null} row */
+function commands(row) {
+  const details = row?.querySelector('details');
+  if (!details) return;
+  details.open = !details.open;
+  details.querySelector('summary')?.focus();
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {HTMLDialogElement} dialog
+ */
+function escape(event, dialog) {
+  if (dialog.open) return;
+  const open = current()?.querySelector('details[open]');
+  if (open instanceof HTMLDetailsElement) {
+    open.open = false;
+    current()?.focus();
+  } else if (takesText(event.target)) {
+    /** @type {HTMLElement} */ (event.target).blur();
+  } else if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) {
+    document.activeElement.blur();
+  } else if (location.pathname !== '/' && history.length > 1) {
+    history.back();
+  }
+}

@@ -1,0 +1,94 @@
+// @ts-check
+// One stream of events for all tabs of this origin. A browser has six connections for it, so that one tab reads the stream, which
+// holds the lock, and tells the others.
+
+/**
+ * @typedef {{ kind: string, task: string | null, approval: number | null }} Change
+ * @typedef {'connecting' | 'live' | 'reconnecting' | 'stale'} State
+ * @typedef {{ state: State, since: number, last: string, daemon: string, page: string }} Where
+ * @typedef {{ is: 'where', where: Where } | { is: 'change', change: Change, last: string }
+ *   | { is: 'all' } | { is: 'ask' }} Told
+ */
+
+/** How long a stream may be broken before what is shown counts as old, in milliseconds. */
+const STALE_AFTER = 2000;
+
+/** How long to wait where a browser does not come back by itself, in milliseconds. */
+const AGAIN_AFTER = 1000;
+
+const NAME = 'provost-events';
+
+export class Live {
+  /**
+   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: () => void }} to
+   */
+  constructor(to) {
+    this.to = to;
+    /** @type {Where} */
+    this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '' };
+    this.leads = false;
+    this.timer = 0;
+    this.channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(NAME) : null;
+    if (this.channel) this.channel.onmessage = (message) => this.hear(message.data);
+  }
+
+  start() {
+    if (!this.channel || !navigator.locks) return this.lead();
+    this.channel.postMessage({ is: 'ask' });
+    // Held for as long as the tab is there; then the next one leads.
+    navigator.locks.request(NAME, () => new Promise(() => this.lead()));
+  }
+
+  /** @param {Told} told */
+  hear(told) {
+    if (told.is === 'ask') {
+      if (this.leads) this.channel?.postMessage({ is: 'where', where: this.where });
+    } else if (told.is === 'where') {
+      this.where = told.where;
+      this.to.where(this.where);
+    } else if (told.is === 'change') {
+      this.where.last = told.last;
+      this.to.change(told.change);
+    } else {
+      this.to.all();
+    }
+  }
+
+  /** @param {Told} told */
+  tell(told) {
+    this.hear(told);
+    this.channel?.postMessage(told);
+  }
+
+  /** @param {State} state */
+  become(state) {
+    if (state === this.where.state) return;
+    this.tell({ is: 'where', where: { ...this.where, state, since: Date.now() } });
+  }
+
+  lead() {
+    this.leads = true;
+    const after = this.where.last ? `?after=${encodeURIComponent(this.where.last)}` : '';
+    const source = new EventSource(`/event-stream${after}`);
+    source.addEventListener('hello', (event) => {
+      clearTimeout(this.timer);
+      this.timer = 0;
+      const { daemon, page } = JSON.parse(event.data);
+      const another = this.where.daemon !== daemon;
+      const where = { state: /** @type {State} */ ('live'), since: Date.now(), last: event.lastEventId, daemon, page };
+      this.tell({ is: 'where', where });
+      // What was shown before is another daemon's, or was asked for before the stream began.
+      if (another) this.tell({ is: 'all' });
+    });
+    source.addEventListener('gap', () => this.tell({ is: 'all' }));
+    source.addEventListener('change', (event) => {
+      this.tell({ is: 'change', change: JSON.parse(event.data), last: event.lastEventId });
+    });
+    source.onerror = () => {
+      if (this.where.state !== 'stale') this.become('reconnecting');
+      this.timer ||= setTimeout(() => this.become('stale'), STALE_AFTER);
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(() => this.lead(), AGAIN_AFTER);
+    };
+  }
+}

@@ -1,0 +1,161 @@
+// @ts-check
+// What a worker writes, as it comes: colours are kept, everything else that a terminal would act upon is left out.
+
+import { make } from './dom.js';
+
+/** Lines of one chunk, and chunks that are kept; older ones are left out. */
+const CHUNK = 200;
+const CHUNKS_MAX = 100;
+
+/** How long the daemon may hold an answer back, in milliseconds. A browser has six connections for all tabs. */
+const WAIT = 2000;
+
+// What shows nothing, or turns the direction of a text around.
+const HIDDEN = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e'
+  + '\\u2060-\\u206f\\ufe00-\\ufe0f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]', 'gu');
+// A sequence of a terminal: with parameters, with a text, or of one letter.
+const SEQUENCE = /\u001b(?:\[([0-9;:?<=>]*)[ -/]*([@-~])|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+
+/** @param {string} text */
+const seen = (text) => text.replace(HIDDEN, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
+
+/** Reads text with sequences, line by line. */
+export class Ansi {
+  constructor() {
+    this.classes = new Set();
+  }
+
+  /** @param {string} parameters */
+  colour(parameters) {
+    const codes = parameters.split(/[;:]/).map(Number);
+    if (codes[0] === 38 || codes[0] === 48) return;
+    for (const code of codes) {
+      if (code === 0) this.classes.clear();
+      if (code === 1) this.classes.add('bold');
+      if (code === 22) this.classes.delete('bold');
+      const base = code % 10;
+      if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) {
+        this.plain();
+        this.classes.add(`c${base}`);
+      }
+      if (code === 39) this.plain();
+    }
+  }
+
+  plain() {
+    for (const it of [...this.classes]) if (it.startsWith('c')) this.classes.delete(it);
+  }
+
+  /**
+   * A line as an element.
+   * @param {string} line
+   */
+  line(line) {
+    // What a carriage return has written over is gone.
+    const text = line.replace(/\r+$/, '');
+    const last = text.slice(text.lastIndexOf('\r') + 1);
+    const made = make('span', { class: 'line' });
+    let from = 0;
+    const put = (/** @type {string} */ part) => {
+      if (!part) return;
+      made.append(this.classes.size ? make('span', { class: [...this.classes].join(' ') }, seen(part)) : seen(part));
+    };
+    for (const found of last.matchAll(SEQUENCE)) {
+      put(last.slice(from, found.index));
+      from = found.index + found[0].length;
+      if (found[2] === 'm') this.colour(found[1] || '0');
+    }
+    put(last.slice(from));
+    made.append('\n');
+    return made;
+  }
+}
+
+/** The log of one task. */
+export class Log {
+  /**
+   * @param {string} task
+   * @param {boolean} live
+   */
+  constructor(task, live) {
+    this.task = task;
+    this.live = live;
+    this.from = 0;
+    this.ansi = new Ansi();
+    this.rest = '';
+    this.follows = true;
+    this.fresh = 0;
+    this.pre = make('pre', { class: 'log', tabindex: '0', role: 'region', 'aria-label': 'What the worker writes' });
+    this.more = make('button', { type: 'button', class: 'more', hidden: '' });
+    const none = live ? 'Nothing was written yet.' : 'Nothing that the worker has written is kept here.';
+    this.note = make('p', { class: 'quiet' }, none);
+    this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.pre, this.more);
+    this.pre.hidden = true;
+    this.pre.onscroll = () => {
+      const end = this.pre.scrollHeight - this.pre.scrollTop - this.pre.clientHeight < 8;
+      this.follows = end;
+      if (end) this.showFresh(0);
+    };
+    this.more.onclick = () => this.toEnd();
+    document.addEventListener('visibilitychange', () => this.read());
+    this.reads = false;
+    this.read();
+  }
+
+  toEnd() {
+    this.follows = true;
+    this.pre.scrollTop = this.pre.scrollHeight;
+    this.showFresh(0);
+  }
+
+  /** @param {number} count */
+  showFresh(count) {
+    this.fresh = count;
+    this.more.hidden = count === 0;
+    this.more.textContent = count === 1 ? '1 new line' : `${count} new lines`;
+  }
+
+  /** Reads until there is no more, while the tab is seen. */
+  async read() {
+    if (this.reads || document.hidden) return;
+    this.reads = true;
+    try {
+      for (;;) {
+        const query = `id=${encodeURIComponent(this.task)}&from=${this.from}&wait_ms=${this.live ? WAIT : 0}`;
+        const answer = await fetch(`/rows/output?${query}`);
+        if (!answer.ok) break;
+        const { chunks, next, done } = await answer.json();
+        this.from = next;
+        for (const it of chunks) this.put(it.text);
+        if (done) {
+          if (this.rest) this.put('\n');
+          break;
+        }
+        if (!chunks.length && (!this.live || document.hidden)) break;
+      }
+    } catch {
+      // The daemon is away; the next event begins again.
+    }
+    this.reads = false;
+  }
+
+  /** @param {string} text */
+  put(text) {
+    const lines = (this.rest + text).split('\n');
+    this.rest = lines.pop() ?? '';
+    if (!lines.length) return;
+    this.note.hidden = true;
+    this.pre.hidden = false;
+    for (const line of lines) {
+      let chunk = this.pre.lastElementChild;
+      if (!chunk || chunk.childElementCount >= CHUNK) {
+        chunk = make('span', { class: 'chunk' });
+        this.pre.append(chunk);
+      }
+      chunk.append(this.ansi.line(line));
+    }
+    while (this.pre.childElementCount > CHUNKS_MAX) this.pre.firstElementChild?.remove();
+    if (this.follows) this.pre.scrollTop = this.pre.scrollHeight;
+    else this.showFresh(this.fresh + lines.length);
+  }
+}

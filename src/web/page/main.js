@@ -1,0 +1,194 @@
+// @ts-check
+// One view of the page: asks for its blocks, draws them, and asks again when something has changed.
+
+import { byId, say } from './dom.js';
+import { moment, setClock } from './time.js';
+import { Live } from './live.js';
+import { Blocks, state as stateNode } from './blocks.js';
+import { listen } from './keys.js';
+
+/** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
+const TOGETHER = 50;
+const AT_MOST = 250;
+
+const view = document.body.dataset.view ?? '';
+const blocks = new Blocks(byId('blocks'));
+const title = document.title;
+let last = 0;
+let timer = 0;
+let asking = false;
+let dirty = false;
+
+/** The path of the view's blocks, by the address of the document. */
+function source() {
+  const query = new URLSearchParams();
+  const here = new URLSearchParams(location.search);
+  for (const name of ['q', 'before']) {
+    const value = here.get(name);
+    if (value) query.set(name, value);
+  }
+  if (view === 'approval' || view === 'task') query.set('id', decodeURIComponent(location.pathname.slice(3)));
+  return `/rows/${view}?${query}`;
+}
+
+/** Whether a change may be one of this view. @param {import('./live.js').Change} change */
+function concerns(change) {
+  const id = view === 'approval' || view === 'task' ? decodeURIComponent(location.pathname.slice(3)) : '';
+  if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
+  if (view === 'task') return change.task === null || change.task === id;
+  return true;
+}
+
+/** Asks for the blocks again, soon. */
+function again() {
+  dirty = true;
+  if (document.hidden || timer) return;
+  timer = setTimeout(() => {
+    timer = 0;
+    ask();
+  }, Math.max(TOGETHER, last + AT_MOST - Date.now()));
+}
+
+async function ask() {
+  if (asking) return;
+  asking = true;
+  dirty = false;
+  last = Date.now();
+  try {
+    const answer = await fetch(source());
+    const said = await answer.json();
+    if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
+    draw(said);
+    byId('fault').hidden = true;
+  } catch (err) {
+    fault(err instanceof TypeError ? 'The daemon does not answer.' : String(err instanceof Error ? err.message : err));
+  }
+  asking = false;
+  byId('blocks').setAttribute('aria-busy', 'false');
+  if (dirty) again();
+}
+
+/** @param {string} text */
+function fault(text) {
+  const box = byId('fault');
+  // Without a connection the mark at the top says so, and what was shown stays.
+  box.hidden = live.where.state !== 'live' && blocks.shown.length > 0;
+  const line = box.querySelector('p');
+  if (line) line.textContent = text;
+}
+
+/** @param {any} said */
+function draw(said) {
+  const differs = setClock(said.now);
+  byId('title').textContent = said.title;
+  byId('repository').textContent = said.repository[0];
+  byId('repository').title = said.repository[1];
+  byId('state').replaceChildren(...(said.state ? [stateNode(said.state)] : []));
+  byId('until').replaceChildren(...(said.until ? [moment(said.until, true)] : []));
+  document.title = `${said.needs ? `(${said.needs}) ` : ''}${said.title} · ${said.repository[0]}`;
+  const shown = [...said.blocks];
+  const linked = warning(said.blocks);
+  if (linked) shown.unshift(linked);
+  if (differs) {
+    const text = `The daemon’s clock differs from this one by ${differs} s; times go by the daemon’s.`;
+    shown.unshift({ block: 'notice', tone: 'waiting', text });
+  }
+  blocks.draw(shown);
+  const next = byId('next');
+  next.hidden = !said.next;
+  next.querySelector('a')?.setAttribute('href', said.next ?? '');
+  news();
+  act();
+}
+
+/** A link may have the beginning of a digest: what waits now may be something else. @param {any[]} found */
+function warning(found) {
+  const meant = new URLSearchParams(location.search).get('d');
+  if (view !== 'approval' || !meant) return null;
+  const facts = found.find((it) => it.block === 'facts')?.facts ?? [];
+  const digest = facts.find((/** @type {any} */ it) => it.name === 'digest')?.value.text ?? '';
+  if (!digest || digest.replace(/^.*:/, '').startsWith(meant) || digest.startsWith(meant)) return null;
+  const text = 'The link was made for another request: what waits under this number now is not what the link was about.';
+  return { block: 'notice', tone: 'bad', text };
+}
+
+/** Says how many rows are held back. */
+function news() {
+  const count = blocks.held;
+  byId('news').hidden = count === 0;
+  byId('more-rows').textContent = `${count} new, press n`;
+  if (count) say(`${count} new rows`);
+}
+
+function release() {
+  blocks.release();
+  news();
+}
+
+const WORDS = { connecting: 'connecting', live: 'live', reconnecting: 'reconnecting', stale: 'stale' };
+
+/** @param {import('./live.js').Where} where */
+function where(where) {
+  const mark = byId('live');
+  const since = new Date(where.since).toLocaleTimeString();
+  const text = where.state === 'stale' ? `stale since ${since}: the daemon does not answer` : WORDS[where.state];
+  if (mark.textContent !== text) mark.textContent = text;
+  mark.dataset.live = where.state;
+  document.body.dataset.live = where.state;
+  act();
+  const own = document.body.dataset.version ?? '';
+  // Another version of the page is there: its script may not fit what the daemon says.
+  if (where.state === 'live' && where.page && where.page !== own && sessionStorage.getItem('provost-version') !== where.page) {
+    sessionStorage.setItem('provost-version', where.page);
+    location.reload();
+  }
+}
+
+/** Actions are off while what is shown is old. */
+function act() {
+  const off = live.where.state === 'stale';
+  for (const it of document.querySelectorAll('button[data-action]')) /** @type {HTMLButtonElement} */ (it).disabled = off;
+}
+
+const SCHEMES = ['', 'dark', 'light'];
+
+function scheme() {
+  const chosen = localStorage.getItem('provost-scheme') ?? '';
+  if (chosen) document.documentElement.dataset.scheme = chosen;
+  else delete document.documentElement.dataset.scheme;
+  byId('scheme').textContent = chosen === 'dark' ? 'Dark' : chosen === 'light' ? 'Light' : 'Light or dark';
+}
+
+function filter() {
+  const form = document.getElementById('filter');
+  const field = /** @type {HTMLInputElement | null} */ (document.getElementById('query'));
+  if (!form || !field) return;
+  field.value = new URLSearchParams(location.search).get('q') ?? '';
+  form.onsubmit = (event) => event.preventDefault();
+  field.oninput = () => {
+    const query = new URLSearchParams(location.search);
+    if (field.value) query.set('q', field.value);
+    else query.delete('q');
+    const text = query.toString();
+    // The address is the view: it can be shared, and comes back.
+    history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
+    again();
+  };
+}
+
+const live = new Live({ where, change: (change) => { if (concerns(change)) again(); }, all: again });
+byId('title').textContent = title.replace(/ · Provost$/, '');
+byId('retry').onclick = () => ask();
+byId('more-rows').onclick = release;
+byId('scheme').onclick = () => {
+  const at = SCHEMES.indexOf(localStorage.getItem('provost-scheme') ?? '');
+  localStorage.setItem('provost-scheme', SCHEMES[(at + 1) % SCHEMES.length]);
+  scheme();
+};
+document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
+scheme();
+filter();
+listen({ news: release });
+// Before the first rows, so that no change falls between the two.
+live.start();
+ask();

@@ -1,0 +1,61 @@
+// @ts-check
+// Moments in words, which go on by themselves: by the daemon's clock, in the reader's zone.
+
+import { make } from './dom.js';
+
+/** How far the daemon's clock is ahead of this one, in milliseconds. */
+let ahead = 0;
+
+/** A difference of clocks that is said, in milliseconds. */
+const SAID_FROM = 5000;
+
+/**
+ * Takes the daemon's time, and says by how many seconds the clocks differ where that matters.
+ * @param {string} now
+ * @returns {number}
+ */
+export function setClock(now) {
+  ahead = Date.parse(now) - Date.now();
+  return Math.abs(ahead) < SAID_FROM ? 0 : Math.round(ahead / 1000);
+}
+
+/** @param {number} ms */
+function span(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 90) return `${s} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  if (s < 129600) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} d`;
+}
+
+/** @param {HTMLElement} element */
+function update(element) {
+  const at = Date.parse(element.getAttribute('datetime') ?? '');
+  const now = Date.now() + ahead;
+  let text;
+  if (element.dataset.until !== undefined) {
+    text = at > now ? `${span(at - now)} left` : 'over';
+    element.classList.toggle('soon', at - now < 60000);
+  } else {
+    text = at > now ? `in ${span(at - now)}` : `${span(now - at)} ago`;
+  }
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * A moment; with `until`, one at which something ends.
+ * @param {string} at
+ * @param {boolean} until
+ */
+export function moment(at, until) {
+  const date = new Date(at);
+  const whole = Number.isNaN(date.getTime()) ? at : date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  const made = make('time', { datetime: at, title: whole, class: until ? 'until' : 'at' });
+  if (until) made.dataset.until = '';
+  update(made);
+  return made;
+}
+
+setInterval(() => {
+  if (!document.hidden) for (const it of document.querySelectorAll('time')) update(it);
+}, 1000);

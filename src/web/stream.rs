@@ -1,0 +1,145 @@
+//! The one stream of events of a page: which kind of thing has changed, and no content.
+//!
+//! It begins with `hello`, which has the end of the journal and tells this daemon and this page from others. Each event
+//! then is `id: SEQ`, `event: change` and the kind, the task and the approval that it is about. A reader that comes back
+//! goes on behind its `Last-Event-ID`; where that is too far back, or ahead of the journal, it gets `gap` instead, and
+//! asks for everything again.
+
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use serde_json::json;
+
+use super::query::Query;
+use super::{Web, WebError, assets};
+use provost_base::EventSeq;
+use provost_base::limits::{WEB_COMMENT_EVERY_S, WEB_RESUME_MAX};
+use provost_client::Client;
+use provost_domain::{Event, EventKind};
+use provost_engine::{Encoded, Fanout, Follower, Frame};
+use provost_protocols::loopback::{Answer, empty, stream};
+use provost_transport::sse::{CutOff, EventSender, Readers};
+
+/// Where it is.
+pub(super) const PATH: &str = "/event-stream";
+
+/// The header by which a browser says where it was.
+const LAST_EVENT: &str = "last-event-id";
+
+/// How long a browser waits before it comes back, in milliseconds.
+const RETRY_MS: u64 = 1_000;
+
+/// State that all streams share.
+pub(super) struct Streams {
+    readers: Readers,
+    events: Fanout<Written>,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { readers: Readers::default(), events: Fanout::new(Written::of) }
+    }
+}
+
+/// An event as it travels.
+struct Written(Bytes);
+
+impl Frame for Written {
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Written {
+    fn of(event: &Event) -> Option<Self> {
+        let approval = match &event.kind {
+            EventKind::ApprovalAsked { approval, .. }
+            | EventKind::ApprovalAnswered { approval, .. }
+            | EventKind::ApprovalExpired { approval }
+            | EventKind::GrantFailed { approval, .. } => Some(approval.0),
+            _ => None,
+        };
+        let task = event.kind.task().map(ToString::to_string);
+        let data = json!({ "kind": event.kind.name(), "task": task, "approval": approval });
+        Some(Self(format!("id: {}\nevent: change\ndata: {data}\n\n", event.seq.0).into()))
+    }
+}
+
+/// The first frames of a stream, and from where it goes on.
+fn greeting(last: Option<u64>, head: u64, daemon: &str) -> (String, u64) {
+    let hello = json!({ "head": head, "daemon": daemon, "page": assets::version() });
+    let from = last.filter(|last| *last <= head && head - last <= WEB_RESUME_MAX);
+    let gap = last.is_some() && from.is_none();
+    let id = from.unwrap_or(head);
+    let mut text = format!("retry: {RETRY_MS}\nid: {id}\nevent: hello\ndata: {hello}\n\n");
+    if gap {
+        text.push_str(&format!("id: {id}\nevent: gap\ndata: {}\n\n", json!({ "head": head })));
+    }
+    (text, id)
+}
+
+impl Web {
+    /// Answers a request for the stream.
+    pub(super) async fn stream(
+        &self,
+        head: &Parts,
+        query: &Query,
+        client: Client,
+    ) -> Result<Answer, WebError> {
+        if head.method != Method::GET {
+            return Ok(empty(StatusCode::OK));
+        }
+        let resumed = match head.headers.get(LAST_EVENT) {
+            // What is no number was never sent from here.
+            Some(said) => Some(said.to_str().ok().and_then(|it| it.trim().parse().ok()).unwrap_or(u64::MAX)),
+            None => query.number("after")?,
+        };
+        let about = client.about().await?;
+        let Some((sender, body)) = self.streams.readers.enter(Some(Duration::from_secs(WEB_COMMENT_EVERY_S)))
+        else {
+            let message = "there are as many readers of events as there may be";
+            return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
+        };
+        let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
+        let (first, from) = greeting(resumed, about.journal_seq, &daemon);
+        // A new queue takes it.
+        let _sent = sender.send(first.into());
+        let follower = self.streams.events.follow(&self.engine, Some(EventSeq(from)));
+        let stop = self.stop.clone();
+        tokio::spawn(async move {
+            let ended = tokio::select! {
+                () = sender.gone() => return,
+                () = stop.cancelled() => "the daemon stops",
+                why = each(follower, &client, &sender) => match why {
+                    Some(why) => why,
+                    None => return,
+                },
+            };
+            tracing::debug!(door = "web", why = ended, "a stream of events ends");
+            // One that is gone does not hear of it.
+            let _sent = sender.send(format!("event: end\ndata: {}\n\n", json!({ "why": ended })).into());
+        });
+        Ok(stream(body))
+    }
+}
+
+/// Sends each event, at the pace of the reader; ends with what the reader is to be told, if it is still there.
+async fn each(
+    mut follower: Follower<Encoded<Written>>,
+    client: &Client,
+    sender: &EventSender,
+) -> Option<&'static str> {
+    loop {
+        let Ok(next) = follower.next().await else { return Some("the journal cannot be read") };
+        // An event that has ended the proof was committed before this.
+        if client.is_shut_out() {
+            return Some("the name as which this page reads is another agent's now");
+        }
+        let sent = sender.send_in_turn(next.frame.0.clone()).await;
+        if let Err(CutOff::Gone | CutOff::TooSlow) = sent {
+            return None;
+        }
+    }
+}
