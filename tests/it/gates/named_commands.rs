@@ -12,12 +12,8 @@ use provost::cli::{Kind, definition, read};
 use crate::support::provost;
 
 /// Texts that begin like a command and are none.
-const NO_COMMANDS: [&str; 5] = [
-    "provost does not",
-    "provost --test",
-    "provost key id",
-    "provost worker folder",
-];
+const NO_COMMANDS: [&str; 5] =
+    ["provost does not", "provost --test", "provost key id", "provost worker folder"];
 
 /// How a text names a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
