@@ -318,16 +318,8 @@ async fn assemble(
     let shared = Arc::new(Mutex::new(Shared(about)));
     let watch = Arc::new(clock::Watch::new(engine.clone()));
     let about = clock::told_with(shared.clone(), watch.clone());
-    let (bases, passkeys) = (wiring::bases(places), wiring::passkeys(config, places));
-    let own = Own::new(
-        agents.clone(),
-        names.clone(),
-        (prepared.user.clone(), prepared.uid),
-        orders,
-        about,
-        bases,
-        passkeys,
-    );
+    let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
+    let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
