@@ -1,6 +1,6 @@
-//! Messages between agents on their way to the engine's thread.
+//! Messages between agents that wait to be carried out.
 //!
-//! The first message that waits here has the thread told, and the thread takes all of them at once. The order is that of
+//! Whichever thread works with the core takes all of them at once. The order is that of
 //! [`MessageQueue::put`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,7 @@ pub(super) struct Message {
     pub(super) reply: Publisher,
 }
 
-/// The place of a message in the queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    /// It is the first, so its sender has the thread told.
-    First,
-    /// The sender of an earlier one has the thread told.
-    Later,
-}
-
-/// Messages that wait for the engine's thread.
+/// Messages that wait to be carried out.
 #[derive(Default)]
 pub(super) struct MessageQueue {
     inner: Mutex<Inner>,
@@ -49,7 +40,7 @@ impl MessageQueue {
     ///
     /// # Errors
     /// [`Refusal::Busy`] where too many wait; [`Refusal::Unavailable`] where the thread has ended.
-    pub(super) fn put(&self, message: Message) -> Result<Place, Refusal> {
+    pub(super) fn put(&self, message: Message) -> Result<(), Refusal> {
         let mut inner = self.inner();
         if inner.closed {
             return Err(super::gone());
@@ -58,7 +49,7 @@ impl MessageQueue {
             return Err(Refusal::busy("too many requests at once"));
         }
         inner.waiting.push(message);
-        Ok(if inner.waiting.len() == 1 { Place::First } else { Place::Later })
+        Ok(())
     }
 
     /// Whether a message waits.

@@ -1,8 +1,8 @@
 //! Order. One thread owns the core and the store; all others send it commands and wait.
 //!
-//! Promises: commands are applied one after another; the engine answers no command before its commit; an idle Provost
-//! commits each command at once and a busy one commits many with one flush, without any timer; reads never see
-//! uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
+//! Promises: commands are applied one after another; the engine answers no command before its commit; an idle
+//! Provost commits each command at once and a busy one commits many with one flush, without any timer; reads
+//! never see uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -16,9 +16,11 @@ mod message_queue;
 mod readers;
 mod repeats;
 mod token_board;
+mod turns;
 mod wait;
 mod worker;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -35,7 +37,7 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
-use message_queue::{Closing, Message, MessageQueue, Place};
+use message_queue::{Closing, Message, MessageQueue};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
 use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
@@ -50,8 +52,10 @@ use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 use token_board::TokenBoard;
+use turns::Turns;
 pub use wait::Woken;
 use worker::Worker;
+use worker::beside::Beside;
 use worker::receiving;
 
 type Answered = Result<Answer<Reply>, Refusal>;
@@ -67,6 +71,8 @@ enum Envelope {
     },
     /// Messages wait among those whose senders do not need their numbers.
     Messages,
+    /// A commit beside the thread is over.
+    Committed,
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
     Look(StateQuery),
@@ -83,12 +89,13 @@ enum Envelope {
 /// A handle for doors, services and effects. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    queue: SyncSender<Envelope>,
+    queue: Arc<SyncSender<Envelope>>,
     events: Live,
     board: Arc<EmptyQueues>,
     letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     messages: Arc<MessageQueue>,
+    turns: Arc<Turns>,
     /// Whether messages are acknowledged that are not on record.
     received: Arc<AtomicBool>,
     /// Tokens as they are committed, for doors to look at without asking.
@@ -151,8 +158,10 @@ pub fn start(
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
     let mut core = Core::new(loaded.state, judge);
-    receiving::recover(&mut core, &loaded.received, &mut *store)?;
+    let intake = receiving::recover(&mut core, &loaded.received, &mut *store, loaded.intake)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
+    let queue = Arc::new(queue);
+    let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());
@@ -160,44 +169,55 @@ pub fn start(
     letterboxes.load(core.state());
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
-    let received = Arc::new(AtomicBool::new(false));
-    let messages = Arc::new(MessageQueue::default());
+    let (received, messages) = (Arc::new(AtomicBool::new(false)), Arc::new(MessageQueue::default()));
     let tokens = Arc::new(TokenBoard::new(core.state().tokens.clone()));
-    let engine = Engine {
-        queue,
-        events: events.clone(),
-        board: board.clone(),
-        letterboxes: letterboxes.clone(),
-        repeats: repeats.clone(),
-        messages: messages.clone(),
-        received: received.clone(),
-        tokens: tokens.clone(),
-        readers: Arc::default(),
-        clock: clock.clone(),
-        trouble: Trouble::default(),
-        over: CancellationToken::new(),
-    };
+    let trouble = Trouble::default();
     let worker = Worker::new(
         core,
-        store,
-        clock,
+        (store, intake, beside),
+        clock.clone(),
         retention,
-        inbox,
         events.teller(),
         owe,
-        (board, letterboxes, repeats, messages.clone(), received, tokens, engine.trouble.clone()),
+        (
+            board.clone(),
+            letterboxes.clone(),
+            repeats.clone(),
+            messages.clone(),
+            received.clone(),
+            tokens.clone(),
+            trouble.clone(),
+        ),
     );
+    let turns = Arc::new(Turns::new(worker, messages.clone()));
+    let engine = Engine {
+        queue,
+        events,
+        board,
+        letterboxes,
+        repeats,
+        messages: messages.clone(),
+        turns: turns.clone(),
+        received,
+        tokens,
+        readers: Arc::default(),
+        clock,
+        trouble,
+        over: CancellationToken::new(),
+    };
     let (running, ended) = oneshot::channel();
     let over = engine.over.clone().drop_guard();
-    let messages = Closing(messages);
-    let thread = std::thread::Builder::new()
-        .name("engine".into())
-        .spawn(move || {
-            let _running: (oneshot::Sender<()>, DropGuard, Closing) = (running, over, messages);
-            worker.run()
-        })
-        .map_err(|err| StoreError::Stopped(format!("cannot start the engine's thread: {err}").into()))?;
+    let running: (oneshot::Sender<()>, DropGuard, Closing) = (running, over, Closing(messages));
+    let run = move || {
+        let _running = running;
+        turns.run(&inbox)
+    };
+    let thread = std::thread::Builder::new().name("engine".into()).spawn(run).map_err(no_thread)?;
     Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread, ended })
+}
+
+fn no_thread(err: std::io::Error) -> StoreError {
+    StoreError::Stopped(format!("cannot start the engine's thread: {err}").into())
 }
 
 impl Engine {
@@ -240,17 +260,22 @@ impl Engine {
         (&mut unread.answer).await.map_err(|_| gone())?
     }
 
-    /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on record before
-    /// anything that is asked afterwards, and soon in any case. A start carries out what was kept and is not on record.
+    /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on
+    /// record before anything that is asked afterwards, and soon in any case. A start carries out what was
+    /// kept and is not on record.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn publish(&self, who: Principal, post: Post) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
         // Where the thread's queue is full, it takes messages before it takes what is in there.
-        if self.messages.put(Message { who, post, reply })? == Place::First {
-            let _ = self.hand_over(Envelope::Messages);
-        }
+        self.messages.put(Message { who, post, reply })?;
+        let turn = Turn(self);
+        // What other connections have sent by now comes into the same step. Each sender has its message
+        // carried out if no other one has done it, so that none depends on a thread that is busy with
+        // something else.
+        tokio::task::yield_now().await;
+        drop(turn);
         answer.await.map_err(|_| gone())?
     }
 
@@ -267,8 +292,8 @@ impl Engine {
         answer.await.map_err(|_| gone())
     }
 
-    /// Takes in a status that says again what its agent has said last, and answers whether that was one. It is on record
-    /// before anything that is asked of the engine afterwards, and soon in any case.
+    /// Takes in a status that says again what its agent has said last, and answers whether that was one. It
+    /// is on record before anything that is asked of the engine afterwards, and soon in any case.
     pub fn repeats(&self, who: &Principal, post: &Post) -> bool {
         // A queue that is full makes the engine look as well.
         match self.repeats.take(who, post) {
@@ -365,7 +390,8 @@ impl Engine {
         self.events.listen()
     }
 
-    /// The same but for messages between agents, for those who stand by for long and have nothing to do with these.
+    /// The same but for messages between agents, for those who stand by for long and have nothing to do with
+    /// these.
     pub fn subscribe_beside_posts(&self) -> Listener {
         self.events.listen_beside_posts()
     }
@@ -400,7 +426,8 @@ impl Engine {
         self.tokens.good_for(token, self.now())
     }
 
-    /// Notified when tokens have come or gone, and when the engine's time has passed on faster than timers know.
+    /// Notified when tokens have come or gone, and when the engine's time has passed on faster than timers
+    /// know.
     pub fn token_changes(&self) -> &Arc<Notify> {
         self.tokens.changed()
     }
@@ -425,6 +452,20 @@ impl Engine {
             TrySendError::Full(_) => Refusal::busy("too many requests at once"),
             TrySendError::Disconnected(_) => gone(),
         })
+    }
+}
+
+/// The duty to have messages carried out that wait, also where their sender goes.
+struct Turn<'a>(&'a Engine);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // What a panic has broken, the engine's thread finds.
+        let step = AssertUnwindSafe(|| self.0.turns.step_at_door());
+        if std::thread::panicking() || catch_unwind(step).unwrap_or(true) {
+            // Where the thread's queue is full, it takes messages before it takes what is in there.
+            let _ = self.0.hand_over(Envelope::Messages);
+        }
     }
 }
 

@@ -3,15 +3,16 @@
 //! ```text
 //!   [working] --commit fails--> [read-only] --probe succeeds--> [working]
 //! ```
-//! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with a
-//! reason. The process ends only when memory cannot be rebuilt.
+//! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with
+//! a reason. The process ends only when memory cannot be rebuilt.
 
+pub(super) mod beside;
 pub(super) mod receiving;
+pub(super) mod steps;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
@@ -20,6 +21,7 @@ use super::live::Teller;
 use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said, last_ones};
 use super::token_board::TokenBoard;
+use beside::{Batch, Beside, Home};
 use receiving::Receiving;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
@@ -30,7 +32,7 @@ use provost_domain::post::{Post, Source};
 use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
 };
-use provost_store::{Retention, Store, StoreError};
+use provost_store::{Intake, JournalHead, Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -64,10 +66,13 @@ pub(super) type Boards = (
 
 pub(super) struct Worker {
     core: Core,
-    store: Box<dyn Store>,
+    store: Home,
+    /// Where messages are kept until their commit.
+    intake: Option<Box<dyn Intake>>,
+    /// The thread that commits while this one goes on.
+    beside: Beside,
     clock: Arc<dyn Clock>,
     retention: Retention,
-    inbox: Receiver<Envelope>,
     events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<EmptyQueues>,
@@ -86,6 +91,8 @@ pub(super) struct Worker {
     said: Vec<Said>,
     tokens: Arc<TokenBoard>,
     out: Outbox,
+    /// An empty one, with room.
+    spare: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
     ended: HashMap<TaskId, Arc<Task>>,
     now: Timestamp,
@@ -94,6 +101,11 @@ pub(super) struct Worker {
     broken: Option<Box<str>>,
     /// Why nothing can be answered any more.
     lost: Option<Lost>,
+    /// When the engine's thread wakes by itself.
+    wakes_at: Instant,
+    /// Room for a step's commands and views.
+    waiting: Vec<Waiting>,
+    looks: Vec<StateQuery>,
     trouble: Trouble,
     probed: Instant,
     prune_at: Instant,
@@ -101,27 +113,23 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call, in `start`, that wires the thread's ends together"
-    )]
     pub(super) fn new(
         core: Core,
-        store: Box<dyn Store>,
+        (store, intake, beside): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside),
         clock: Arc<dyn Clock>,
         retention: Retention,
-        inbox: Receiver<Envelope>,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
         (board, letterboxes, repeats, messages, received, tokens, trouble): Boards,
     ) -> Self {
         let now = clock.now();
-        Self {
+        let worker = Self {
             core,
-            store,
+            store: Home::of(store),
+            intake,
+            beside,
             clock,
             retention,
-            inbox,
             events,
             effects,
             board,
@@ -135,103 +143,26 @@ impl Worker {
             said: Vec::new(),
             tokens,
             out: Outbox::default(),
+            spare: Outbox::default(),
             ended: HashMap::new(),
             now,
             told: Instant::now(),
             broken: None,
             lost: None,
+            wakes_at: Instant::now(),
+            waiting: Vec::with_capacity(BATCH_MAX),
+            looks: Vec::new(),
             trouble,
             probed: Instant::now(),
             prune_at: Instant::now() + PRUNE_FIRST,
             prune_on: false,
-        }
+        };
+        worker.tell_note();
+        worker
     }
 
-    /// Works until it is told to stop, or nothing can be answered any more.
-    pub(super) fn run(mut self) -> Option<Lost> {
-        self.tell_note();
-        let mut waiting = Vec::with_capacity(BATCH_MAX);
-        let mut looks = Vec::new();
-        loop {
-            let first = match self.inbox.recv_timeout(self.patience()) {
-                Ok(envelope) => Some(envelope),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            if matches!(first, Some(Envelope::Repeated)) {
-                self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
-                continue;
-            }
-            // An earlier step has taken them.
-            if matches!(first, Some(Envelope::Messages)) && !self.messages.any() {
-                continue;
-            }
-            let mut stop = false;
-            self.tell_time();
-            self.lapse();
-            self.put_on_record();
-            self.take_messages();
-            let mut next = first;
-            while let Some(envelope) = next.take() {
-                // What was acknowledged before this was asked comes before it.
-                self.put_on_record();
-                stop |= self.take_in(envelope, &mut waiting, &mut looks);
-                if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
-                    next = self.inbox.try_recv().ok();
-                }
-            }
-            self.tick();
-            let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
-            if !(is_quiet && self.receive()) {
-                self.commit(&mut waiting);
-            }
-            self.receiving.answer();
-            let mut gave_back = false;
-            for Waiting { who, reply, answer } in waiting.drain(..) {
-                // The peer may have hung up. Its command stands nevertheless; only what it was
-                // given is taken back.
-                if let Err(answer) = reply.send(answer)
-                    && let Some(given) = Given::by(&answer)
-                {
-                    self.take_back(&who, given);
-                    gave_back = true;
-                }
-            }
-            if gave_back {
-                self.commit(&mut []);
-            }
-            // Later callers learn that the engine has ended.
-            if self.lost.is_some() {
-                return self.lost;
-            }
-            looks.drain(..).for_each(|look: StateQuery| look(self.now, self.core.state()));
-            if stop {
-                break;
-            }
-            self.housekeeping();
-        }
-        self.close();
-        None
-    }
-
-    /// How long to sleep when nothing comes in.
-    fn patience(&self) -> Duration {
-        if self.broken.is_some() {
-            return PROBE_EVERY;
-        }
-        if self.prune_on {
-            return PRUNE_PAUSE;
-        }
-        let due =
-            self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
-        let prune = self.prune_at.saturating_duration_since(Instant::now());
-        let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
-        let received = self.receiving.due().map(|at| at.saturating_duration_since(Instant::now()));
-        [due, repeats, received].into_iter().flatten().fold(prune, Duration::min)
-    }
-
-    /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken up when
-    /// nothing runs that would end too soon.
+    /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken
+    /// up when nothing runs that would end too soon.
     fn tell_time(&mut self) {
         if self.core.state().next_deadline().is_none() {
             self.clock.catch_up();
@@ -253,6 +184,9 @@ impl Worker {
         waiting: &mut Vec<Waiting>,
         looks: &mut Vec<StateQuery>,
     ) -> bool {
+        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated) {
+            self.have_store(waiting);
+        }
         match envelope {
             Envelope::Command { who, command, facts, reply } => {
                 // A caller that has gone before anything was granted gets nothing granted.
@@ -264,7 +198,7 @@ impl Worker {
             Envelope::Messages => self.take_messages(),
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
-            Envelope::Repeated => {}
+            Envelope::Repeated | Envelope::Committed => {}
             // Views wait for the commit, so that no reader sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -324,7 +258,8 @@ impl Worker {
         answer
     }
 
-    /// Applies what agents have said again. Of one that did so several times the last has all that follows from it.
+    /// Applies what agents have said again. Of one that did so several times the last has all that follows
+    /// from it.
     fn put_on_record(&mut self) {
         if self.broken.is_some() || !self.repeats.any() {
             return;
@@ -378,17 +313,42 @@ impl Worker {
     }
 
     fn commit(&mut self, waiting: &mut [Waiting]) {
-        self.ended.clear();
-        if !self.out.is_empty()
-            && let Err(err) = self.store.commit(&self.out)
-        {
-            self.fall_back(&err, waiting);
+        if !self.have_store(waiting) {
             return;
         }
-        self.repeated.clear();
+        self.ended.clear();
+        let (batch, head) = (self.take_batch(), self.store.journal_head());
+        if !batch.out.is_empty() {
+            if let Err(err) = self.store.commit(&batch.out) {
+                self.roll_back(batch, &err, waiting);
+                return;
+            }
+            self.keep_after(head);
+            self.receiving.done();
+        }
+        self.follow(batch);
+    }
+
+    /// Messages are kept behind what is on record, if the journal has gone on since it ended at `head`.
+    fn keep_after(&mut self, head: JournalHead) {
+        let now = self.store.journal_head();
+        if let Some(intake) = self.intake.as_mut().filter(|_| now != head) {
+            intake.begin_at(&now);
+        }
+    }
+
+    /// Everything that the next commit has.
+    fn take_batch(&mut self) -> Batch {
+        let out = std::mem::replace(&mut self.out, std::mem::take(&mut self.spare));
+        let (said, repeated) = (std::mem::take(&mut self.said), std::mem::take(&mut self.repeated));
+        Batch { out, said, repeated, shown: self.receiving.begin() }
+    }
+
+    /// A batch is on record: what shows it beside the thread follows, and all who wait for it learn of it.
+    fn follow(&mut self, mut batch: Batch) {
         self.tell_note();
-        self.show();
-        for change in &self.out.changes {
+        self.show(&batch.out, batch.shown);
+        for change in &batch.out.changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
@@ -401,25 +361,31 @@ impl Worker {
                 _ => {}
             }
         }
-        if !self.out.is_empty() {
-            self.receiving.done();
-        }
-        for event in self.out.events.drain(..) {
+        for event in batch.out.events.drain(..) {
             self.events.tell(event);
         }
-        for said in self.said.drain(..) {
+        for said in batch.said {
             if self.core.state().broker.has_heard(&said.post) {
                 self.repeats.learn(said);
             }
         }
-        for effect in self.out.effects.drain(..) {
+        for effect in batch.out.effects.drain(..) {
             // Without hands the effects stay owed in the store, which is where a restart finds them.
             let _ = self.effects.send(effect);
         }
-        self.out.clear();
+        batch.out.clear();
+        self.spare = batch.out;
     }
 
-    /// Memory is ahead of the store: rebuild it the way a start does, and refuse writes until the store answers.
+    /// A batch is not on record.
+    fn roll_back(&mut self, batch: Batch, err: &StoreError, waiting: &mut [Waiting]) {
+        let later = std::mem::replace(&mut self.repeated, batch.repeated);
+        self.repeated.extend(later);
+        self.fall_back(err, waiting);
+    }
+
+    /// Memory is ahead of the store: rebuild it the way a start does, and refuse writes until the store
+    /// answers.
     fn fall_back(&mut self, err: &StoreError, waiting: &mut [Waiting]) {
         let why = self.report("cannot commit", err);
         self.out.clear();
@@ -432,8 +398,14 @@ impl Worker {
         match self.store.load(settings) {
             Ok(loaded) => {
                 self.core.restore(loaded.state);
-                if self.store.journal_head() != head {
+                if self.store.journal_head() == head {
+                    self.receiving.unsent();
+                } else {
                     tracing::warn!("a commit that was reported as failed is on record");
+                    // Behind what was committed beside this thread, messages are kept already.
+                    if !self.receiving.is_sent() {
+                        self.keep_after(head);
+                    }
                     self.receiving.done();
                 }
             }
@@ -478,6 +450,9 @@ impl Worker {
     }
 
     fn housekeeping(&mut self) {
+        if self.store.is_away() {
+            return;
+        }
         if self.broken.is_some() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();
             if self.store.probe().is_ok() {
@@ -507,15 +482,19 @@ impl Worker {
         }
     }
 
-    /// What was on its way back while the last answers went out is memory's alone; a failed store has not stopped
-    /// in order.
+    /// What was on its way back while the last answers went out is memory's alone; a failed store has not
+    /// stopped in order.
     fn close(&mut self) {
+        self.have_store(&mut []);
         if self.broken.is_some() {
             return;
         }
-        if let Err(err) = self.store.close() {
-            tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
-            self.tell_trouble(Some(err.to_string().into()));
+        match self.store.close() {
+            Ok(()) => self.intake.iter_mut().for_each(|it| it.clear()),
+            Err(err) => {
+                tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
+                self.tell_trouble(Some(err.to_string().into()));
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The intake: messages that were acknowledged before their commit, in a file of its own.
+//! The intake: messages that were acknowledged before their commit, in two files of its own.
 //!
 //! ```text
 //!   file  = frame ...                    the end is where a frame does not verify
@@ -7,7 +7,12 @@
 //! ```
 //! The first frame is sealed after the journal's head, and each later one after the seal of the frame before.
 //! So frames continue one head alone. The commit that brings their messages into the journal moves that head,
-//! which makes all of them void without a write. The next frame then begins at the start of the file again.
+//! which makes all of them void without a write. The next frame then begins at the start of a file again.
+//!
+//! Frames are also written while a commit is under way, into the other file, and continue those that are
+//! being committed. That commit notes their last seal together with the head to which it brings the journal
+//! ([`End`]). A start finds the frames behind that seal, or, where the commit has not come to its end, all of
+//! them.
 //!
 //! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the
 //! machine's power.
@@ -16,40 +21,94 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::files::{self, Identity};
+use super::files::{self, Identity, Stamps};
 use super::journal::{Anchor, Key};
-use super::{StoreError, codec};
-use provost_base::Digest;
+use super::{JournalHead, StoreError, codec};
 use provost_base::limits::INTAKE_BYTES_MAX;
+use provost_base::{Digest, EventSeq};
 use provost_domain::post::Received;
 
-/// The file's name in the state folder.
-const INTAKE: &str = "intake.log";
+/// Keeps messages whose commit comes later, also while the store commits earlier ones.
+pub trait Intake: Send + std::fmt::Debug {
+    /// Keeps messages as safely as a commit that does not wait for the disk; [`super::Loaded::received`] has
+    /// them if none comes. `false` where a commit has to come first.
+    ///
+    /// # Errors
+    /// Any; then they are not kept.
+    fn keep(&mut self, messages: &[Received]) -> Result<bool, StoreError>;
+
+    /// Whether the files of the database are still those at their paths. Of a store that is not in the middle
+    /// of a commit, [`super::Store::look`] says more.
+    ///
+    /// # Errors
+    /// [`StoreError::Swapped`] when they are not.
+    fn look(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Where the messages end that were kept so far. The next [`super::Store::commit_kept`] has all of them,
+    /// and none that is kept from now on; it has to be over before the next turn.
+    fn turn(&mut self) -> Digest;
+
+    /// The journal has come to `head`, and has all that was kept.
+    fn begin_at(&mut self, _head: &JournalHead) {}
+
+    /// The store was closed: nothing is left to be kept.
+    fn clear(&mut self) {}
+}
+
+/// The files' names in the state folder.
+const FILES: [&str; 2] = ["intake.log", "intake-2.log"];
 
 /// Bytes of a frame's length, and of its seal.
 const LENGTH: usize = 4;
 const SEAL: usize = 32;
 
-/// The file, and how far it is written.
-#[derive(Debug)]
-pub(super) struct Intake {
+/// Where the frames end that a journal with this head has. It is stored with the commit that makes the head.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct End {
+    seq: EventSeq,
+    end: Digest,
+    seal: Digest,
+}
+
+impl End {
+    pub(super) fn new(key: &Key, head: &Anchor, end: Digest) -> Self {
+        Self { seq: head.seq, end, seal: key.intake_end(head, &end) }
+    }
+
+    /// What the first frame continues that a journal with this head does not have.
+    pub(super) fn before(noted: Option<&str>, key: &Key, head: &Anchor) -> Digest {
+        let noted = noted.and_then(|it| codec::parse::<Self>(it).ok());
+        let its = noted.filter(|it| it.seq == head.seq && it.seal == key.intake_end(head, &it.end));
+        its.map_or(head.mac, |it| it.end)
+    }
+}
+
+/// The files, and how far they are written.
+pub(super) struct FileIntake {
+    key: Key,
+    files: [IntakeFile; 2],
+    /// Which of the files is written.
+    writes: usize,
+    database: Stamps,
+    /// The seal that the next frame continues.
+    before: Digest,
+}
+
+struct IntakeFile {
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
-    /// The seal that the next frame continues; the frame begins at `at`, in bytes.
-    before: Digest,
+    /// Where the next frame begins, in bytes.
     at: u64,
     /// Where the system writes next, if that is known.
     cursor: Option<u64>,
 }
 
-impl Intake {
-    /// Opens the file, or makes it, and reads what continues a journal that ends at `head`.
-    ///
-    /// # Errors
-    /// When it cannot be had.
-    pub(super) fn open(dir: &Path, key: &Key, head: &Anchor) -> Result<(Self, Vec<Received>), StoreError> {
-        let path = dir.join(INTAKE);
+impl IntakeFile {
+    /// Opens the file, or makes it, and reads what is in it.
+    fn open(path: PathBuf) -> Result<(Self, Vec<u8>), StoreError> {
         let mut file = files::open_mark(&path, true)?;
         let mut bytes = Vec::new();
         std::io::Read::by_ref(&mut file)
@@ -57,57 +116,105 @@ impl Intake {
             .read_to_end(&mut bytes)
             .map_err(StoreError::io(&path))?;
         let identity = files::identity(&path);
-        let mut intake = Self { path, file, identity, before: head.mac, at: 0, cursor: None };
+        Ok((Self { path, file, identity, at: 0, cursor: None }, bytes))
+    }
+
+    fn write(&mut self, frame: &[u8]) -> Result<(), StoreError> {
+        let at_its_place = self.cursor.take() == Some(self.at);
+        let sought = if at_its_place { Ok(self.at) } else { self.file.seek(SeekFrom::Start(self.at)) };
+        sought.and_then(|_| self.file.write_all(frame)).map_err(StoreError::io(&self.path))?;
+        self.at += frame.len() as u64;
+        self.cursor = Some(self.at);
+        Ok(())
+    }
+}
+
+impl FileIntake {
+    /// Opens the files, or makes them, and reads the frames that continue `before`.
+    ///
+    /// # Errors
+    /// When they cannot be had.
+    pub(super) fn open(dir: &Path, key: &Key, before: Digest) -> Result<(Self, Vec<Received>), StoreError> {
+        let [(first, a), (second, b)] = {
+            let [first, second] = FILES.map(|name| IntakeFile::open(dir.join(name)));
+            [first?, second?]
+        };
+        let (key, database) = (key.clone(), Stamps::of(dir));
+        let mut intake = Self { key, files: [first, second], writes: 0, database, before };
         let mut found = Vec::new();
-        let mut rest = bytes.as_slice();
-        while let Some((seal, text, after)) = frame(rest) {
-            if key.intake(&intake.before, text) != seal {
-                break;
+        // Of frames in both files, those of either may come first.
+        for (which, bytes) in [(0, &a), (1, &b), (0, &a)] {
+            if intake.files[which].at == 0 {
+                intake.read(which, bytes, &mut found)?;
             }
-            let text = std::str::from_utf8(text).map_err(StoreError::damaged)?;
-            found.extend(codec::parse::<Vec<Received>>(text)?);
-            intake.at += (rest.len() - after.len()) as u64;
-            (intake.before, rest) = (seal, after);
         }
         Ok((intake, found))
     }
 
-    /// Writes a frame; `false` where there is no room for it.
-    ///
-    /// # Errors
-    /// When it is not written, or not into the file that lies at its path.
-    pub(super) fn write(&mut self, key: &Key, received: &[Received]) -> Result<bool, StoreError> {
-        if files::identity(&self.path) != self.identity {
-            return Err(StoreError::Swapped { path: self.path.display().to_string().into() });
+    fn read(&mut self, which: usize, bytes: &[u8], found: &mut Vec<Received>) -> Result<(), StoreError> {
+        let mut rest = bytes;
+        while let Some((seal, text, after)) = frame(rest) {
+            if self.key.intake(&self.before, text) != seal {
+                break;
+            }
+            let text = std::str::from_utf8(text).map_err(StoreError::damaged)?;
+            found.extend(codec::parse::<Vec<Received>>(text)?);
+            self.files[which].at += (rest.len() - after.len()) as u64;
+            self.writes = which;
+            (self.before, rest) = (seal, after);
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for FileIntake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileIntake").finish_non_exhaustive()
+    }
+}
+
+impl Intake for FileIntake {
+    fn keep(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
+        let to = &mut self.files[self.writes];
+        if files::identity(&to.path) != to.identity {
+            return Err(StoreError::Swapped { path: to.path.display().to_string().into() });
         }
         let mut frame = vec![0; LENGTH + SEAL];
-        serde_json::to_writer(&mut frame, received).map_err(StoreError::damaged)?;
+        serde_json::to_writer(&mut frame, messages).map_err(StoreError::damaged)?;
         let text = &frame[LENGTH + SEAL..];
-        let seal = key.intake(&self.before, text);
+        let seal = self.key.intake(&self.before, text);
         let length = u32::try_from(text.len()).map_err(StoreError::damaged)?;
-        if self.at + frame.len() as u64 > INTAKE_BYTES_MAX as u64 {
+        if to.at + frame.len() as u64 > INTAKE_BYTES_MAX as u64 {
             return Ok(false);
         }
         frame[..LENGTH].copy_from_slice(&length.to_le_bytes());
         frame[LENGTH..LENGTH + SEAL].copy_from_slice(seal.as_bytes());
-        let at_its_place = self.cursor.take() == Some(self.at);
-        let sought = if at_its_place { Ok(self.at) } else { self.file.seek(SeekFrom::Start(self.at)) };
-        sought.and_then(|_| self.file.write_all(&frame)).map_err(StoreError::io(&self.path))?;
-        self.at += frame.len() as u64;
-        (self.before, self.cursor) = (seal, Some(self.at));
+        to.write(&frame)?;
+        self.before = seal;
         Ok(true)
     }
 
-    /// The journal has come to `head`, and has all that was written here.
-    pub(super) fn begin_at(&mut self, head: &Anchor) {
-        (self.before, self.at) = (head.mac, 0);
+    fn look(&self) -> Result<(), StoreError> {
+        self.database.check(false)
     }
 
-    /// Leaves nothing in the file.
-    pub(super) fn clear(&mut self) {
-        self.cursor = None;
-        if let Err(err) = self.file.set_len(0) {
-            tracing::debug!(%err, path = %self.path.display(), "what is void stays there");
+    fn turn(&mut self) -> Digest {
+        self.writes = 1 - self.writes;
+        self.files[self.writes].at = 0;
+        self.before
+    }
+
+    fn begin_at(&mut self, head: &JournalHead) {
+        self.before = head.mac;
+        self.files[self.writes].at = 0;
+    }
+
+    fn clear(&mut self) {
+        for it in &mut self.files {
+            it.cursor = None;
+            if let Err(err) = it.file.set_len(0) {
+                tracing::debug!(%err, path = %it.path.display(), "what is void stays there");
+            }
         }
     }
 }

@@ -192,6 +192,12 @@ impl Key {
         self.mac(b"provost-intake-v1", &[before.as_bytes(), text])
     }
 
+    /// Seals where the frames of the intake end that a journal with this head has.
+    pub(super) fn intake_end(&self, head: &Anchor, end: &Digest) -> Digest {
+        let seq = head.seq.0.to_le_bytes();
+        self.mac(b"provost-intake-end-v1", &[&seq, head.mac.as_bytes(), end.as_bytes()])
+    }
+
     /// Whether a checkpoint is as it was made.
     pub(super) fn is_sealed(&self, it: &Checkpoint) -> bool {
         self.seal(it) == it.seal

@@ -32,6 +32,7 @@ use provost_domain::post::Received;
 use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task, Usage};
 
 pub use artifacts::{Artifacts, Keeping};
+pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
@@ -45,8 +46,8 @@ pub const LEASE: &str = "daemon.lock";
 
 /// The writer. There is one for each state folder.
 pub trait Store: Send {
-    /// Reads everything needed to go on, and checks the journal from its last checkpoint on. The first call is a
-    /// start: it notes that a daemon runs now. Later ones, after a commit has failed, only read.
+    /// Reads everything needed to go on, and checks the journal from its last checkpoint on. The first call
+    /// is a start: it notes that a daemon runs now. Later ones, after a commit has failed, only read.
     ///
     /// # Errors
     /// [`StoreError::Tampered`] and [`StoreError::Damaged`] when what is stored cannot be trusted.
@@ -58,14 +59,12 @@ pub trait Store: Send {
     /// Any; then nothing of it is stored.
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
 
-    /// Keeps messages whose commit comes later, as safely as a commit that does not wait for the disk;
-    /// [`Loaded::received`] has them if none comes. `false` where a commit has to come first.
+    /// The same for a batch that has all messages that were kept up to `seal`, which [`Intake::turn`] has
+    /// given. What is kept behind it is found by a start as before.
     ///
     /// # Errors
-    /// Any; then they are not kept.
-    fn receive(&mut self, _messages: &[Received]) -> Result<bool, StoreError> {
-        Ok(false)
-    }
+    /// Any; then nothing of it is stored.
+    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<(), StoreError>;
 
     /// Whether every batch waits for the disk, whatever it asks.
     fn waits_for_disk(&self) -> bool {
@@ -255,6 +254,8 @@ pub struct Loaded {
     pub until: Timestamp,
     /// Messages that were acknowledged and are not in the journal, in their order. At a start alone.
     pub received: Vec<Received>,
+    /// Where messages are kept from now on; none where each commit waits for the disk. At a start alone.
+    pub intake: Option<Box<dyn Intake>>,
 }
 
 /// What usage is summed by.
@@ -301,8 +302,8 @@ pub struct UsageRow {
 pub struct FinishedFilter {
     /// Only those that ended like this.
     pub status: Option<Status>,
-    /// Only those that finished before this one: the last one of the page before. A task that is not there any
-    /// more has none before it.
+    /// Only those that finished before this one: the last one of the page before. A task that is not there
+    /// any more has none before it.
     pub before: Option<TaskId>,
 }
 
@@ -566,8 +567,8 @@ impl From<rusqlite::Error> for StoreError {
 /// Opens the store of a state folder for writing, and makes what is missing.
 ///
 /// # Errors
-/// [`StoreError::InUse`] when another daemon writes there; [`StoreError::Unsafe`] when others could have changed
-/// its files; [`StoreError::Newer`] and [`StoreError::Key`] as they say.
+/// [`StoreError::InUse`] when another daemon writes there; [`StoreError::Unsafe`] when others could have
+/// changed its files; [`StoreError::Newer`] and [`StoreError::Key`] as they say.
 pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> {
     Ok(Box::new(SqliteStore::open(dir, options)?))
 }

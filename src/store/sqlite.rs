@@ -21,24 +21,26 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::files::{self, Lease, Stamps};
-use super::intake::Intake;
+use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
+    AnchorSink, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, NUMBERS_SKIPPED, STORE_BUSY_MS,
     USAGE_DAYS_KEPT, WAL_PAGES,
 };
-use provost_base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
-use provost_domain::post::Received;
+use provost_base::{ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use read::{look, open_reader};
+
+/// The key of the end of what the journal has of the intake.
+const INTAKE_END: &str = "intake_end";
 
 /// How long sums of usage are kept.
 const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
@@ -68,8 +70,6 @@ pub struct SqliteStore {
     stamps: Option<Stamps>,
     /// Whether the last write of ours has succeeded, so that it is known how it has left them.
     settled: bool,
-    /// Open while the store is running.
-    intake: Option<Intake>,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
 }
@@ -143,7 +143,6 @@ impl SqliteStore {
             known,
             stamps: None,
             settled: true,
-            intake: None,
             _lease: lease,
         })
     }
@@ -248,40 +247,9 @@ impl SqliteStore {
         self.written.counters = counters;
         Ok(())
     }
-}
 
-impl Store for SqliteStore {
-    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
-        if self.stage == Stage::Closed {
-            return Err(StoreError::NotRunning);
-        }
-        let before = self.written.head;
-        self.written = self.take_up()?;
-        // A commit may be there that was said to have failed; what is received next continues it.
-        if let Some(intake) = self.intake.as_mut().filter(|_| self.written.head != before) {
-            intake.begin_at(&self.written.head);
-        }
-        let mut received = Vec::new();
-        if self.stage == Stage::Opened {
-            if files::is_small(&self.dir) {
-                read::whole_journal(&self.db, &self.key)?;
-            }
-            read::reached(&self.db, &self.known, self.written.head)?;
-            // No daemon has written a store that never had one, so none can have crashed.
-            self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
-            self.start()?;
-            let (intake, found) = Intake::open(&self.dir, &self.key, &self.written.head)?;
-            (self.intake, received) = (Some(intake), found);
-            self.stage = Stage::Running;
-            self.wrote(As::Durable);
-            self.publish();
-        }
-        let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
-        let until = read::event_time(&self.db, self.written.head.seq)?;
-        Ok(Loaded { state, owed, clean: self.clean, until, received })
-    }
-
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+    /// Writes a batch. With `kept`, messages that are kept behind that seal continue it.
+    fn write(&mut self, batch: &Outbox, kept: Option<&Digest>) -> Result<(), StoreError> {
         if batch.is_empty() {
             return self.must_run();
         }
@@ -313,10 +281,10 @@ impl Store for SqliteStore {
             rows::put_checkpoint(&tx, checkpoint)?;
             next.checkpoint = checkpoint.head.seq;
         }
-        tx.commit()?;
-        if let Some(intake) = self.intake.as_mut().filter(|_| next.head != self.written.head) {
-            intake.begin_at(&next.head);
+        if let Some(end) = kept {
+            rows::set_meta(&tx, INTAKE_END, &codec::text(&End::new(&self.key, &next.head, *end))?)?;
         }
+        tx.commit()?;
         self.written = next;
         self.wrote(if full { As::Durable } else { As::Written });
         if checkpoint.is_some() {
@@ -327,13 +295,42 @@ impl Store for SqliteStore {
         }
         Ok(())
     }
+}
 
-    fn receive(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
-        self.must_be_ours()?;
-        match &mut self.intake {
-            Some(intake) if !self.always_durable => intake.write(&self.key, messages),
-            _ => Ok(false),
+impl Store for SqliteStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        if self.stage == Stage::Closed {
+            return Err(StoreError::NotRunning);
         }
+        self.written = self.take_up()?;
+        let (mut received, mut intake) = (Vec::new(), None::<Box<dyn Intake>>);
+        if self.stage == Stage::Opened {
+            if files::is_small(&self.dir) {
+                read::whole_journal(&self.db, &self.key)?;
+            }
+            read::reached(&self.db, &self.known, self.written.head)?;
+            // No daemon has written a store that never had one, so none can have crashed.
+            self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
+            self.start()?;
+            let before = end_of_intake(&self.db, &self.key, &self.written.head)?;
+            let (opened, found) = FileIntake::open(&self.dir, &self.key, before)?;
+            received = found;
+            intake = (!self.always_durable).then(|| Box::new(opened) as Box<dyn Intake>);
+            self.stage = Stage::Running;
+            self.wrote(As::Durable);
+            self.publish();
+        }
+        let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
+        let until = read::event_time(&self.db, self.written.head.seq)?;
+        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+        self.write(batch, None)
+    }
+
+    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<(), StoreError> {
+        self.write(batch, Some(seal))
     }
 
     fn waits_for_disk(&self) -> bool {
@@ -411,12 +408,14 @@ impl Store for SqliteStore {
         self.stage = Stage::Closed;
         self.wrote(As::Durable);
         self.marks.sync();
-        if let Some(mut intake) = self.intake.take() {
-            intake.clear();
-        }
         self.publish();
         Ok(())
     }
+}
+
+/// What the first message continues that was kept and that a journal with this head does not have.
+fn end_of_intake(db: &Connection, key: &Key, head: &JournalHead) -> Result<Digest, StoreError> {
+    Ok(End::before(rows::meta(db, INTAKE_END)?.as_deref(), key, head))
 }
 
 /// A connection that trusts nothing in the file but rows: no triggers, no views, no functions in the schema.

@@ -7,7 +7,8 @@ mod posts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
 use provost_base::{
@@ -22,8 +23,8 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key, Walk};
 use provost_store::{
-    Anchor, FinishedFilter, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store, StoreError,
-    StoredEvent, StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
+    Anchor, FinishedFilter, Intake, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store,
+    StoreError, StoredEvent, StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 use crew::CrewRows;
@@ -45,6 +46,7 @@ pub struct Kept {
 /// A store in memory. Its [`MemoryControl`] reaches it while an engine owns it.
 pub struct MemoryStore {
     disk: Arc<Mutex<Disk>>,
+    gate: Arc<Gate>,
     running: bool,
     clean: bool,
     head: JournalHead,
@@ -52,7 +54,26 @@ pub struct MemoryStore {
 
 /// The hand that breaks a [`MemoryStore`], and looks at it from outside.
 #[derive(Clone)]
-pub struct MemoryControl(Arc<Mutex<Disk>>);
+pub struct MemoryControl(Arc<Mutex<Disk>>, Arc<Gate>);
+
+/// Holds commits beside the engine's thread up, where a test wants it so.
+#[derive(Default)]
+struct Gate {
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+    waits: AtomicBool,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waits.store(*is_shut, Ordering::Release);
+        while *is_shut {
+            is_shut = self.opened.wait(is_shut).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.waits.store(false, Ordering::Release);
+    }
+}
 
 #[derive(Default)]
 struct Disk {
@@ -67,6 +88,8 @@ struct Disk {
     fail_receiving: bool,
     kept: Vec<Kept>,
     received: Vec<Received>,
+    /// How many of them came before the intake was turned.
+    turned: usize,
 }
 
 #[derive(Clone, Default)]
@@ -106,12 +129,12 @@ impl Default for MemoryStore {
 impl MemoryStore {
     /// An empty store that is not loaded yet.
     pub fn new() -> Self {
-        Self { disk: Arc::default(), running: false, clean: false, head: JournalHead::default() }
+        MemoryControl(Arc::default(), Arc::default()).reopen()
     }
 
     /// The handle by which a test reaches the store.
     pub fn control(&self) -> MemoryControl {
-        MemoryControl(self.disk.clone())
+        MemoryControl(self.disk.clone(), self.gate.clone())
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
@@ -122,7 +145,8 @@ impl MemoryStore {
 impl MemoryControl {
     /// The store as the next daemon finds it.
     pub fn reopen(&self) -> MemoryStore {
-        MemoryStore { disk: self.0.clone(), running: false, clean: false, head: JournalHead::default() }
+        let (disk, gate) = (self.0.clone(), self.1.clone());
+        MemoryStore { disk, gate, running: false, clean: false, head: JournalHead::default() }
     }
 
     /// Fails one write: the `nth` from now on, the next one being the first.
@@ -150,6 +174,17 @@ impl MemoryControl {
     /// Has nothing kept before its commit, until told otherwise.
     pub fn fail_receiving(&self, fail: bool) {
         lock(&self.0).fail_receiving = fail;
+    }
+
+    /// Holds commits up that are made beside the engine's thread, until told otherwise.
+    pub fn hold_commits_beside(&self, hold: bool) {
+        *self.1.is_shut.lock().unwrap_or_else(PoisonError::into_inner) = hold;
+        self.1.opened.notify_all();
+    }
+
+    /// Whether such a commit waits.
+    pub fn is_held_up(&self) -> bool {
+        self.1.waits.load(Ordering::Acquire)
     }
 
     /// The commits that were carried out, oldest first.
@@ -308,31 +343,9 @@ impl Rows {
     }
 }
 
-impl Store for MemoryStore {
-    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
-        let mut disk = lock(&self.disk);
-        disk.read()?;
-        let mut received = Vec::new();
-        if !self.running {
-            self.clean = disk.clean || !disk.used;
-            let counters = &mut disk.write()?.counters;
-            if !self.clean {
-                counters.effect.0 += NUMBERS_SKIPPED;
-                counters.approval.0 += NUMBERS_SKIPPED;
-                counters.mail.0 += NUMBERS_SKIPPED;
-                counters.fence.0 += NUMBERS_SKIPPED;
-                counters.post.0 += NUMBERS_SKIPPED;
-            }
-            (disk.used, disk.clean, self.running) = (true, false, true);
-            received = disk.received.clone();
-        }
-        self.head = disk.rows.head();
-        let (state, owed) = disk.rows.state(settings);
-        let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
-        Ok(Loaded { state, owed, clean: self.clean, until, received })
-    }
-
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+impl MemoryStore {
+    /// Writes a batch, which has so many of the messages that were received.
+    fn write(&mut self, batch: &Outbox, kept: usize) -> Result<(), StoreError> {
         if !self.running {
             return Err(StoreError::NotRunning);
         }
@@ -353,12 +366,12 @@ impl Store for MemoryStore {
         }
         let head = rows.head();
         if disk.fail_after == Some(disk.writes) {
-            disk.received.clear();
+            disk.received.drain(..kept);
             return Err(StoreError::Injected);
         }
         if head != self.head {
             self.head = head;
-            disk.received.clear();
+            disk.received.drain(..kept);
         }
         disk.kept.push(Kept {
             durability: batch.durability,
@@ -368,14 +381,67 @@ impl Store for MemoryStore {
         });
         Ok(())
     }
+}
 
-    fn receive(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
-        let mut disk = self.disk();
+struct MemoryIntake(Arc<Mutex<Disk>>);
+
+impl std::fmt::Debug for MemoryIntake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryIntake").finish_non_exhaustive()
+    }
+}
+
+impl Intake for MemoryIntake {
+    fn keep(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
+        let mut disk = lock(&self.0);
         if disk.fail_receiving {
             return Err(StoreError::Injected);
         }
         disk.received.extend_from_slice(messages);
         Ok(true)
+    }
+
+    fn turn(&mut self) -> Digest {
+        let mut disk = lock(&self.0);
+        disk.turned = disk.received.len();
+        Digest::default()
+    }
+}
+
+impl Store for MemoryStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        let mut disk = lock(&self.disk);
+        disk.read()?;
+        let (mut received, is_start) = (Vec::new(), !self.running);
+        if is_start {
+            self.clean = disk.clean || !disk.used;
+            let counters = &mut disk.write()?.counters;
+            if !self.clean {
+                counters.effect.0 += NUMBERS_SKIPPED;
+                counters.approval.0 += NUMBERS_SKIPPED;
+                counters.mail.0 += NUMBERS_SKIPPED;
+                counters.fence.0 += NUMBERS_SKIPPED;
+                counters.post.0 += NUMBERS_SKIPPED;
+            }
+            (disk.used, disk.clean, self.running) = (true, false, true);
+            received = disk.received.clone();
+        }
+        self.head = disk.rows.head();
+        let (state, owed) = disk.rows.state(settings);
+        let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
+        let intake = is_start.then(|| Box::new(MemoryIntake(self.disk.clone())) as Box<dyn Intake>);
+        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+        let kept = self.disk().received.len();
+        self.write(batch, kept)
+    }
+
+    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<(), StoreError> {
+        self.gate.pass();
+        let kept = self.disk().turned;
+        self.write(batch, kept)
     }
 
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {

@@ -17,7 +17,8 @@ pub const POST_WIDE_MAX: usize = 32;
 /// Regions of one file in an intent; with more, all of the file is meant.
 pub const POST_REGIONS_MAX: usize = 100;
 
-/// How much of a word in the roster is kept, in bytes: where an agent stands, what it is busy with, its program.
+/// How much of a word in the roster is kept, in bytes: where an agent stands, what it is busy with, its
+/// program.
 pub const ROSTER_TEXT_MAX: usize = 1_024;
 
 /// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
@@ -79,8 +80,12 @@ pub const RECEIVED_PAUSE_MS: u64 = 5;
 /// milliseconds.
 pub const RECEIVED_MAX: usize = 512;
 
-/// Size of the file of messages that wait for their commit, in bytes. What finds no room there is committed
-/// first.
+/// So many of them at least are committed while further ones are taken in: for fewer, handing the commit to
+/// another thread takes longer than it.
+pub const RECEIVED_BESIDE_MIN: usize = 32;
+
+/// Size of each of two files of messages that wait for their commit, in bytes. What finds no room there is
+/// committed first.
 pub const INTAKE_BYTES_MAX: usize = 4 << 20;
 
 /// The largest status that is kept in mind to be compared with the next one, in bytes. There are as many as

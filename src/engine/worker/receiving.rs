@@ -6,10 +6,11 @@
 //!     |                                  +--the daemon is killed--> carried out once more by the next start
 //!     +--anything else in the same step, or the store does not keep it--> [on record] --> answered
 //! ```
-//! A commit costs several times as much as a message, and an agent that publishes only waits until the message is
-//! stored. So the store first writes messages to a file, and the engine commits many together: before any read, with
-//! any other command, when none has come for `RECEIVED_PAUSE_MS`, and `RECEIVED_TOLD_MS_MAX` after the first of them at the
-//! latest.
+//! A commit costs several times as much as a message, and an agent that publishes only waits until the
+//! message is stored. So the intake first writes messages to a file, and the engine commits many together:
+//! before any read, with any other command, when none has come for `RECEIVED_PAUSE_MS`, and
+//! `RECEIVED_TOLD_MS_MAX` after the first of them at the latest. Where they are many, they are committed
+//! beside the thread, while further ones are kept (`beside.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +19,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{Message, Worker};
-use provost_base::limits::{RECEIVED_MAX, RECEIVED_PAUSE_MS, RECEIVED_TOLD_MS_MAX};
+use provost_base::limits::{RECEIVED_BESIDE_MIN, RECEIVED_MAX, RECEIVED_PAUSE_MS, RECEIVED_TOLD_MS_MAX};
 use provost_domain::command::Publish;
 use provost_domain::post::{Post, Received, Source};
 use provost_domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
-use provost_store::{Store, StoreError};
+use provost_store::{Intake, Store, StoreError};
 
 /// How long acknowledged messages wait for more: after the first of them, and after the last.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
@@ -34,6 +35,8 @@ pub(crate) type Publisher = oneshot::Sender<Result<(), Refusal>>;
 /// Messages that are not on record yet.
 #[derive(Default)]
 pub(super) struct Receiving {
+    /// Messages that are acknowledged and are committed beside the thread.
+    sent: Vec<Received>,
     /// Messages that are acknowledged and not committed yet, in their order.
     kept: Vec<Received>,
     /// Messages of this step.
@@ -59,8 +62,11 @@ impl Receiving {
         self.due
     }
 
-    /// All are on record.
+    /// All are on record; where some were sent to be committed, these are.
     pub(super) fn done(&mut self) {
+        if self.is_sent() {
+            return self.sent_is_done(false);
+        }
         self.begin();
         self.kept.clear();
         self.new.clear();
@@ -68,9 +74,32 @@ impl Receiving {
         self.any.store(false, Ordering::Release);
     }
 
-    /// The outbox is empty.
-    pub(super) fn begin(&mut self) {
-        (self.alone, self.shown) = (0, (0, 0));
+    /// The outbox is empty from now on. Answers how much of it was shown.
+    pub(super) fn begin(&mut self) -> (usize, usize) {
+        self.alone = 0;
+        std::mem::take(&mut self.shown)
+    }
+
+    /// All that are kept are committed beside the thread.
+    pub(super) fn send(&mut self) {
+        std::mem::swap(&mut self.sent, &mut self.kept);
+        (self.due, self.due_at_last) = (None, None);
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    /// Those are on record. `more` says whether something else waits for its commit.
+    pub(super) fn sent_is_done(&mut self, more: bool) {
+        self.sent.clear();
+        self.any.store(more || !self.kept.is_empty(), Ordering::Release);
+    }
+
+    /// Those are not on record: they wait for the store with the others.
+    pub(super) fn unsent(&mut self) {
+        self.sent.append(&mut self.kept);
+        std::mem::swap(&mut self.sent, &mut self.kept);
     }
 
     /// Nothing of this step stands. What was acknowledged before waits for the store.
@@ -95,6 +124,15 @@ impl Receiving {
             let _ = publisher.send(told);
         }
     }
+}
+
+/// Whether a step may wait for the store that commits beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Patience {
+    /// On the thread of a door.
+    None,
+    /// On the engine's own.
+    ForStore,
 }
 
 /// How much is in an outbox.
@@ -141,41 +179,88 @@ impl Worker {
         done
     }
 
-    /// Whether the messages of this step can be answered now, and are committed later: nothing else has happened, and the
-    /// store keeps them.
-    pub(super) fn receive(&mut self) -> bool {
-        let it = &mut self.receiving;
-        let now = Instant::now();
-        let is_late = it.due.is_some_and(|at| at <= now);
-        if it.new.is_empty() || it.alone != filled(&self.out) || it.kept.len() >= RECEIVED_MAX || is_late {
+    /// Whether the messages of this step could be answered before their commit: nothing else has happened,
+    /// and they are kept.
+    pub(super) fn receive(&mut self, patience: Patience) -> bool {
+        if self.receiving.alone != filled(&self.out) || self.broken.is_some() {
             return false;
         }
-        match self.store.receive(&it.new) {
-            Ok(true) => {}
-            Ok(false) => return false,
-            Err(err) => {
-                tracing::debug!(%err, "messages are committed before they are answered");
-                return false;
+        if !self.receiving.new.is_empty() {
+            // As many are kept as can be, and those before them are not on record yet.
+            if self.receiving.kept.len() >= RECEIVED_MAX && self.store.is_away() {
+                match patience {
+                    Patience::None => return false,
+                    Patience::ForStore if self.have_store(&mut []) => {}
+                    Patience::ForStore => return true,
+                }
+            }
+            match self.keep() {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(err) => {
+                    tracing::debug!(%err, "messages are committed before they are answered");
+                    return false;
+                }
+            }
+            let is_late = self.receiving.due_at_last.is_some_and(|at| at <= Instant::now());
+            if self.receiving.kept.len() < RECEIVED_MAX && !is_late {
+                return true;
             }
         }
+        self.commit_beside()
+    }
+
+    /// Whether the last step has come to its end: what it has not is left to the engine's own thread.
+    pub(super) fn is_through(&self) -> bool {
+        let (it, filled) = (&self.receiving, filled(&self.out));
+        it.asked.is_empty() && it.alone == filled && (filled == 0 || it.due.is_some())
+    }
+
+    /// Keeps the messages of this step, and answers them.
+    fn keep(&mut self) -> Result<bool, StoreError> {
+        let Some(intake) = &mut self.intake else { return Ok(false) };
+        if self.store.is_away() {
+            intake.look()?
+        } else {
+            self.store.look()?
+        };
+        let it = &mut self.receiving;
+        if !intake.keep(&it.new)? {
+            return Ok(false);
+        }
         it.kept.append(&mut it.new);
+        let now = Instant::now();
         let at_last = *it.due_at_last.get_or_insert(now + RECEIVED_TOLD);
         it.due = Some(at_last.min(now + RECEIVED_PAUSE));
         it.any.store(true, Ordering::Release);
-        self.show();
-        true
+        self.show(&self.out, self.receiving.shown);
+        self.receiving.shown = (self.out.changes.len(), self.out.events.len());
+        self.receiving.answer();
+        Ok(true)
     }
 
-    /// Shows beside the thread what is kept.
-    pub(super) fn show(&mut self) {
-        let (changes, events) = self.receiving.shown;
-        for change in self.out.changes.iter().skip(changes) {
+    /// Whether what is kept is committed beside the thread, or will be as soon as what was sent before is on
+    /// record.
+    fn commit_beside(&mut self) -> bool {
+        if self.store.is_away() {
+            self.receiving.due.get_or_insert_with(Instant::now);
+            return true;
+        }
+        let pays = self.receiving.kept.len() >= RECEIVED_BESIDE_MIN && !self.out.is_empty();
+        if pays {
+            self.hand_over();
+        }
+        pays
+    }
+
+    /// Shows beside the thread what of an outbox is not shown yet.
+    pub(super) fn show(&self, out: &Outbox, (changes, events): (usize, usize)) {
+        for change in out.changes.iter().skip(changes) {
             if let Change::Post(change) = change {
                 self.letterboxes.follow(change);
             }
         }
-        self.out.events.iter().skip(events).for_each(|event| self.repeats.follow(event));
-        self.receiving.shown = (self.out.changes.len(), self.out.events.len());
+        out.events.iter().skip(events).for_each(|event| self.repeats.follow(event));
     }
 
     /// The store takes something again: what was acknowledged is carried out once more.
@@ -201,7 +286,7 @@ fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
     }
 }
 
-/// The same at a start, and puts them on record.
+/// The same at a start, and puts them on record. Further ones are kept behind them.
 ///
 /// # Errors
 /// When they cannot be; they are still kept then.
@@ -209,15 +294,23 @@ pub(crate) fn recover(
     core: &mut Core,
     received: &[Received],
     store: &mut dyn Store,
-) -> Result<(), StoreError> {
-    let mut out = Outbox::default();
+    intake: Option<Box<dyn Intake>>,
+) -> Result<Option<Box<dyn Intake>>, StoreError> {
+    let (mut out, head) = (Outbox::default(), store.journal_head());
     carry_out(core, received, &mut out);
     if out.is_empty() {
-        return Ok(());
+        return Ok(intake);
     }
     tracing::info!(
         messages = received.len(),
         "messages that were acknowledged just before the last end are on record"
     );
-    store.commit(&out)
+    store.commit(&out)?;
+    let begun = intake.map(|mut it| {
+        if store.journal_head() != head {
+            it.begin_at(&store.journal_head());
+        }
+        it
+    });
+    Ok(begun)
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
-use super::{SqliteStore, connect, read, rows, skip};
+use super::{SqliteStore, connect, end_of_intake, read, rows, skip};
 use crate::files::{self, Lease};
-use crate::intake::Intake;
+use crate::intake::FileIntake;
 use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
 use crate::marks::{self, As, FoundMarks};
 use crate::{Options, StoreError, codec, migrations};
@@ -60,7 +60,7 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
     })?;
     files::new_private(to)?;
     let copied = copy(&db, &secret, to).and_then(|head| {
-        must_have_all(&dir, &secret, &head)?;
+        must_have_all(&dir, &db, &secret, &head)?;
         Ok(head)
     });
     copied.inspect_err(|_| drop(std::fs::remove_file(to)))
@@ -69,8 +69,9 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
 /// Whether a journal that ends at `head` has all that was acknowledged. A daemon that runs has put on record
 /// what it had acknowledged before it was asked for the backup; one that was killed has left that to the next
 /// start.
-fn must_have_all(dir: &Path, secret: &Secret, head: &Anchor) -> Result<(), StoreError> {
-    let messages = Intake::open(dir, &Key::new(secret), head)?.1.len();
+fn must_have_all(dir: &Path, db: &Connection, secret: &Secret, head: &Anchor) -> Result<(), StoreError> {
+    let key = Key::new(secret);
+    let messages = FileIntake::open(dir, &key, end_of_intake(db, &key, head)?)?.1.len();
     if messages == 0 || Lease::take(dir).is_err() {
         Ok(())
     } else {

@@ -62,6 +62,7 @@ fn every_file_is_private_whatever_the_umask() {
         names.sort();
         let expected = [
             "daemon.lock",
+            "intake-2.log",
             "intake.log",
             "journal.anchor",
             "journal.key",

@@ -1,8 +1,10 @@
 //! Messages that are acknowledged before their commit: kept over a kill, on record before any reader asks,
 //! and once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use provost::base::{AgentId, EventSeq, Json, Timestamp};
@@ -11,7 +13,7 @@ use provost::domain::post::{Post, Received};
 use provost::domain::view::Roster;
 use provost::domain::{Door, EventKind, Principal, Proof, Refusal, Scope};
 use provost::engine::{Engine, Started, SystemClock, start};
-use provost::store::{Letters, Options, Retention, Store, StoreError, open};
+use provost::store::{Intake, Letters, Loaded, Options, Retention, Store, StoreError, open};
 use provost_test_equipment::callers::caller;
 use provost_test_equipment::{MemoryControl, MemoryStore};
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ use tempfile::TempDir;
 use crate::support::broker_client::{Kept, feedback, poll, publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::script::ByWord;
-use crate::support::storm::settings;
+use crate::support::storm::{Storm, settings};
 use crate::support::waits::eventually_so;
 use crate::support::{World, eventually};
 
@@ -47,18 +49,29 @@ fn steps(numbers: std::ops::Range<u64>) -> Vec<String> {
 }
 
 fn opened(dir: &Path) -> (Box<dyn Store>, Vec<Received>) {
+    let (store, loaded) = loaded(dir);
+    (store, loaded.received)
+}
+
+fn loaded(dir: &Path) -> (Box<dyn Store>, Loaded) {
     let mut store = open(dir, Options::default()).unwrap();
-    let received = store.load(settings()).unwrap().received;
-    (store, received)
+    let loaded = store.load(settings()).unwrap();
+    (store, loaded)
+}
+
+/// The place where a store that has just been loaded keeps messages.
+fn intake_of(loaded: Loaded) -> Box<dyn Intake> {
+    loaded.intake.expect("a store that does not wait for the disk keeps messages")
 }
 
 /// A store that has kept these, and is gone.
 fn killed_with(messages: &[Received]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let (mut store, none) = opened(dir.path());
-    assert!(none.is_empty());
+    let (_store, loaded) = loaded(dir.path());
+    assert!(loaded.received.is_empty());
+    let mut intake = intake_of(loaded);
     for message in messages {
-        assert!(store.receive(std::slice::from_ref(message)).unwrap());
+        assert!(intake.keep(std::slice::from_ref(message)).unwrap());
     }
     dir
 }
@@ -139,23 +152,25 @@ fn what_was_cut_changed_or_made_by_others_is_not_carried_out() {
 #[test]
 fn a_store_whose_files_were_swapped_keeps_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut store, _) = opened(dir.path());
-    assert!(store.receive(&[received(0)]).unwrap());
+    let (store, loaded) = loaded(dir.path());
+    let mut intake = intake_of(loaded);
+    assert!(intake.keep(&[received(0)]).unwrap());
     let path = dir.path().join("intake.log");
     fs::rename(&path, dir.path().join("away")).unwrap();
-    store.receive(&[received(1)]).expect_err("it would go into a file without a name");
+    intake.keep(&[received(1)]).expect_err("it would go into a file without a name");
     fs::rename(dir.path().join("away"), &path).unwrap();
-    assert!(store.receive(&[received(1)]).unwrap());
+    assert!(intake.keep(&[received(1)]).unwrap());
+    intake.look().unwrap();
     fs::rename(dir.path().join("provost.db"), dir.path().join("other")).unwrap();
-    store.receive(&[received(2)]).expect_err("it could never be committed");
+    store.look().expect_err("it could never be committed");
+    intake.look().expect_err("nor while a commit is under way");
 }
 
 #[test]
 fn a_store_that_waits_for_the_disk_keeps_nothing_before_its_commit() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path(), Options { always_durable: true, ..Options::default() }).unwrap();
-    store.load(settings()).unwrap();
-    assert!(!store.receive(&[received(0)]).unwrap());
+    assert!(store.load(settings()).unwrap().intake.is_none());
 }
 
 fn running(store: Box<dyn Store>) -> (Engine, std::thread::JoinHandle<()>) {
@@ -250,6 +265,134 @@ async fn what_was_acknowledged_is_on_record_once_though_its_commit_is_said_to_ha
     assert_eq!(on_record(&control), steps(0..2));
 }
 
+/// A store whose journal lacks what is kept up to a seal, with a batch that has it, and messages behind that.
+fn amid_a_commit(dir: &Path, commits: bool) -> Vec<Received> {
+    let (mut store, loaded) = loaded(dir);
+    let mut storm = Storm::new(9, loaded.state.clone());
+    let mut intake = intake_of(loaded);
+    let mut wanted = Vec::new();
+    for round in 0..3 {
+        let (before, meanwhile) = (received(2 * round), received(2 * round + 1));
+        assert!(intake.keep(std::slice::from_ref(&before)).unwrap());
+        let seal = intake.turn();
+        // The commit is under way.
+        assert!(intake.keep(std::slice::from_ref(&meanwhile)).unwrap());
+        storm.say("host", Record { what: "x".into(), subject: "y".into(), details: Json::null() });
+        if round < 2 || commits {
+            store.commit_kept(&storm.batch(), &seal).unwrap();
+            wanted = vec![meanwhile];
+        } else {
+            wanted.extend([before, meanwhile]);
+        }
+    }
+    wanted
+}
+
+#[test]
+fn what_is_kept_while_a_commit_is_under_way_is_there_whether_or_not_it_comes_to_its_end() {
+    for commits in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = amid_a_commit(dir.path(), commits);
+        assert_eq!(wanted.len(), if commits { 1 } else { 3 });
+        for _ in 0..2 {
+            assert_eq!(opened(dir.path()).1, wanted, "{commits}");
+        }
+        let (engine, thread) = running(open(dir.path(), Options::default()).unwrap());
+        engine.stop();
+        thread.join().unwrap();
+        assert!(opened(dir.path()).1.is_empty());
+    }
+}
+
+#[test]
+fn a_note_of_the_intake_s_end_that_others_have_made_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let wanted = amid_a_commit(dir.path(), true);
+    let database = || rusqlite::Connection::open(dir.path().join("provost.db")).unwrap();
+    let noted = |db: &rusqlite::Connection| -> String {
+        db.query_row("SELECT value FROM meta WHERE name = 'intake_end'", [], |row| row.get(0)).unwrap()
+    };
+    let note = noted(&database());
+    // An earlier seal, after which the messages would be carried out a second time.
+    let mut other: Value = serde_json::from_str(&note).unwrap();
+    other["end"] = json!(provost::base::Digest::of(b"another").to_string());
+    for text in [other.to_string(), "{}".to_owned(), String::new()] {
+        database().execute("UPDATE meta SET value = ?1 WHERE name = 'intake_end'", [&text]).unwrap();
+        assert!(opened(dir.path()).1.is_empty(), "{text}");
+    }
+    database().execute("UPDATE meta SET value = ?1 WHERE name = 'intake_end'", [&note]).unwrap();
+    assert_eq!(opened(dir.path()).1, wanted);
+}
+
+/// Publishes so many messages, one after another.
+async fn publish_all(engine: &Engine, numbers: std::ops::Range<u64>) {
+    for n in numbers {
+        engine.publish(who("feat-aa"), blocked(n)).await.unwrap();
+    }
+}
+
+/// Publishes until a commit of many is under way beside the engine and held up there. Answers how many
+/// messages there are.
+async fn until_held(engine: &Engine, control: &MemoryControl) -> u64 {
+    control.hold_commits_beside(true);
+    let mut n = 0;
+    eventually_so("a commit beside the engine", async || {
+        publish_all(engine, n..n + 16).await;
+        n += 16;
+        control.is_held_up()
+    })
+    .await;
+    n
+}
+
+#[tokio::test]
+async fn messages_are_acknowledged_while_earlier_ones_are_committed() {
+    let (engine, control) = in_memory();
+    let n = until_held(&engine, &control).await;
+    let before = on_record(&control);
+    publish_all(&engine, n..n + 100).await;
+    assert_eq!(on_record(&control).len(), before.len(), "the commit is under way");
+    let mut asked = std::pin::pin!(engine.view(Roster));
+    let early = tokio::time::timeout(Duration::from_millis(50), asked.as_mut()).await;
+    early.expect_err("a reader waits for what was acknowledged before it asked");
+    control.hold_commits_beside(false);
+    asked.await.unwrap();
+    assert_eq!(on_record(&control), steps(0..n + 100));
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_before_and_during_a_commit_that_fails_is_on_record_once() {
+    for is_there in [false, true] {
+        let (engine, control) = in_memory();
+        let n = until_held(&engine, &control).await;
+        publish_all(&engine, n..n + 50).await;
+        match is_there {
+            true => control.fail_after_commit(1),
+            false => control.fail_commits(true),
+        }
+        control.hold_commits_beside(false);
+        eventually_so("the failure", async || engine.trouble().is_some()).await;
+        control.fail_commits(false);
+        eventually_so("the store", async || engine.publish(who("feat-aa"), blocked(n + 50)).await.is_ok())
+            .await;
+        engine.view(Roster).await.unwrap();
+        assert_eq!(on_record(&control), steps(0..n + 51), "{is_there}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_a_commit_beside_the_engine() {
+    let store = MemoryStore::new();
+    let control = store.control();
+    let (engine, thread) = running(Box::new(store));
+    let n = until_held(&engine, &control).await;
+    publish_all(&engine, n..n + 10).await;
+    engine.stop();
+    control.hold_commits_beside(false);
+    thread.join().unwrap();
+    assert_eq!(on_record(&control), steps(0..n + 10));
+}
+
 #[tokio::test]
 async fn a_message_that_cannot_be_kept_is_committed_before_it_is_acknowledged() {
     let (engine, control) = in_memory();
@@ -324,6 +467,55 @@ fn a_kill_takes_back_nothing_that_was_acknowledged_and_doubles_nothing() {
         recovered = world.log().matches("acknowledged just before").count();
     }
     assert!(recovered > 0, "no kill has come before a commit:\n{}", world.log());
+}
+
+/// Publishes until the connection breaks; what was acknowledged, and whatever came last.
+fn until_killed(broker: Http, name: &str, count: &AtomicUsize) -> (Vec<String>, String) {
+    let (mut kept, mut acknowledged) = (Kept::to(broker), Vec::new());
+    loop {
+        let text = format!("{name} {}", acknowledged.len());
+        match kept.publish(&feedback("feat-aa", &text)) {
+            Ok(answer) if answer.status == 202 => acknowledged.push(text),
+            _ => return (acknowledged, text),
+        }
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_kill_in_a_storm_takes_back_nothing_and_doubles_nothing() {
+    let world = World::new();
+    let mut wanted = BTreeMap::new();
+    for round in 0..4 {
+        let mut daemon = world.start();
+        let broker = Http::broker(&world);
+        publish(broker, &status("feat-aa", "working", &[]));
+        let count = AtomicUsize::new(0);
+        let said = std::thread::scope(|scope| {
+            let senders = (0..8).map(|n| {
+                let count = &count;
+                scope.spawn(move || until_killed(broker, &format!("{round} {n}"), count))
+            });
+            let senders: Vec<_> = senders.collect();
+            eventually("a storm", || count.load(Ordering::Relaxed) > 500 * (round + 1));
+            daemon.kill();
+            senders.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+        });
+        for (acknowledged, last) in said {
+            wanted.extend(acknowledged.into_iter().map(|it| (it, true)));
+            // It may have been kept, with nobody left to say so.
+            wanted.insert(last, false);
+        }
+        let daemon = world.start();
+        let there = texts(Http::broker(&world), "feat-aa");
+        let once: BTreeSet<&String> = there.iter().collect();
+        assert_eq!(once.len(), there.len(), "nothing is doubled in round {round}");
+        assert!(there.iter().all(|it| wanted.contains_key(it)), "round {round}");
+        let lost: Vec<_> = wanted.iter().filter(|(it, must)| **must && !once.contains(it)).collect();
+        assert!(lost.is_empty(), "round {round}: {lost:?}");
+        daemon.stop();
+        assert!(world.ask("", &["journal", "verify"]).0 == 0);
+    }
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Who works with the core and the store: one thread at a time.
+//!
+//! ```text
+//!   [free] --the engine's thread has something to do--> [a step of anything] --> [free]
+//!     |
+//!     +--the thread of a door has put a message into the queue--> [a step of messages] --> [free]
+//! ```
+//! Commands, views and commits are the engine's thread's. A message needs nothing but memory and one write to
+//! the intake, so the thread that has read it carries it out itself, with all that wait besides, if no other
+//! thread is at work. So no thread has to be woken, neither for the message nor for its answer. A door never
+//! waits here: where it finds another thread at work, that thread takes what waits when it has ended its
+//! step, or leaves it to the engine's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::message_queue::MessageQueue;
+use super::worker::Worker;
+use super::worker::steps::Step;
+use super::{Envelope, Lost};
+
+/// How many steps of messages the thread of a door makes one after another.
+const STEPS_AT_DOOR: usize = 4;
+
+/// What one thread works with at a time.
+pub(super) struct Turns {
+    /// `None` when the engine has ended.
+    worker: Mutex<Option<Worker>>,
+    /// Whether the engine's thread waits for it.
+    wanted: AtomicBool,
+    messages: Arc<MessageQueue>,
+}
+
+impl Turns {
+    pub(super) fn new(worker: Worker, messages: Arc<MessageQueue>) -> Self {
+        Self { worker: Mutex::new(Some(worker)), wanted: AtomicBool::new(false), messages }
+    }
+
+    /// Carries out messages that wait, if no other thread is at work. `true` where the engine's thread has
+    /// something to do.
+    pub(super) fn step_at_door(&self) -> bool {
+        for _ in 0..STEPS_AT_DOOR {
+            if !self.messages.any() {
+                return false;
+            }
+            // The engine's thread takes the messages in its step.
+            if self.wanted.load(Ordering::Acquire) {
+                return false;
+            }
+            let mut worker = match self.worker.try_lock() {
+                Ok(worker) => worker,
+                // Whichever thread is at work looks for messages when it has ended its step.
+                Err(std::sync::TryLockError::WouldBlock) => return false,
+                Err(std::sync::TryLockError::Poisoned(_)) => return true,
+            };
+            if worker.as_mut().is_none_or(Worker::step_of_messages) {
+                return true;
+            }
+        }
+        self.messages.any()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Worker>> {
+        self.wanted.store(true, Ordering::Release);
+        let worker = self.worker.lock();
+        self.wanted.store(false, Ordering::Release);
+        // A panic of a door's thread in the core ends the engine, as one of this thread does.
+        worker.expect("no thread has panicked in the middle of a step")
+    }
+
+    /// The engine's thread: works until it is told to stop, or nothing can be answered any more.
+    pub(super) fn run(&self, inbox: &Receiver<Envelope>) -> Option<Lost> {
+        let mut next = Step::Wait(Duration::ZERO);
+        loop {
+            let patience = match next {
+                // A door that found this thread at work has left its messages here.
+                Step::Wait(_) if self.messages.any() => Duration::ZERO,
+                Step::Wait(patience) => patience,
+                Step::End(lost) => return lost,
+            };
+            let first = match inbox.recv_timeout(patience) {
+                Ok(envelope) => Some(envelope),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Envelope::Stop),
+            };
+            let mut worker = self.lock();
+            next = worker.as_mut().map_or(Step::End(None), |worker| worker.step(first, inbox));
+            if matches!(next, Step::End(_)) {
+                // No door carries anything out behind the end.
+                drop(worker.take());
+            }
+        }
+    }
+}

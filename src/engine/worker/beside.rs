@@ -1,0 +1,166 @@
+//! Commits of messages beside the engine's thread.
+//!
+//! ```text
+//!   [here] --many messages are due--> [away: it commits them] --committed--> [here]
+//!                                       |   messages go on being kept
+//!                                       +--anything else is asked--> the thread waits for it
+//! ```
+//! A commit takes as long as some hundred messages, whose senders would wait for it. So the engine hands its
+//! store to a second thread together with the batch, and goes on with messages, which need nothing but memory
+//! and the intake. There is one store, and it is at one of two places; whatever else needs it waits.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use super::super::Envelope;
+use super::{Said, Waiting, Worker};
+use provost_base::Digest;
+use provost_domain::Outbox;
+use provost_store::{Store, StoreError};
+
+/// Everything that one commit has.
+pub(super) struct Batch {
+    pub(super) out: Outbox,
+    /// Statuses in it, which may be said again.
+    pub(super) said: Vec<Said>,
+    /// Repeated statuses in it.
+    pub(super) repeated: Vec<Arc<Said>>,
+    /// How many of its changes and events are shown beside the thread already.
+    pub(super) shown: (usize, usize),
+}
+
+/// The engine's store, while it is here.
+pub(super) struct Home(Option<Box<dyn Store>>);
+
+impl Home {
+    pub(super) fn of(store: Box<dyn Store>) -> Self {
+        Self(Some(store))
+    }
+
+    /// Whether the store is committing beside the thread.
+    pub(super) fn is_away(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+const AT_HOME: &str = "`have_store` comes before each use of the store";
+
+impl Deref for Home {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().expect(AT_HOME)
+    }
+}
+
+impl DerefMut for Home {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.as_deref_mut().expect(AT_HOME)
+    }
+}
+
+struct Job {
+    store: Box<dyn Store>,
+    batch: Batch,
+    /// Where the messages end that the batch has.
+    end: Digest,
+}
+
+/// A job that is done.
+pub(super) struct Back {
+    store: Box<dyn Store>,
+    batch: Batch,
+    done: Result<(), StoreError>,
+}
+
+/// The thread that commits. It ends when this is dropped.
+pub(in super::super) struct Beside {
+    jobs: Option<Sender<Job>>,
+    back: Receiver<Back>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Starts it. The end of each job wakes the engine through its queue.
+    ///
+    /// # Errors
+    /// Where the system has no thread.
+    pub(in super::super) fn start(wakes: Weak<SyncSender<Envelope>>) -> io::Result<Self> {
+        let ((jobs, taken), (give_back, back)) = (channel::<Job>(), channel());
+        let work = move || {
+            while let Ok(Job { mut store, batch, end }) = taken.recv() {
+                let done = store.commit_kept(&batch.out, &end);
+                if give_back.send(Back { store, batch, done }).is_err() {
+                    return;
+                }
+                // A queue that is full wakes the engine as well.
+                let _ = wakes.upgrade().map(|it| it.try_send(Envelope::Committed));
+            }
+        };
+        let thread = std::thread::Builder::new().name("commits".into()).spawn(work)?;
+        Ok(Self { jobs: Some(jobs), back, thread: Some(thread) })
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // What it did last is done; if it has panicked, the engine's thread has, too.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Worker {
+    /// Hands the store and all that was kept to the other thread.
+    pub(super) fn hand_over(&mut self) {
+        let (Some(store), Some(intake), Some(jobs)) =
+            (self.store.0.take(), &mut self.intake, &self.beside.jobs)
+        else {
+            return;
+        };
+        let end = intake.turn();
+        let jobs = jobs.clone();
+        self.receiving.send();
+        let batch = self.take_batch();
+        jobs.send(Job { store, batch, end }).map_err(drop).expect("the thread ends with the engine's");
+    }
+
+    /// Takes the store back if its commit is over.
+    pub(super) fn welcome(&mut self) {
+        if !self.store.is_away() {
+            return;
+        }
+        match self.beside.back.try_recv() {
+            Ok(back) => drop(self.take_home(back, &mut [])),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => panic!("the thread that commits has panicked"),
+        }
+    }
+
+    /// Waits until the store is here. `false` where its commit has failed: then nothing of this step stands.
+    pub(super) fn have_store(&mut self, waiting: &mut [Waiting]) -> bool {
+        if !self.store.is_away() {
+            return true;
+        }
+        let back = self.beside.back.recv().expect("the thread that commits gives back what it takes");
+        self.take_home(back, waiting)
+    }
+
+    fn take_home(&mut self, Back { store, batch, done }: Back, waiting: &mut [Waiting]) -> bool {
+        self.store = Home::of(store);
+        match done {
+            Ok(()) => {
+                self.receiving.sent_is_done(!self.out.is_empty());
+                self.follow(batch);
+                true
+            }
+            Err(err) => {
+                self.roll_back(batch, &err, waiting);
+                false
+            }
+        }
+    }
+}

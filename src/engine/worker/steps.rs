@@ -1,0 +1,147 @@
+//! One step after another: what is asked is taken, applied, kept or committed, and answered.
+
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use super::super::{Envelope, Given, Lost, StateQuery};
+use super::receiving::Patience;
+use super::{PROBE_EVERY, PRUNE_PAUSE, REPEATS_TOLD, Waiting, Worker};
+use provost_base::limits::BATCH_MAX;
+
+/// What comes after a step.
+pub(in super::super) enum Step {
+    /// The next thing that is asked, or what is due in this time.
+    Wait(Duration),
+    /// Nothing more, and why if no caller has told the engine to stop.
+    End(Option<Lost>),
+}
+
+impl Worker {
+    /// One step of anything, on the engine's own thread. Without an envelope, the time has come for
+    /// something.
+    pub(in super::super) fn step(&mut self, first: Option<Envelope>, inbox: &Receiver<Envelope>) -> Step {
+        if matches!(first, Some(Envelope::Repeated)) {
+            self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
+            return self.wait();
+        }
+        self.welcome();
+        let tells = matches!(first, None | Some(Envelope::Messages | Envelope::Committed));
+        // An earlier step has done it.
+        let is_due = self.messages.any() || !self.is_through() || self.patience().is_zero();
+        let is_due = is_due || self.broken.is_some() || self.prune_on;
+        if self.lost.is_none() && tells && !is_due {
+            return self.wait();
+        }
+        let (mut waiting, mut looks) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.looks));
+        let stop = self.step_of_all(first, inbox, &mut waiting, &mut looks);
+        (self.waiting, self.looks) = (waiting, looks);
+        // Later callers learn that the engine has ended.
+        if self.lost.is_some() {
+            return Step::End(self.lost.take());
+        }
+        if stop {
+            self.close();
+            return Step::End(None);
+        }
+        self.housekeeping();
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Step {
+        let patience = self.patience();
+        self.wakes_at = Instant::now() + patience;
+        Step::Wait(patience)
+    }
+
+    /// A step of messages alone, on the thread of a door. `true` where the engine's own thread has to go on.
+    pub(in super::super) fn step_of_messages(&mut self) -> bool {
+        self.welcome();
+        if self.lost.is_some() || self.broken.is_some() || !self.is_through() {
+            return true;
+        }
+        self.begin();
+        self.tick();
+        if !self.receive(Patience::None) {
+            return true;
+        }
+        let due = Instant::now() + self.patience();
+        let is_sooner = due < self.wakes_at;
+        self.wakes_at = self.wakes_at.min(due);
+        is_sooner
+    }
+
+    /// What comes first in each step: the time, and the messages that wait.
+    fn begin(&mut self) {
+        self.tell_time();
+        self.lapse();
+        self.put_on_record();
+        self.take_messages();
+    }
+
+    /// `true` if it was the last step.
+    fn step_of_all(
+        &mut self,
+        first: Option<Envelope>,
+        inbox: &Receiver<Envelope>,
+        waiting: &mut Vec<Waiting>,
+        looks: &mut Vec<StateQuery>,
+    ) -> bool {
+        let mut stop = false;
+        self.begin();
+        let mut next = first;
+        while let Some(envelope) = next.take() {
+            // What was acknowledged before this was asked comes before it.
+            self.put_on_record();
+            stop |= self.take_in(envelope, waiting, looks);
+            if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
+                next = inbox.try_recv().ok();
+            }
+        }
+        self.tick();
+        let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
+        if !(is_quiet && self.receive(Patience::ForStore)) {
+            self.commit(waiting);
+        }
+        self.receiving.answer();
+        self.answer(waiting);
+        if self.lost.is_none() {
+            looks.drain(..).for_each(|look: StateQuery| look(self.now, self.core.state()));
+        }
+        stop
+    }
+
+    fn answer(&mut self, waiting: &mut Vec<Waiting>) {
+        let mut gave_back = false;
+        for Waiting { who, reply, answer } in waiting.drain(..) {
+            // The peer may have hung up. Its command stands nevertheless; only what it was
+            // given is taken back.
+            if let Err(answer) = reply.send(answer)
+                && let Some(given) = Given::by(&answer)
+            {
+                self.take_back(&who, given);
+                gave_back = true;
+            }
+        }
+        if gave_back {
+            self.commit(&mut []);
+        }
+    }
+
+    /// How long to sleep when nothing comes in.
+    fn patience(&self) -> Duration {
+        if self.broken.is_some() {
+            return PROBE_EVERY;
+        }
+        if self.prune_on {
+            return PRUNE_PAUSE;
+        }
+        let deadline =
+            self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
+        let prune = self.prune_at.saturating_duration_since(Instant::now());
+        let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
+        // The end of a commit beside this thread wakes it.
+        let due = self.receiving.due().filter(|_| !self.store.is_away());
+        let received = due.map(|at| at.saturating_duration_since(Instant::now()));
+        [deadline, repeats, received].into_iter().flatten().fold(prune, Duration::min)
+    }
+}
