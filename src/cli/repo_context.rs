@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 
 use super::CliError;
 use provost_base::{AgentId, Timestamp};
@@ -87,8 +88,16 @@ impl RepoContext {
 
 /// Carries out something that waits for the daemon.
 pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let mut done = None;
+    // Boxed, and without its outcome: a runtime's code is there once, and not for each command.
+    block_on(Box::pin(async { done = Some(it.await) }))?;
+    done.expect("what was waited for has come to its end")
+}
+
+fn block_on(it: Pin<Box<dyn Future<Output = ()> + '_>>) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?.block_on(it)
+    runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?.block_on(it);
+    Ok(())
 }
 
 /// The time now; a clock before 1970 counts as 1970.

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use idle_connections::{IdleConnections, Sender};
 use provost_api::wire::{self, *};
-use provost_api::{self as api, Endpoint, Reply, endpoints, for_each_endpoint};
+use provost_api::{self as api, Endpoint, Reply, Which, endpoints, for_each_endpoint};
 use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
 use provost_base::{AgentId, Secret};
 
@@ -190,7 +190,8 @@ impl Client {
         Self { session: Some(session), ..self }
     }
 
-    /// Whether it is known here that the caller may not go by its name any more. A daemon elsewhere says so itself.
+    /// Whether it is known here that the caller may not go by its name any more. A daemon elsewhere says so
+    /// itself.
     pub fn is_shut_out(&self) -> bool {
         match &self.way {
             DaemonRoute::InProcess(daemon) => !daemon.lets_in(),
@@ -221,35 +222,49 @@ impl Client {
         Self { agent, ..self }
     }
 
+    /// The part of a question that is written once for each endpoint: what is not, is in [`Self::reply`] and
+    /// [`Self::bytes`].
     async fn ask<E: Endpoint>(&self, asked: &E::Asked) -> Result<E::Answer, ClientError> {
         let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(E::wait_ms(asked)));
-        let answer = async {
-            match &self.way {
-                DaemonRoute::InProcess(daemon) => {
-                    let reply = daemon.ask(self.session.clone(), E::request(asked.clone())).await;
-                    let reply = reply.map_err(|(status, fault)| ClientError::Refused { status, fault })?;
-                    E::answer(reply).ok_or_else(|| ClientError::Broken("it answered something else".into()))
-                }
-                DaemonRoute::Socket(socket) => {
-                    let bytes = self.exchange(socket, self.request::<E>(asked)?).await?;
-                    serde_json::from_slice(&bytes).map_err(|e| {
-                        ClientError::Broken(format!("its answer is not what was expected ({e})"))
-                    })
-                }
+        match &self.way {
+            DaemonRoute::InProcess(daemon) => {
+                let replying = daemon.ask(self.session.clone(), E::request(asked.clone()));
+                E::answer(reply(replying, patience).await?)
+                    .ok_or_else(|| ClientError::Broken("it answered something else".into()))
             }
-        };
-        tokio::time::timeout(patience, answer).await.map_err(|_| ClientError::Slow)?
+            DaemonRoute::Socket(socket) => {
+                let members = serde_json::to_vec(asked).map_err(ClientError::broken)?;
+                let bytes = self.bytes(socket, E::WHICH, members, patience).await?;
+                serde_json::from_slice(&bytes).map_err(|err| unexpected(&err))
+            }
+        }
     }
 
-    fn request<E: Endpoint>(&self, asked: &E::Asked) -> Result<Request<Full<Bytes>>, ClientError> {
-        let (method, path) = (E::WHICH.method(), E::WHICH.row().path);
-        let members = serde_json::to_value(asked).map_err(ClientError::broken)?;
-        let (target, body) = match members {
-            Value::Null => (path.to_owned(), Bytes::new()),
-            members if method == Method::GET => (format!("{path}{}", query_text(&members)), Bytes::new()),
-            members => (path.to_owned(), Bytes::from(members.to_string())),
-        };
-        self.message(method, &target, body)
+    /// Asks with these members, as JSON, and reads the answer.
+    fn bytes<'a>(
+        &'a self,
+        socket: &'a Path,
+        which: Which,
+        members: Vec<u8>,
+        patience: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, ClientError>> + Send + 'a>> {
+        Box::pin(async move {
+            let request = self.request(which, members)?;
+            let answer = tokio::time::timeout(patience, self.exchange(socket, request)).await;
+            answer.map_err(|_| ClientError::Slow)?
+        })
+    }
+
+    fn request(&self, which: Which, members: Vec<u8>) -> Result<Request<Full<Bytes>>, ClientError> {
+        let (method, path) = (which.method(), which.row().path);
+        if members == b"null" {
+            return self.message(method, path, Bytes::new());
+        }
+        if method != Method::GET {
+            return self.message(method, path, members.into());
+        }
+        let members: Value = serde_json::from_slice(&members).map_err(ClientError::broken)?;
+        self.message(method, &format!("{path}{}", query_text(&members)), Bytes::new())
     }
 
     /// A request as this client sends it, with its proof.
@@ -305,6 +320,16 @@ impl Client {
         }
         answer
     }
+}
+
+/// The reply of a daemon in this process, if it comes in time.
+async fn reply(replying: Replying, patience: Duration) -> Result<Reply, ClientError> {
+    let reply = tokio::time::timeout(patience, replying).await.map_err(|_| ClientError::Slow)?;
+    reply.map_err(|(status, fault)| ClientError::Refused { status, fault })
+}
+
+fn unexpected(err: &serde_json::Error) -> ClientError {
+    ClientError::Broken(format!("its answer is not what was expected ({err})"))
 }
 
 /// A connection to the daemon at a socket.
