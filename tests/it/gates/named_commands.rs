@@ -12,7 +12,7 @@ use provost::cli::{Kind, definition, read};
 use crate::support::provost;
 
 /// Texts that begin like a command and are none.
-const NO_COMMANDS: [&str; 5] =
+const NO_COMMANDS: [&str; 4] =
     ["provost does not", "provost --test", "provost key id", "provost worker folder"];
 
 /// How a text names a command.
