@@ -15,10 +15,21 @@ fn takes_a_person(by: &str) -> bool {
     by.split(", ").any(|it| it == "human" || it.starts_with("passkey"))
 }
 
+/// Why a person's answer at a terminal does not count; `None` where it may.
+fn no_terminal(by: &str) -> Option<String> {
+    match by.split(", ").any(|it| matches!(it, "human" | "passkey-if-enrolled")) {
+        true => None,
+        false if takes_a_person(by) => {
+            Some("only an answer that is signed with a passkey counts, and this page takes none yet".into())
+        }
+        false => Some(format!("only {by} may answer")),
+    }
+}
+
 /// The commands that answer, each with the reason where it is of no use to a person.
 pub(crate) fn commands(approval: &Approval) -> Vec<Command> {
     let id = approval.id;
-    let not_yours = (!takes_a_person(&approval.by)).then(|| format!("only {} may answer", approval.by));
+    let not_yours = no_terminal(&approval.by);
     [
         Command::new("Deny", format!("provost deny {id} --reason WHY")),
         Command::new("Approve", format!("provost approve {id}")),

@@ -68,6 +68,23 @@ fn what_expires_soonest_comes_first_then_the_gravest() {
 }
 
 #[test]
+fn a_command_is_offered_only_where_an_answer_at_a_terminal_counts() {
+    let reasons = |by: &str| {
+        let shown = view::approval(&approval(1, "high", by, "2026-07-01T12:30:00.000Z"), Vec::new(), Vec::new());
+        let commands = shown.blocks.into_iter().find_map(|it| match it {
+            Block::Commands { commands, .. } => Some(commands),
+            _ => None,
+        });
+        let reasons = commands.unwrap().into_iter().map(|it| it.not_yours.is_some());
+        reasons.collect::<Vec<bool>>()
+    };
+    assert_eq!(reasons("human"), [false, false]);
+    assert_eq!(reasons("passkey-if-enrolled"), [false, false]);
+    assert_eq!(reasons("passkey"), [true, true]);
+    assert_eq!(reasons("client:approver"), [true, true]);
+}
+
+#[test]
 fn nothing_that_waits_is_said_and_old_failures_are_not() {
     let old = json!({ "updated_at": "2026-06-29T10:00:00.000Z" });
     let odd = json!({ "updated_at": "yesterday" });
