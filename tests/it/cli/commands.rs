@@ -67,6 +67,8 @@ const COMMANDS: [&str; 133] = [
     "worker task",
     "worker resume",
     "worker pause",
+    "web",
+    "web open",
     "workflow",
     "workflow list",
     "workflow show",
