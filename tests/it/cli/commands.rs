@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 133] = [
+const COMMANDS: [&str; 148] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -69,6 +69,19 @@ const COMMANDS: [&str; 133] = [
     "worker pause",
     "web",
     "web open",
+    "merge",
+    "merge branches",
+    "merge queue",
+    "merge queue add",
+    "merge queue list",
+    "merge queue remove",
+    "merge queue run",
+    "passkey",
+    "passkey add",
+    "passkey list",
+    "passkey revoke",
+    "passkey reset",
+    "passkey install",
     "workflow",
     "workflow list",
     "workflow show",
