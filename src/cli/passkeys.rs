@@ -15,19 +15,19 @@ use provost_config::places::SYSTEM_CONFIG;
 /// `provost passkey`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Passkeys {
-    /// Print a code with which one passkey can be enrolled, from a terminal
+    /// Print a code at a terminal, with which one passkey can be enrolled
     #[command(after_help = "Examples:\n  provost passkey add\n  provost passkey add --even-so")]
     Add(Add),
-    /// List the passkeys, with how they came to be known
+    /// List the passkeys, and how each was enrolled
     #[command(after_help = "Examples:\n  provost passkey list\n  provost passkey list --json")]
     List,
-    /// Have a passkey count no more, from a terminal
+    /// Revoke a passkey at a terminal; its signatures no longer answer anything
     #[command(after_help = "Example:\n  provost passkey revoke phone")]
     Revoke(Revoke),
-    /// Give up all passkeys, from a terminal; for a day from then on none counts, a new one neither
+    /// Remove all passkeys at a terminal; for 24 hours no passkey counts, and no new one either
     #[command(after_help = "Example:\n  provost passkey reset --yes")]
     Reset(Reset),
-    /// As root: take passkeys of a user's list into root's, which no process of the user can change
+    /// As root: copy passkeys from a user's list to root's list, which no process of the user can change
     #[command(
         after_help = "Example:\n  sudo provost passkey install --from ~ann/.config/provost/passkeys.toml phone"
     )]
@@ -37,7 +37,7 @@ pub(super) enum Passkeys {
 /// `provost passkey add`.
 #[derive(Args, Debug)]
 pub(super) struct Add {
-    /// Make a code for the first passkey although a worker or an agent is at work, which could take it
+    /// Print the code for the first passkey also while a worker or an agent works, which could take the code
     #[arg(long)]
     even_so: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct Revoke {
 /// `provost passkey reset`.
 #[derive(Args, Debug)]
 pub(super) struct Reset {
-    /// Yes, give all of them up
+    /// Remove all of them without a question
     #[arg(long, required = true)]
     yes: bool,
 }

@@ -35,7 +35,8 @@ pub(super) struct SideFacts {
     pub(super) touched: BTreeMap<String, BTreeSet<Box<str>>>,
     /// Symbols on which callers cannot rely any more.
     pub(super) broken: BTreeMap<(String, Box<str>), Broken>,
-    /// Calls that were not there before: caller and called symbol.
+    /// Calls from the symbols that it has changed: caller and called symbol. What was changed around an old call may rely on
+    /// what is called as much as a new call does.
     pub(super) calls: BTreeSet<(SymbolPath, SymbolPath)>,
 }
 
@@ -79,11 +80,8 @@ impl<'a> Study<'a> {
                 facts.touched.insert(it.path.clone(), touched);
             }
         }
-        self.go_to(base)?;
-        let before = self.calls_of(&facts.touched);
         self.go_to(tip)?;
-        let after = self.calls_of(&facts.touched);
-        facts.calls = after.difference(&before).cloned().collect();
+        facts.calls = self.calls_of(&facts.touched);
         facts.changes = changes;
         Ok(facts)
     }

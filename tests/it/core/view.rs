@@ -70,7 +70,8 @@ fn what_expires_soonest_comes_first_then_the_gravest() {
 #[test]
 fn a_command_is_offered_only_where_an_answer_at_a_terminal_counts() {
     let reasons = |by: &str| {
-        let shown = view::approval(&approval(1, "high", by, "2026-07-01T12:30:00.000Z"), Vec::new(), Vec::new());
+        let shown =
+            view::approval(&approval(1, "high", by, "2026-07-01T12:30:00.000Z"), Vec::new(), Vec::new());
         let commands = shown.blocks.into_iter().find_map(|it| match it {
             Block::Commands { commands, .. } => Some(commands),
             _ => None,

@@ -117,6 +117,21 @@ fn another_signature_and_a_new_caller_collide_and_a_caller_that_was_there_does_n
 }
 
 #[test]
+fn another_signature_and_a_change_of_a_function_that_calls_it_collide() {
+    let world = world();
+    let _daemon = world.start();
+    let changed = lib(&world, "def greet(name)", "def greet(name, loud)");
+    branch(&world, "sig", "main", &[("lib.py", Some(&changed))], "sig");
+    let user = code(&["from lib import greet\n", "def hello():\n    return greet(1) + greet(2)\n"]);
+    branch(&world, "user", "main", &[("user.py", Some(&user))], "user");
+    let said = person(&world, "merge sig user", 7);
+    assert!(
+        said.contains("user: set aside (call)") && said.contains("user calls in user.py:hello"),
+        "{said}"
+    );
+}
+
+#[test]
 fn one_symbol_that_both_sides_have_changed_is_caught_and_two_symbols_of_one_file_are_not() {
     let world = world();
     let _daemon = world.start();
