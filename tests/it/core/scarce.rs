@@ -257,9 +257,9 @@ fn all_parts_of_a_daemon_share_one_instance_of_inotify_and_one_watch_of_each_fol
     let daemon = with_instances(&world, 12);
     let broker = Http::broker(&world);
     let told = |file: &str| broker.get("/log?since=0").json().to_string().contains(file);
-    // The root, `src` and the two in it, `docs`, `.github` and `.git`.
-    eventually("what the index, the owners of code and the list of work trees watch", || {
-        counted(&world).1.len() == 7
+    // The root, `src` and the two in it, `docs`, `.github`, `.git`, and the folder with the user's passkeys.
+    eventually("what the index, the owners of code, the list of work trees and the passkeys watch", || {
+        counted(&world).1.len() == 8
     });
     let (left, before) = counted(&world);
     assert_eq!(left, 11);

@@ -9,7 +9,7 @@ use provost::base::limits::{A6S_MESSAGE_BYTES_MAX, A6S_REQUESTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::support::a6s_client::{BINARY, KEY, OPEN, Socket, TEXT, frame, handshake, head, world};
+use crate::support::a6s_client::{BINARY, CLOSE, KEY, OPEN, Socket, TEXT, frame, handshake, head, world};
 use crate::support::loopback_client::Http;
 use crate::support::processes::resident;
 use crate::support::{World, eventually};
@@ -246,9 +246,7 @@ fn a_token_is_shown_in_a_header_or_in_the_address_and_is_good_as_long_as_it_is()
     }
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={token}"), ""));
     assert!(socket.is_alive());
-    let error = told_while(&mut socket, || crate::support::tokens::revoke_of(&world, "ada"));
-    assert!(error.contains("not good any more"), "{error}");
-    assert_eq!(socket.frame().code(), 1008);
+    ended_while(&mut socket, "not good any more", || crate::support::tokens::revoke_of(&world, "ada"));
     // It is written by a thread of its own.
     eventually("the log", || logs(&world).contains("not good any more"));
     for place in [world.log(), logs(&world)] {
@@ -263,16 +261,23 @@ fn logs(world: &World) -> String {
     files.map(|it| std::fs::read_to_string(it.path()).unwrap()).collect()
 }
 
-/// The error that ends a connection that asks all the time while something is done. One that asks only
-/// afterwards may find that the door has looked by itself in the meantime, and has closed it without a word.
-fn told_while(socket: &mut Socket, act: impl FnOnce() + Send) -> String {
+/// Asks all the time while something is done that ends the connection: the door closes it, and what was asked at that moment
+/// is told why.
+fn ended_while(socket: &mut Socket, says: &str, act: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let acting = scope.spawn(act);
         for _ in 0..1_000_000 {
-            let answer = socket.ask("agents.list", &json!({}));
-            if let Some(error) = answer["error"].as_str() {
-                acting.join().unwrap();
-                return error.to_owned();
+            socket.request("agents.list", &json!({}));
+            let frame = socket.frame();
+            // Between two questions nothing is open that could be answered.
+            if frame.first == CLOSE {
+                assert_eq!(frame.code(), 1008);
+                return acting.join().unwrap();
+            }
+            if let Some(error) = frame.json()["error"].as_str() {
+                assert!(error.contains(says), "{error}");
+                assert_eq!(socket.frame().code(), 1008);
+                return acting.join().unwrap();
             }
         }
         panic!("what was done has ended nothing");
@@ -286,12 +291,10 @@ fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
     let door = Http::a6s(&world);
     let mut before = Socket::open(door);
     assert!(before.is_alive());
-    let error = told_while(&mut before, || {
+    ended_while(&mut before, "editor is reserved", || {
         assert!(world.command(&["key", "add", "editor"]).status().unwrap().success());
         assert!(world.command(&["daemon", "reload"]).status().unwrap().success());
     });
-    assert!(error.contains("editor is reserved"), "who was there already is told: {error}");
-    assert_eq!(before.frame().code(), 1008);
     let refused = || {
         let (_, head) = Socket::with_head(door, handshake(door.port).as_bytes());
         head.starts_with("HTTP/1.1 403 ")
@@ -307,9 +310,7 @@ fn who_has_a_token_for_the_name_of_those_without_a_name_has_it_alone() {
     let mut before = Socket::open(door);
     assert!(before.is_alive());
     let mut token = String::new();
-    let error = told_while(&mut before, || token = mint(&world, "editor"));
-    assert!(error.contains("editor is reserved"), "{error}");
-    assert_eq!(before.frame().code(), 1008);
+    ended_while(&mut before, "editor is reserved", || token = mint(&world, "editor"));
     let refused = door.raw(handshake(door.port).as_bytes());
     assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
     let text = String::from_utf8_lossy(&refused.body).into_owned();
