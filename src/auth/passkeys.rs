@@ -48,7 +48,7 @@ pub enum ListError {
     )]
     Edited(PathBuf),
     /// Root's list could be changed by others.
-    #[error("{}: {why}; root's list of passkeys belongs to root, and nobody else may write it", path.display())]
+    #[error("{}: {why}; root's list of passkeys belongs to root, and no other user may write it", path.display())]
     NotRoots {
         /// The file.
         path: PathBuf,

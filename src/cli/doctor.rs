@@ -225,7 +225,7 @@ fn policy(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
     }
 }
 
-/// Rules that nobody can answer, and the list that only root can change.
+/// Rules whose requests cannot be answered, and the list that only root can change.
 fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
     if !super::passkeys::any_listed(here) {
         let missing = by_passkey_alone(rules, name);

@@ -295,7 +295,7 @@ fn is_the_user(who: &Principal) -> bool {
 }
 
 impl State {
-    /// Puts branches into the queue. One that waits already, or has left the queue, is put there anew.
+    /// Puts branches into the queue. One that waits already, or has left the queue, is put there again.
     fn queue_merges(
         &self,
         call: &Call<'_>,

@@ -130,7 +130,7 @@ impl Passkeys {
         self.all.values()
     }
 
-    /// Whether a person has enrolled one. During the wait after a reset the answer is yes: whoever resets must not be
+    /// Whether a person has enrolled one. During the wait after a reset the answer is yes: a process that resets the list must not be
     /// asked for less at once.
     pub fn are_enrolled(&self, now: Timestamp) -> bool {
         self.waits_until(now).is_some() || self.iter().any(|it| it.revoked_at.is_none())

@@ -33,7 +33,7 @@ pub enum Proof {
     /// The agent's host says that a person has answered a dialog. A process that can speak as the agent can claim
     /// that too, so this proves nothing but where a rule wants no more.
     HostDialog,
-    /// A passkey's signature over exactly this request, whoever carries it: a person, as far as the page that showed the
+    /// A passkey's signature over exactly this request, through any process: a person, as far as the page that showed the
     /// request and the authenticator can be trusted.
     Passkey,
 }

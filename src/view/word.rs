@@ -14,7 +14,7 @@ pub enum Tone {
     Waiting,
     /// It has ended well.
     Good,
-    /// It has ended badly, or somebody has to look.
+    /// It has ended badly, or a person has to look.
     Bad,
 }
 

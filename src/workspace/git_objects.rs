@@ -136,7 +136,7 @@ impl Objects {
     /// Git among these objects, and nowhere else.
     pub(super) fn git(&self) -> Result<Command, GitError> {
         let mut git = git_process::git(&self.repository.outer, &self.own)?;
-        // Nobody's configuration but ours.
+        // No configuration but ours.
         git.env_remove("HOME").env_remove("XDG_CONFIG_HOME").env_remove("USERPROFILE");
         git.env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", if cfg!(windows) { "NUL" } else { "/dev/null" });

@@ -99,7 +99,7 @@ impl<'a> Follower<'a> {
                 return Err(self.in_the_way(format!("{what} is under way there; end it first")));
             }
         }
-        // It has its text from the first moment, so that every start knows whose it is.
+        // It has its text from the first moment, so that every start knows which run has made it.
         let marked = self.tree.git_dir.join(format!("{FOLDER}.lock"));
         fs::write(&marked, self.mark())?;
         let locked = fs::hard_link(&marked, self.lock());

@@ -50,7 +50,7 @@ pub struct MergeBranch {
     pub branch: String,
     /// The commit that it names.
     pub commit: String,
-    /// The agent whose it is.
+    /// The agent that made the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// How that is known.

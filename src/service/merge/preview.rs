@@ -23,7 +23,7 @@ pub struct BranchPreview {
     pub branch: String,
     /// The commit that it names.
     pub commit: String,
-    /// Whose it is, if that is known.
+    /// The agent that made it, if that is known.
     pub owner: Option<Owner>,
     /// How many files it changes.
     pub files: usize,

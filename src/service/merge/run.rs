@@ -2,7 +2,7 @@
 //! then the trunk is moved. One that is not merged is set aside with its reason, and the next one goes on.
 //!
 //! Until the trunk is moved, nothing of the user's changes. A run that was broken off is begun again: an
-//! entry that was being merged is merged anew, and for one whose trunk was being moved, the trunk says what
+//! entry that was being merged is merged again, and for one whose trunk was being moved, the trunk says what
 //! has become of it.
 
 use std::collections::BTreeMap;

@@ -102,7 +102,7 @@ class List {
   }
 
   /**
-   * Draws rows; new ones are held back while somebody is at the list.
+   * Draws rows; new ones are held back while the reader is at the list.
    * @param {any} block
    * @param {boolean} now
    */
@@ -127,7 +127,7 @@ class List {
     for (const row of rows) {
       let node = there.get(row.key);
       const differs = node?.dataset.is !== JSON.stringify(row);
-      // Whoever reads the commands of a row keeps them.
+      // A reader who has opened the commands of a row keeps them.
       const kept = node?.contains(document.activeElement) && node.querySelector('details[open]');
       if (!node) node = rowNode(row, block.columns);
       else if (differs && !kept) this.refill(node, row);

@@ -110,7 +110,7 @@ fn another_signature_and_a_new_caller_collide_and_a_caller_that_was_there_does_n
     branch(&world, "old", "main", &[("o.py", Some("def o():\n    return 1\n"))], "old");
     let said = person(&world, "merge sig new old", 7);
     assert!(said.contains("new: set aside (call)") && said.contains("old: merged"), "{said}");
-    assert!(said.contains("no agent is known whose it is"), "{said}");
+    assert!(said.contains("no agent is known that made it"), "{said}");
     // A person who knows better lets it pass.
     let said = person(&world, "merge new --with-symbols", 0);
     assert!(said.contains("new: merged"), "{said}");
