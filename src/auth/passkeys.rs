@@ -13,7 +13,9 @@ use subtle::ConstantTimeEq as _;
 
 use super::keys::folder::Folder;
 use super::keys::{KeyError, KeyRing};
-use provost_base::limits::{KEY_FILE_BYTES_MAX, PASSKEYS_MAX};
+#[cfg(unix)]
+use provost_base::limits::KEY_FILE_BYTES_MAX;
+use provost_base::limits::PASSKEYS_MAX;
 use provost_base::{Digest, Json, Timestamp};
 use provost_passkey::PublicKey;
 

@@ -222,8 +222,8 @@ impl Client {
         Self { agent, ..self }
     }
 
-    /// The part of a question that is written once for each endpoint: what is not, is in [`Self::reply`] and
-    /// [`Self::bytes`].
+    /// Asks an endpoint. This is compiled once for each endpoint, so what does not depend on the endpoint is in
+    /// [`Self::bytes`] and in `reply`.
     async fn ask<E: Endpoint>(&self, asked: &E::Asked) -> Result<E::Answer, ClientError> {
         let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(E::wait_ms(asked)));
         match &self.way {

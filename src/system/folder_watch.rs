@@ -318,6 +318,7 @@ impl Table {
 impl Shared {
     /// The watching has ended by itself. It begins again with the next folder that is covered, and each
     /// subscriber that looks again covers its folders.
+    #[cfg(target_os = "linux")]
     fn broke(&self) {
         let all = {
             let mut table = lock(&self.0);
