@@ -181,7 +181,7 @@ impl PasskeyFiles {
         self.write(&folder, keys, list)
     }
 
-    /// Begins an empty list that counts one reset more, whatever the present one is: one that was edited, too.
+    /// Begins an empty list that counts one reset more, also where the present list was edited by hand.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.

@@ -66,7 +66,7 @@ pub fn desktop(name: AgentId) -> Principal {
 }
 
 /// The person whose passkey has signed exactly this request: for this one submit, and for nothing else. The signature is the
-/// proof, whichever process carries it.
+/// proof, and not the process that carries it.
 pub fn passkey(name: AgentId, _signed: &Asserted) -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Operate, Scope::Approve]);
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Passkey)

@@ -26,7 +26,7 @@ pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, st
         tokio::select! {
             () = stop.cancelled() => return,
             () = changed.notified() => {
-                // The list is read whole, whatever has changed in it.
+                // The notices do not say what has changed, so the list is read whole.
                 subscription.take();
                 own.look_at_passkeys().await;
             }

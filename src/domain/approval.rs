@@ -330,7 +330,7 @@ impl State {
 /// user; two trees of processes cannot be had by one agent without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
     // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, a signature is
-    // a passkey's, whichever process carries it, and a worker in its jail and the daemon itself answer nothing.
+    // a passkey's and not the process's that carries it, and a worker in its jail and the daemon itself answer nothing.
     let is_elsewhere = who.is_host_dialog() || matches!(who.proof(), Proof::Desktop | Proof::Passkey);
     if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;

@@ -233,7 +233,7 @@ impl WideLine {
         Self::read(&quoted)
     }
 
-    /// A line of which only the beginning is there.
+    /// A line that is known only by its beginning, so that it may run anything.
     pub fn unknown() -> Self {
         Self { stretches: Vec::new(), bare: Vec::new(), words: CALL_WORDS_MAX + 1 }
     }

@@ -79,7 +79,7 @@ impl ToolCommand {
         }
     }
 
-    /// A command of which only the beginning is known, so that it may run anything.
+    /// A command that is known only by its beginning, so that it may run anything.
     fn unknown(text: &str) -> Self {
         Self { plain: None, wide: WideLine::unknown(), text: text.to_owned() }
     }

@@ -96,8 +96,8 @@ impl Attested {
     }
 }
 
-/// The authenticator data in an attestation object. Its statement is passed over, whatever its format: browsers are
-/// asked for none, and nothing rests on one.
+/// The authenticator data in an attestation object. Its statement is passed over in every format: browsers
+/// are asked for none, and no check uses one.
 pub(crate) fn of_attestation(object: &[u8]) -> Result<&[u8], Refused> {
     let mut reader = Reader::new(object);
     if reader.map("the attestation object")? != 3 {

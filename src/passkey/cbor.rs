@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one value, whatever is in it.
+    /// Passes over one value with all that is nested in it.
     pub(crate) fn skip(&mut self) -> Result<(), Refused> {
         let mut open: u64 = 1;
         while open > 0 {

@@ -2,8 +2,8 @@
 //! one after the other.
 //!
 //! Text is git's matter, symbols and calls are read off its objects, contracts and locks are the core's. The
-//! core has the queue and says how far each entry is; what a run of it does is in `run`, and what a start
-//! does with a run that was broken off, too.
+//! core has the queue and says how far each entry is; `run` has the steps of a run, and those by which a start
+//! settles a run that was broken off.
 
 mod compare;
 mod gather;

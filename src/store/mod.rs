@@ -60,7 +60,7 @@ pub trait Store: Send {
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
 
     /// The same for a batch that has all messages that were kept up to `seal`, which [`Intake::turn`] has
-    /// given. What is kept behind it is found by a start as before.
+    /// given. A start finds the messages that were kept after that seal as before.
     ///
     /// # Errors
     /// Any; then nothing of it is stored.

@@ -99,7 +99,7 @@ fn list(title: &str, columns: &[&'static str], rows: Vec<Row>, empty: Empty) -> 
 fn approval_row(it: &Approval) -> Row {
     let what = of_risk(&it.risk);
     let what = Word { word: format!("approval {}: {}, {}", it.id, it.tool, what.word), ..what };
-    // The asker's own words where there are any: what is asked is on the approval's own page, whole.
+    // The asker's own words where there are any. The approval's own page has the whole request.
     let short = it.goal.as_deref().map_or_else(|| Cell::text(&it.reason), Cell::said);
     Row {
         key: format!("approval:{}", it.id),

@@ -1,7 +1,7 @@
 //! The page for people: what needs them and what agents do, in a browser, over loopback HTTP.
 //!
 //! Promises: it shows, and takes no answer; a document has nothing of the repository in it, since pages from elsewhere
-//! may lead to it, and its script asks for the rest; whatever agents have written is text; nothing is loaded from
+//! may lead to it, and its script asks for the rest; all words of agents are shown as text; nothing is loaded from
 //! another host. Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the
 //! own API what is known.
 #![forbid(unsafe_code)]

@@ -67,7 +67,7 @@ pub enum Input<'a> {
     Nothing,
     /// These bytes.
     Bytes(&'a [u8]),
-    /// A locked file, of which git reads nothing: the lock lasts as long as git runs, also without the daemon.
+    /// A file that git locks and never reads: the lock lasts as long as git runs, also without the daemon.
     Lock(&'a File),
 }
 
@@ -175,7 +175,7 @@ impl QuietGit {
         git
     }
 
-    /// What switches off every filter, each of which would be a program to start.
+    /// The settings that switch off every filter, since git would start a program for each.
     fn filters(&self) -> Result<Vec<(String, String)>, String> {
         const TOO_MUCH: &str = "git's configuration is too large to be sure of what it would start";
         let answer = self.must(&["config", "--list", "--name-only", "-z"], Input::Nothing)?;

@@ -1,6 +1,6 @@
 //! Bounds of the work trees in which runs leave commits.
 
-/// Longest name of a branch, in bytes. Each part of it is the name of a file, of which systems take 255 with what git adds.
+/// Longest name of a branch, in bytes. Git makes a file or folder of each part, and a file's name has at most 255 bytes with git's own ending.
 pub const BRANCH_LEN_MAX: usize = 200;
 
 /// How long git may take to make a work tree, in milliseconds: it writes every file of the repository.

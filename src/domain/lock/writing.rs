@@ -111,7 +111,7 @@ impl State {
         let covers = |lock: &Lock| lock.at.name().is_empty() || lock.covers(place.at.symbol());
         let own = self.locks.live_in(file).filter(|it| !writer.is_other(it) && covers(it));
         // One that was asked for has a time of its own. A lease goes along to the work tree of the newest write, unless another
-        // agent has what it is on there.
+        // agent has the symbol there.
         match own.min_by_key(|it| it.writing.is_some()) {
             Some(lock) if lock.writing.is_none() => return Ok(Some(lock.clone())),
             Some(lock) if is_here(lock) || lock.all_names().all(is_free_here) => {

@@ -7,7 +7,7 @@
 //! ```
 //! A commit takes as long as some hundred messages, whose senders would wait for it. So the engine hands its
 //! store to a second thread together with the batch, and goes on with messages, which need nothing but memory
-//! and the intake. There is one store, and it is at one of two places; whatever else needs it waits.
+//! and the intake. There is one store, and it is at one of two places; all other work that needs it waits.
 
 use std::io;
 use std::ops::{Deref, DerefMut};

@@ -239,8 +239,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Whether what is kept is committed beside the thread, or will be as soon as what was sent before is on
-    /// record.
+    /// Whether the kept messages are committed beside the thread, or will be as soon as the batch before
+    /// them is on record.
     fn commit_beside(&mut self) -> bool {
         if self.store.is_away() {
             self.receiving.due.get_or_insert_with(Instant::now);
@@ -253,7 +253,7 @@ impl Worker {
         pays
     }
 
-    /// Shows beside the thread what of an outbox is not shown yet.
+    /// Shows beside the thread those changes and events of an outbox that are not shown yet.
     pub(super) fn show(&self, out: &Outbox, (changes, events): (usize, usize)) {
         for change in out.changes.iter().skip(changes) {
             if let Change::Post(change) = change {

@@ -361,7 +361,8 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
         let passkey = on_record(&listed, false);
         let verb = AddPasskey { passkey, counter: listed.counter, vouched };
         let (id, written) = (listed.id.clone(), ListedPasskey::clone(&listed));
-        // The file first: what is on record and not in it would count as revoked. Until both are done, nobody compares them.
+        // The file first: a passkey that is on record and not in the file would count as revoked. The turn keeps other looks
+        // from comparing the two before both are written.
         let turn = self.0.listing.acquire().await.ok();
         self.with_files(move |files, keys| files.change(keys, |list| list.passkeys.push(written))).await?;
         let signer = self.signer(&asserted);

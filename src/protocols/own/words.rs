@@ -237,7 +237,7 @@ impl Handles<endpoints::WordChallenge> for Own {
 impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
         self.0.pending.count(call.process(), Kind::Word)?;
-        // The nonce first: it is used up, whatever comes with it.
+        // The nonce first: an attempt that fails uses it up as well.
         let Asked::Word(transcript) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
             return Err(refused(Refused::Challenge));
         };

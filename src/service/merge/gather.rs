@@ -147,7 +147,7 @@ impl Provost {
         if checked.violations.is_empty() {
             return Ok(());
         }
-        // What the trunk breaks already is not this branch's doing.
+        // A contract that the trunk breaks already is no fault of this branch.
         let (trunk, _) = self.compare_contracts(None, before, Vec::new()).await?;
         let is_old = |it: &Violation| {
             trunk.violations.iter().any(|old| old.contract.id == it.contract.id && old.fault == it.fault)

@@ -133,7 +133,7 @@ class List {
       else if (differs && !kept) this.refill(node, row);
       /** @type {Element | null} */
       const next = before ? before.nextElementSibling : this.body.firstElementChild;
-      // What is in its place is not put there again: that would take the focus from it.
+      // A node that is in its place stays there: moving it would take the focus from it.
       if (next !== node && !busy) this.body.insertBefore(node, next);
       before = node;
     }

@@ -1,5 +1,5 @@
 // @ts-check
-// Elements made of text: whatever comes from the daemon is put in as text, and never read as markup.
+// Elements made of text: all that comes from the daemon is put in as text, and never read as markup.
 
 /**
  * The element of this id, which the document has.

@@ -111,7 +111,7 @@ impl WorkTree {
         Ok(gone)
     }
 
-    /// The end of a run was dealt with. What is not committed now is what it has left, unless it was to be committed.
+    /// Notes that the end of a run was dealt with, so that the next run finds the changes that are left uncommitted.
     ///
     /// # Errors
     /// Why that is not on record.
