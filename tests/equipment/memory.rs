@@ -4,13 +4,13 @@
 
 mod crew;
 mod posts;
+mod reader;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use provost_base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
+use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
     RuleId, Secret, SymbolPath, TaskId, Timestamp,
@@ -19,16 +19,16 @@ use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
     Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyReset, RegisteredAgent, Settings, Share,
-    State, Switched, Task, Token, Usage, Uses,
+    State, Switched, Task, Token, Uses,
 };
-use provost_store::journal::{Checkpoint, Key, Walk};
+use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, FinishedFilter, Intake, JournalHead, Letters, Loaded, Pruned, Reader, Retention, Store,
-    StoreError, StoredEvent, StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
+    Anchor, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent, codec,
 };
 
 use crew::CrewRows;
 use posts::PostRows;
+use reader::MemoryReader;
 
 /// The sizes of one commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -493,114 +493,5 @@ impl Store for MemoryStore {
         disk.write()?;
         (disk.clean, self.running) = (true, false);
         Ok(())
-    }
-}
-
-struct MemoryReader(Arc<Mutex<Disk>>);
-
-impl Reader for MemoryReader {
-    fn finished(
-        &mut self,
-        filter: FinishedFilter,
-        limit: usize,
-        bytes_max: usize,
-    ) -> Result<(Vec<Task>, bool), StoreError> {
-        let disk = lock(&self.0);
-        let all = &disk.read()?.finished;
-        let end = match &filter.before {
-            None => all.len(),
-            Some(id) => all.iter().position(|task| task.id() == id).unwrap_or(0),
-        };
-        let wanted = |task: &&Arc<Task>| filter.status.is_none_or(|it| it == task.state.status());
-        let (mut tasks, mut bytes) = (Vec::new(), 0);
-        for task in all[..end].iter().rev().filter(wanted) {
-            bytes += codec::text(task)?.len();
-            if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
-                return Ok((tasks, true));
-            }
-            tasks.push(Task::clone(task));
-        }
-        Ok((tasks, false))
-    }
-
-    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
-        let disk = lock(&self.0);
-        Ok(disk.read()?.finished.iter().find(|task| task.id() == id).map(|task| Task::clone(task)))
-    }
-
-    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
-        // The journal is dense, so an event's number says where it lies.
-        let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
-        let disk = lock(&self.0);
-        let mut bytes = 0_usize;
-        let page = disk.read()?.events.iter().skip(known).take(limit.into()).take_while(|it| {
-            let room = bytes < EVENT_PAGE_BYTES_MAX;
-            bytes = bytes.saturating_add(it.body.as_ref().map_or(0, |body| body.len()));
-            room
-        });
-        Ok(page.cloned().collect())
-    }
-
-    fn each_letter(
-        &mut self,
-        which: &Letters,
-        bytes_max: usize,
-        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let disk = lock(&self.0);
-        let rows = disk.read()?;
-        let found = rows.posts.letters(&rows.events, which, bytes_max)?;
-        let _ = found.into_iter().try_for_each(each);
-        Ok(())
-    }
-
-    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
-        crew::imported(&lock(&self.0).read()?.events, ids)
-    }
-
-    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
-        Ok(lock(&self.0).read()?.job_orders.get(id).cloned())
-    }
-
-    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
-        Ok(lock(&self.0).read()?.job_results.get(id).map(|it| JobResult::clone(it)))
-    }
-
-    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
-        let disk = lock(&self.0);
-        let since = query.since.map_or(i64::MIN, |it| it.0);
-        let mut rows: BTreeMap<Box<str>, UsageRow> = BTreeMap::new();
-        for task in disk.read()?.finished.iter().filter(|task| task.updated_at.0 >= since) {
-            let used = task.notes.iter().rev().find_map(|it| Usage::of_metadata(it.report.metadata.as_ref()));
-            let Some(used) = used else { continue };
-            let key: Box<str> = match query.by {
-                UsageBy::Agent => task.order.worker.as_str().into(),
-                UsageBy::Day => task.updated_at.rfc3339()[..10].into(),
-                UsageBy::Model => used.model.clone().unwrap_or_default(),
-                UsageBy::Task => task.id().as_str().into(),
-                UsageBy::Nothing => "".into(),
-            };
-            let row = rows.entry(key.clone()).or_default();
-            (row.key, row.runs) = (key, row.runs + 1);
-            row.worker = Some(task.order.worker.as_str().into());
-            row.used.add(&used);
-        }
-        Ok(rows.into_values().take(query.limit).collect())
-    }
-
-    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        crew::timeline(&lock(&self.0).read()?.events, query)
-    }
-
-    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
-        let disk = lock(&self.0);
-        let (rows, key) = (disk.read()?, key());
-        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), Vec::new(), anchor);
-        for event in &rows.events {
-            if let Err(fault) = walk.step(event) {
-                return Ok(fault.into());
-            }
-        }
-        Ok(walk.finish(rows.counters.event))
     }
 }

@@ -1,0 +1,125 @@
+//! What is read beside the engine, in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use super::{Disk, crew, key, lock};
+use provost_base::limits::EVENT_PAGE_BYTES_MAX;
+use provost_base::{EventSeq, JobId, Json, TaskId};
+use provost_domain::{JobResult, Task, Usage};
+use provost_store::journal::Walk;
+use provost_store::{
+    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, UsageBy,
+    UsageQuery, UsageRow, Verdict, codec,
+};
+
+/// Reads the same rows beside the store.
+pub(super) struct MemoryReader(pub(super) Arc<Mutex<Disk>>);
+
+impl Reader for MemoryReader {
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError> {
+        let disk = lock(&self.0);
+        let all = &disk.read()?.finished;
+        let end = match &filter.before {
+            None => all.len(),
+            Some(id) => all.iter().position(|task| task.id() == id).unwrap_or(0),
+        };
+        let wanted = |task: &&Arc<Task>| filter.status.is_none_or(|it| it == task.state.status());
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
+        for task in all[..end].iter().rev().filter(wanted) {
+            bytes += codec::text(task)?.len();
+            if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
+                return Ok((tasks, true));
+            }
+            tasks.push(Task::clone(task));
+        }
+        Ok((tasks, false))
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        let disk = lock(&self.0);
+        Ok(disk.read()?.finished.iter().find(|task| task.id() == id).map(|task| Task::clone(task)))
+    }
+
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
+        // The journal is dense, so an event's number says where it lies.
+        let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
+        let disk = lock(&self.0);
+        let mut bytes = 0_usize;
+        let page = disk.read()?.events.iter().skip(known).take(limit.into()).take_while(|it| {
+            let room = bytes < EVENT_PAGE_BYTES_MAX;
+            bytes = bytes.saturating_add(it.body.as_ref().map_or(0, |body| body.len()));
+            room
+        });
+        Ok(page.cloned().collect())
+    }
+
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let disk = lock(&self.0);
+        let rows = disk.read()?;
+        let found = rows.posts.letters(&rows.events, which, bytes_max)?;
+        let _ = found.into_iter().try_for_each(each);
+        Ok(())
+    }
+
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        crew::imported(&lock(&self.0).read()?.events, ids)
+    }
+
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
+        Ok(lock(&self.0).read()?.job_orders.get(id).cloned())
+    }
+
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
+        Ok(lock(&self.0).read()?.job_results.get(id).map(|it| JobResult::clone(it)))
+    }
+
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        let disk = lock(&self.0);
+        let since = query.since.map_or(i64::MIN, |it| it.0);
+        let mut rows: BTreeMap<Box<str>, UsageRow> = BTreeMap::new();
+        for task in disk.read()?.finished.iter().filter(|task| task.updated_at.0 >= since) {
+            let used = task.notes.iter().rev().find_map(|it| Usage::of_metadata(it.report.metadata.as_ref()));
+            let Some(used) = used else { continue };
+            let key: Box<str> = match query.by {
+                UsageBy::Agent => task.order.worker.as_str().into(),
+                UsageBy::Day => task.updated_at.rfc3339()[..10].into(),
+                UsageBy::Model => used.model.clone().unwrap_or_default(),
+                UsageBy::Task => task.id().as_str().into(),
+                UsageBy::Nothing => "".into(),
+            };
+            let row = rows.entry(key.clone()).or_default();
+            (row.key, row.runs) = (key, row.runs + 1);
+            row.worker = Some(task.order.worker.as_str().into());
+            row.used.add(&used);
+        }
+        Ok(rows.into_values().take(query.limit).collect())
+    }
+
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        crew::timeline(&lock(&self.0).read()?.events, query)
+    }
+
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        let disk = lock(&self.0);
+        let (rows, key) = (disk.read()?, key());
+        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), Vec::new(), anchor);
+        for event in &rows.events {
+            if let Err(fault) = walk.step(event) {
+                return Ok(fault.into());
+            }
+        }
+        Ok(walk.finish(rows.counters.event))
+    }
+}
