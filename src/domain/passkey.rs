@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{AddPasskey, PasskeyAdded, PasskeyRevoked, PasskeysReset, ResetPasskeys, RevokePasskey};
 use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, State};
-use provost_base::limits::PASSKEYS_MAX;
+use provost_base::limits::{PASSKEYS_MAX, PASSKEYS_REVOKED_MAX};
 use provost_base::{Digest, Json, Timestamp};
 
 /// A passkey: what is needed to check its signatures, now and by a stranger later.
@@ -265,13 +265,10 @@ impl State {
         out.put(Change::Passkey(PasskeyChange::Put(Arc::new(revoked))));
         let old = self.passkeys.iter().filter_map(|it| Some((it.revoked_at?, &it.passkey.id)));
         let old: Vec<_> = old.collect();
-        if old.len() >= REVOKED_MAX
+        if old.len() >= PASSKEYS_REVOKED_MAX
             && let Some((_, id)) = old.iter().min()
         {
             out.put(Change::Passkey(PasskeyChange::Drop(Box::clone(id))));
         }
     }
 }
-
-/// Revoked passkeys that are remembered, so that none of them comes back.
-const REVOKED_MAX: usize = 256;

@@ -7,7 +7,7 @@ use ring::signature::{
 };
 use serde::{Deserialize, Serialize};
 
-use provost_base::limits::{PASSKEY_RSA_BITS_MAX, PASSKEY_RSA_BITS_MIN};
+use provost_base::limits::{PASSKEY_RSA_BITS_MAX, PASSKEY_RSA_BITS_MIN, PASSKEY_RSA_EXPONENT_BYTES_MAX};
 
 use crate::Refused;
 use crate::cbor::{Item, Reader};
@@ -53,9 +53,6 @@ struct Jwk {
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
-
-/// The longest exponent of an RSA key, in bytes; 65537 has three.
-const EXPONENT_BYTES_MAX: usize = 4;
 
 impl PublicKey {
     /// The algorithm's name, as JOSE has it.
@@ -114,7 +111,7 @@ impl PublicKey {
 
     fn rsa(n: &[u8], e: &[u8]) -> Result<Self, Refused> {
         let leads = |it: &[u8]| it.first().is_some_and(|byte| *byte != 0);
-        if !leads(n) || !leads(e) || e.len() > EXPONENT_BYTES_MAX {
+        if !leads(n) || !leads(e) || e.len() > PASSKEY_RSA_EXPONENT_BYTES_MAX {
             return Err(Refused::KeyLength);
         }
         let bits = 8 * n.len() - n[0].leading_zeros() as usize;

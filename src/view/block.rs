@@ -1,12 +1,10 @@
 //! The shapes of what is drawn: a view is a title and blocks, one below the other.
 
+use provost_base::limits::WEB_CELL_CHARS_MAX;
 use provost_base::{visible, visible_name};
 use serde::Serialize;
 
 use super::Word;
-
-/// Longest text in a cell of a list, in characters: more than a screen is wide.
-const CELL_CHARS_MAX: usize = 300;
 
 /// A view.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -194,7 +192,7 @@ impl Cell {
 /// The first line of a text, in which nothing hides.
 fn line(text: &str) -> String {
     let first = text.lines().find(|it| !it.trim().is_empty()).unwrap_or_default();
-    let shown = visible_name(first, CELL_CHARS_MAX);
+    let shown = visible_name(first, WEB_CELL_CHARS_MAX);
     match text.trim_end().lines().nth(1) {
         Some(_) if !shown.ends_with('…') => format!("{shown} …"),
         _ => shown,

@@ -1,11 +1,9 @@
 //! A difference in git's form, as files and lines.
 
+use provost_base::limits::WEB_DIFF_LINES_MAX;
 use provost_base::visible;
 
 use super::{DiffFile, DiffLine};
-
-/// Lines of one file that are shown; further ones are counted.
-const LINES_MAX: usize = 5_000;
 
 /// The files of a difference, in its order. Text before the first file is a file without a path.
 pub fn files(text: &str) -> Vec<DiffFile> {
@@ -55,7 +53,7 @@ pub fn files(text: &str) -> Vec<DiffFile> {
         }
         let text =
             if matches!(is, "add" | "remove" | "same") { line.get(1..).unwrap_or_default() } else { line };
-        match file.lines.len() < LINES_MAX {
+        match file.lines.len() < WEB_DIFF_LINES_MAX {
             true => {
                 file.lines.push(DiffLine { is, text: visible(text), before: numbers.0, after: numbers.1 })
             }

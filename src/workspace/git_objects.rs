@@ -12,7 +12,7 @@ use std::process::Command;
 
 use super::git_process::{self, GitError};
 use super::git_refs::{Person, Repository};
-use provost_base::limits::{MERGE_COMMITS_MAX, SOURCE_BYTES_MAX};
+use provost_base::limits::{MERGE_COMMITS_MAX, MERGE_CONTENTS_AT_ONCE_BYTES, SOURCE_BYTES_MAX};
 use provost_system as system;
 
 /// Settings of the user's that decide how files are written, and that name no program.
@@ -26,9 +26,6 @@ const OF_FILES: [&str; 8] = [
     "core.longpaths",
     "core.protectntfs",
 ];
-
-/// Contents that are read at once, in bytes.
-const CONTENTS_AT_ONCE_BYTES: usize = 32 << 20;
 
 /// The objects of a repository.
 #[derive(Clone, Debug)]
@@ -266,7 +263,7 @@ impl Objects {
         let small = || objects.iter().zip(&sizes).filter_map(|(it, size)| Some((*it, (*size)?)));
         for (object, size) in small() {
             // As many at once as an answer may have.
-            if !some.is_empty() && bytes + size > CONTENTS_AT_ONCE_BYTES {
+            if !some.is_empty() && bytes + size > MERGE_CONTENTS_AT_ONCE_BYTES {
                 found.extend(contents_of(&self.batch("--batch=%(objectsize)", &some)?));
                 (some, bytes) = (Vec::new(), 0);
             }

@@ -7,11 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use provost_base::limits::{MERGE_ANSWER_BYTES_MAX, MERGE_GIT_SECONDS_MAX};
+use provost_base::limits::{GIT_ERROR_BYTES_MAX, MERGE_ANSWER_BYTES_MAX, MERGE_GIT_SECONDS_MAX};
 use provost_system as system;
-
-/// Bytes of what git says on its standard error that are kept.
-const WORDS_BYTES_MAX: u64 = 4_096;
 
 /// Why git has not answered. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +128,7 @@ pub(super) fn run(mut program: Command, what: &str, scratch: &Path) -> Result<An
     let status = child.wait()?;
     let mut text = Vec::new();
     words.rewind()?;
-    words.take(WORDS_BYTES_MAX).read_to_end(&mut text)?;
+    words.take(GIT_ERROR_BYTES_MAX).read_to_end(&mut text)?;
     Ok(Answer { status, said, words: String::from_utf8_lossy(&text).into_owned() })
 }
 

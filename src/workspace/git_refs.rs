@@ -3,6 +3,7 @@
 //! A branch is always asked for by its whole name, so that no tag, no option and no other kind of ref is
 //! taken for it. Nothing here runs a hook, and nothing writes but [`Repository::move_branch`].
 
+use provost_base::limits::BRANCH_LEN_MAX;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,6 @@ use std::process::{Command, Stdio};
 
 use super::git_process::{self, GitError};
 use provost_system as system;
-
-/// Longest name of a branch, in bytes.
-const BRANCH_LEN_MAX: usize = 250;
 
 /// Why a branch is not known. Safe to show.
 #[derive(Debug, thiserror::Error)]

@@ -34,3 +34,12 @@ pub const MERGE_CHECK_TOLD_BYTES_MAX: usize = 4_096;
 
 /// Commits of a branch in which its owner is looked for.
 pub const MERGE_COMMITS_MAX: usize = 500;
+
+/// Conflicts that a model is given; more are counted.
+pub const MERGE_LISTED_MAX: usize = 40;
+
+/// Contents of files that a merge reads at once, in bytes.
+pub const MERGE_CONTENTS_AT_ONCE_BYTES: usize = 32 << 20;
+
+/// Kept bytes of git's standard error.
+pub const GIT_ERROR_BYTES_MAX: u64 = 4_096;

@@ -53,3 +53,15 @@ pub const PASSKEY_QUIET_S: u64 = 60;
 
 /// How long no passkey counts after all were given up, in seconds: a day, so that their owner hears of it.
 pub const PASSKEYS_RESET_S: u64 = 24 * 60 * 60;
+
+/// Revoked passkeys that are remembered, so that none of them comes back.
+pub const PASSKEYS_REVOKED_MAX: usize = 256;
+
+/// Longest exponent of an RSA key, in bytes; 65537 has three.
+pub const PASSKEY_RSA_EXPONENT_BYTES_MAX: usize = 4;
+
+/// Longest word for a transport of an authenticator, in bytes.
+pub const PASSKEY_TRANSPORT_BYTES_MAX: usize = 32;
+
+/// Transports that are kept of one passkey.
+pub const PASSKEY_TRANSPORTS_MAX: usize = 8;

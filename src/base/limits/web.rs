@@ -20,3 +20,12 @@ pub const WEB_RESUME_MAX: u64 = 1_000;
 
 /// Seconds after which a page is sent a comment, so that both ends know that the other is there.
 pub const WEB_COMMENT_EVERY_S: u64 = 10;
+
+/// Longest text in a cell of a list, in characters: more than a screen is wide.
+pub const WEB_CELL_CHARS_MAX: usize = 300;
+
+/// Shown lines of one file of a difference; further ones are counted.
+pub const WEB_DIFF_LINES_MAX: usize = 5_000;
+
+/// How long a browser waits before it comes back to the stream, in milliseconds.
+pub const WEB_RETRY_MS: u64 = 1_000;

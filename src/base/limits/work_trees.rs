@@ -26,3 +26,9 @@ pub const SUBJECT_CHARS_MAX: usize = 72;
 
 /// Work trees that are listed.
 pub const TREES_LISTED_MAX: usize = 1_000;
+
+/// Longest part of a branch name that is made from an id, in bytes.
+pub const BRANCH_PART_LEN_MAX: usize = 60;
+
+/// Longest readable part of the name of a work tree's folder, in bytes.
+pub const TREE_SLUG_LEN_MAX: usize = 40;

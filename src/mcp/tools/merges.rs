@@ -1,5 +1,6 @@
 //! Merges of branches: looked at beforehand, and put into the queue.
 
+use provost_base::limits::MERGE_LISTED_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +30,6 @@ pub(super) fn tools() -> Vec<Entry> {
 
 /// Longest sentence in a line, in characters.
 const LINE_CHARS: usize = 600;
-
-/// Conflicts that are listed; more are counted.
-const LISTED_MAX: usize = 40;
 
 /// The branches that are meant.
 #[derive(Deserialize, JsonSchema)]
@@ -79,8 +77,8 @@ async fn preview(call: Call, asked: Which) -> Result<Said<Preview>, ToolError> {
     for pair in &found.pairs {
         findings.extend(pair.conflicts.iter().map(|c| finding(&c.kind, &[&pair.one, &pair.other], &c.text)));
     }
-    let more = findings.len().saturating_sub(LISTED_MAX);
-    findings.truncate(LISTED_MAX);
+    let more = findings.len().saturating_sub(MERGE_LISTED_MAX);
+    findings.truncate(MERGE_LISTED_MAX);
     let order: Vec<String> = found.branches.iter().map(|it| one_line(&it.branch, LINE_CHARS)).collect();
     let into = one_line(&found.into, LINE_CHARS);
     let head = format!("{} branches into {into}, in this order: {}.", order.len(), order.join(", "));

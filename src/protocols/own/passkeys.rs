@@ -16,7 +16,10 @@ use super::words::{Brought, bytes, refused};
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
 use provost_auth::passkeys::{ListError, ListedPasskey, PasskeyFiles, PasskeyList};
-use provost_base::limits::{PASSKEY_CODE_MS_MAX, PASSKEY_NAME_BYTES_MAX, PASSKEYS_RESET_S};
+use provost_base::limits::{
+    PASSKEY_CODE_MS_MAX, PASSKEY_NAME_BYTES_MAX, PASSKEY_TRANSPORT_BYTES_MAX, PASSKEY_TRANSPORTS_MAX,
+    PASSKEYS_RESET_S,
+};
 use provost_base::{Digest, Json, Ttl, visible};
 use provost_domain::command::{AddPasskey, ResetPasskeys, RevokePasskey};
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
@@ -30,10 +33,6 @@ const CREATE: &str = "CreatePasskey";
 
 /// The algorithms that browsers are asked for: ES256, Ed25519, RS256.
 const ALGORITHMS: [i64; 3] = [-7, -8, -257];
-
-/// Longest word for a transport, in bytes, and how many are kept.
-const TRANSPORT_BYTES_MAX: usize = 32;
-const TRANSPORTS_MAX: usize = 8;
 
 /// What passkeys need of the daemon's places and settings.
 pub struct PasskeySetup {
@@ -299,7 +298,7 @@ impl Handles<endpoints::FinishPasskey> for Own {
         if self.known_passkeys().await?.passkeys.iter().any(|it| *it.passkey.id == *id) {
             return Err(OwnError::new(StatusCode::CONFLICT, "exists", "this passkey is known already"));
         }
-        let transports = body.transports.into_iter().filter(|it| it.len() <= TRANSPORT_BYTES_MAX);
+        let transports = body.transports.into_iter().filter(|it| it.len() <= PASSKEY_TRANSPORT_BYTES_MAX);
         let listed = ListedPasskey {
             id,
             name: name.into(),
@@ -307,7 +306,7 @@ impl Handles<endpoints::FinishPasskey> for Own {
             backup_eligible: new.backup_eligible,
             aaguid: new.aaguid.iter().map(|byte| format!("{byte:02x}")).collect(),
             counter: new.counter,
-            transports: transports.take(TRANSPORTS_MAX).collect(),
+            transports: transports.take(PASSKEY_TRANSPORTS_MAX).collect(),
             added_at: self.now(),
             source: "code".into(),
             key: new.key,

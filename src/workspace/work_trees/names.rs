@@ -1,13 +1,7 @@
 //! Names of branches, and of the folders of their work trees.
 
 use provost_base::Digest;
-use provost_base::limits::BRANCH_LEN_MAX;
-
-/// Longest part of a name that is made from an id, in bytes.
-const PART_LEN_MAX: usize = 60;
-
-/// Longest readable part of a folder's name, in bytes.
-const SLUG_LEN_MAX: usize = 40;
+use provost_base::limits::{BRANCH_LEN_MAX, BRANCH_PART_LEN_MAX, TREE_SLUG_LEN_MAX};
 
 /// Whether a text can be the name of a branch here: what git accepts, without what is taken for something else.
 ///
@@ -46,7 +40,7 @@ pub fn named_after(agent: &str, task: &str) -> String {
 /// An id as a part of a branch's name; what had to be changed for that is told apart by a digest.
 fn part(id: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let plain: String = id.chars().map(|c| if fits(c) { c } else { '-' }).take(PART_LEN_MAX).collect();
+    let plain: String = id.chars().map(|c| if fits(c) { c } else { '-' }).take(BRANCH_PART_LEN_MAX).collect();
     let plain = plain.replace("..", "--");
     let plain = plain.trim_matches(['.', '-']);
     match plain == id && !plain.ends_with(".lock") {
@@ -58,7 +52,7 @@ fn part(id: &str) -> String {
 /// The name of the folder of a branch's work tree.
 pub(super) fn folder_of(branch: &str) -> String {
     let plain: String = branch.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let plain: String = plain.trim_matches('-').chars().take(SLUG_LEN_MAX).collect();
+    let plain: String = plain.trim_matches('-').chars().take(TREE_SLUG_LEN_MAX).collect();
     format!("{plain}-{}", short(branch)).trim_start_matches('-').to_owned()
 }
 
