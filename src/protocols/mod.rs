@@ -8,6 +8,7 @@ pub mod a6s;
 pub mod agent_protocol;
 pub mod broker;
 pub mod devit;
+pub mod event_streams;
 pub mod loopback;
 pub mod own;
 mod proven;

@@ -26,6 +26,7 @@ use provost_base::{AgentId, Digest};
 use provost_client::{Client, ClientError};
 use provost_domain::{Door, Principal};
 use provost_engine::Engine;
+use provost_protocols::event_streams::EventStreams;
 use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, Manners, closing, whole};
 use query::Query;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,7 @@ const JSON: &str = "application/json";
 pub struct Web {
     clients: Clients,
     engine: Engine,
-    streams: stream::Streams,
+    streams: EventStreams,
     stop: CancellationToken,
 }
 
@@ -84,7 +85,7 @@ impl From<ClientError> for WebError {
 impl Web {
     /// A door whose page asks the daemon through these clients, and hears of this engine's events until `stop`.
     pub fn new(clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
-        Self { clients, engine, streams: stream::Streams::default(), stop }
+        Self { clients, engine, streams: stream::streams(), stop }
     }
 
     async fn respond(&self, head: &Parts, caller: &Caller) -> Result<Answer, WebError> {

@@ -7,64 +7,42 @@
 
 use std::time::Duration;
 
-use hyper::body::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use serde_json::json;
 
 use super::query::Query;
 use super::{Web, WebError, assets};
+use provost_api::wire::LAST_EVENT_HEADER;
 use provost_base::EventSeq;
-use provost_base::limits::{WEB_COMMENT_EVERY_S, WEB_RESUME_MAX};
+use provost_base::limits::{WEB_COMMENT_EVERY_S, WEB_RESUME_MAX, WEB_RETRY_MS};
 use provost_client::Client;
 use provost_domain::{Event, EventKind};
-use provost_engine::{Encoded, Fanout, Follower, Frame};
+use provost_engine::{Encoded, Follower};
+use provost_protocols::event_streams::{EventStreams, EventText, TOO_MANY};
 use provost_protocols::loopback::{Answer, empty, stream};
-use provost_transport::sse::{CutOff, EventSender, Readers};
+use provost_transport::sse::{CutOff, EventSender};
 
 /// Where it is.
 pub(super) const PATH: &str = "/event-stream";
 
-/// The header by which a browser says where it was.
-const LAST_EVENT: &str = "last-event-id";
-
-/// How long a browser waits before it comes back, in milliseconds.
-const RETRY_MS: u64 = 1_000;
-
-/// State that all streams share.
-pub(super) struct Streams {
-    readers: Readers,
-    events: Fanout<Written>,
+/// The streams of this door.
+pub(super) fn streams() -> EventStreams {
+    EventStreams::new(|event| Some(changed(event)))
 }
 
-impl Default for Streams {
-    fn default() -> Self {
-        Self { readers: Readers::default(), events: Fanout::new(Written::of) }
-    }
-}
-
-/// An event as it travels.
-struct Written(Bytes);
-
-impl Frame for Written {
-    fn bytes(&self) -> usize {
-        self.0.len()
-    }
-}
-
-impl Written {
-    fn of(event: &Event) -> Option<Self> {
-        let approval = match &event.kind {
-            EventKind::ApprovalAsked { approval, .. }
-            | EventKind::ApprovalAnswered { approval, .. }
-            | EventKind::ApprovalExpired { approval }
-            | EventKind::GrantFailed { approval, .. } => Some(approval.0),
-            _ => None,
-        };
-        let task = event.kind.task().map(ToString::to_string);
-        let data = json!({ "kind": event.kind.name(), "task": task, "approval": approval });
-        Some(Self(format!("id: {}\nevent: change\ndata: {data}\n\n", event.seq.0).into()))
-    }
+/// That something has changed, and of which kind, without its content.
+fn changed(event: &Event) -> EventText {
+    let approval = match &event.kind {
+        EventKind::ApprovalAsked { approval, .. }
+        | EventKind::ApprovalAnswered { approval, .. }
+        | EventKind::ApprovalExpired { approval }
+        | EventKind::GrantFailed { approval, .. } => Some(approval.0),
+        _ => None,
+    };
+    let task = event.kind.task().map(ToString::to_string);
+    let data = json!({ "kind": event.kind.name(), "task": task, "approval": approval });
+    EventText::of(event, "change", &data)
 }
 
 /// The first frames of a stream, and from where it goes on.
@@ -73,7 +51,7 @@ fn greeting(last: Option<u64>, head: u64, daemon: &str) -> (String, u64) {
     let from = last.filter(|last| *last <= head && head - last <= WEB_RESUME_MAX);
     let gap = last.is_some() && from.is_none();
     let id = from.unwrap_or(head);
-    let mut text = format!("retry: {RETRY_MS}\nid: {id}\nevent: hello\ndata: {hello}\n\n");
+    let mut text = format!("retry: {WEB_RETRY_MS}\nid: {id}\nevent: hello\ndata: {hello}\n\n");
     if gap {
         text.push_str(&format!("id: {id}\nevent: gap\ndata: {}\n\n", json!({ "head": head })));
     }
@@ -91,7 +69,7 @@ impl Web {
         if head.method != Method::GET {
             return Ok(empty(StatusCode::OK));
         }
-        let resumed = match head.headers.get(LAST_EVENT) {
+        let resumed = match head.headers.get(LAST_EVENT_HEADER) {
             // What is no number was never sent from here.
             Some(said) => Some(said.to_str().ok().and_then(|it| it.trim().parse().ok()).unwrap_or(u64::MAX)),
             None => query.number("after")?,
@@ -99,8 +77,7 @@ impl Web {
         let about = client.about().await?;
         let Some((sender, body)) = self.streams.readers.enter(Some(Duration::from_secs(WEB_COMMENT_EVERY_S)))
         else {
-            let message = "there are as many readers of events as there may be";
-            return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
+            return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY));
         };
         let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
         let (first, from) = greeting(resumed, about.journal_seq, &daemon);
@@ -127,7 +104,7 @@ impl Web {
 
 /// Sends each event, at the pace of the reader; ends with what the reader is to be told, if it is still there.
 async fn each(
-    mut follower: Follower<Encoded<Written>>,
+    mut follower: Follower<Encoded<EventText>>,
     client: &Client,
     sender: &EventSender,
 ) -> Option<&'static str> {

@@ -45,6 +45,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
+use super::event_streams::EventStreams;
 pub use in_process::{InProcessApi, VerifiedCaller};
 use map::OwnError;
 pub use passkeys::PasskeySetup;
@@ -99,7 +100,7 @@ struct OwnInner {
     large: tokio::sync::Semaphore,
     dialogs: hosts::Dialogs,
     ties: ties::Ties,
-    streams: stream::Streams,
+    streams: EventStreams,
     passkey_setup: PasskeySetup,
     parties: Vec<provost_passkey::Party>,
     pending: pending::Pending,
@@ -121,7 +122,7 @@ impl Own {
     ) -> Self {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
-        let (streams, pending) = (stream::Streams::default(), pending::Pending::default());
+        let (streams, pending) = (stream::streams(), pending::Pending::default());
         let parties = passkey_setup.parties();
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),

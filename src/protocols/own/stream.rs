@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -17,41 +16,18 @@ use super::handle::Answered;
 use super::in_process::VerifiedCaller;
 use super::map::{self, OwnError};
 use super::{Own, read};
+use crate::event_streams::{EventStreams, EventText, TOO_MANY};
 use crate::proven::ended;
 use provost_api::wire;
 use provost_base::EventSeq;
 use provost_base::limits::OWN_COMMENT_EVERY_S;
 use provost_domain::Event;
-use provost_engine::{Fanout, Frame};
 use provost_transport::accept::Guard;
-use provost_transport::sse::{CutOff, EventSender, Readers};
+use provost_transport::sse::{CutOff, EventSender};
 
-/// State that all streams share.
-pub(super) struct Streams {
-    readers: Readers,
-    events: Fanout<Written>,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        Self { readers: Readers::default(), events: Fanout::new(Written::of) }
-    }
-}
-
-/// An event as it travels.
-struct Written(Bytes);
-
-impl Frame for Written {
-    fn bytes(&self) -> usize {
-        self.0.len()
-    }
-}
-
-impl Written {
-    fn of(event: &Event) -> Option<Self> {
-        let (seq, kind) = (event.seq.0, event.kind.name());
-        Some(Self(format!("id: {seq}\nevent: {kind}\ndata: {}\n\n", shape(event)).into()))
-    }
+/// The streams of this door.
+pub(super) fn streams() -> EventStreams {
+    EventStreams::new(|event| Some(EventText::of(event, event.kind.name(), &shape(event))))
 }
 
 /// An event in the shape of this API: as it is stored, with its time in words.
@@ -93,10 +69,8 @@ impl Own {
         let wanted = self.wanted(head).await?;
         let comments = Some(Duration::from_secs(OWN_COMMENT_EVERY_S));
         let Some((sender, stream)) = self.0.streams.readers.enter(comments) else {
-            let message = "there are as many readers of events as there may be";
-            return Err(
-                OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hint("try again in a moment")
-            );
+            let busy = OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY);
+            return Err(busy.hint("try again in a moment"));
         };
         tokio::spawn(self.clone().send_all(known, wanted, sender, guard.stopping()));
         let mut answer = Response::new(Body::new(stream));
