@@ -139,6 +139,28 @@ pub struct Delegate {
     pub work_tree: Option<Box<str>>,
 }
 
+impl Delegate {
+    /// An order with nothing else asked for than this.
+    pub fn of(task: TaskId, goal: Box<str>, worker: AgentId, timeout: Ttl) -> Self {
+        Self {
+            task,
+            goal,
+            worker,
+            return_to: None,
+            tool: Tool::default(),
+            timeout,
+            model: None,
+            context: None,
+            watch_patterns: Vec::new(),
+            working_dir: None,
+            format: None,
+            payload: Json::null(),
+            errand: None,
+            work_tree: None,
+        }
+    }
+}
+
 /// The job that a delegation is a part of. Its worker is told, and an approver approves it with the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobContext {

@@ -82,20 +82,8 @@ impl Judged for TakeScreenshot {
 impl Runs for TakeScreenshot {
     fn draft(&self, state: &State, now: Timestamp, who: &Principal, _facts: &Facts, permit: Permit) -> Task {
         let order = Delegate {
-            task: self.task.clone(),
-            goal: "Capture the screen".into(),
-            worker: super::provost(),
-            return_to: None,
             tool: Tool { name: "screenshot".into(), ..Tool::default() },
-            timeout: time_limit(),
-            model: None,
-            context: None,
-            watch_patterns: Vec::new(),
-            working_dir: None,
-            format: None,
-            payload: Json::null(),
-            errand: None,
-            work_tree: None,
+            ..Delegate::of(self.task.clone(), "Capture the screen".into(), super::provost(), time_limit())
         };
         let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
         Task { capture: true, ..state.tasks.draft(now, who, &order, &facts, permit.rule, permit.terms) }

@@ -11,9 +11,9 @@ use super::prepare::{Prepared, RunEnvironment, prepare_words};
 use super::read_only_paths::PlanPurpose;
 use super::reason::sentence;
 use super::scan_report::{Before, Compared};
-use provost_base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use provost_domain::{
-    Credentials, Delegate, Directory, Door, Failure, Network, ScanReport, Task, TaskState, Terms, Tier, Tool,
+    Credentials, Delegate, Directory, Door, Failure, Network, ScanReport, Task, TaskState, Terms, Tier,
     WorkerKind,
 };
 use provost_jail::{Fill, ForbiddenPaths, Plan, Profile, Root, resolve_program};
@@ -117,20 +117,13 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
     // A worker that cannot do without a model gets one that it would be given.
     let model = profile.default_model.clone().or_else(|| profile.allowed_models.first().cloned());
     let order = Delegate {
-        task: TaskId::parse(ID).expect("a constant that is a valid id"),
-        goal: "".into(),
-        worker: profile.id.clone(),
-        return_to: None,
-        tool: Tool::default(),
-        timeout: timeout.unwrap_or(profile.timeout),
         model: Some(model.unwrap_or_else(|| "model".into()).into()),
-        context: None,
-        watch_patterns: Vec::new(),
-        working_dir: None,
-        format: None,
-        payload: Json::null(),
-        errand: None,
-        work_tree: None,
+        ..Delegate::of(
+            TaskId::parse(ID).expect("a constant that is a valid id"),
+            "".into(),
+            profile.id.clone(),
+            timeout.unwrap_or(profile.timeout),
+        )
     };
     Task {
         request: order.digest(),

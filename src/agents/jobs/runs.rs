@@ -172,20 +172,11 @@ impl JobRunner {
             self.service.provost().submit(self.service.provost().system(), tied).await?;
         }
         let verb = Delegate {
-            task: task.clone(),
-            goal: run.prompt.clone(),
-            worker: run.worker.clone(),
-            return_to: None,
             tool: Tool { name: self.job.method.clone(), ..Tool::default() },
-            timeout: NO_SHORTER,
-            model: None,
-            context: None,
-            watch_patterns: Vec::new(),
             working_dir: run.working_dir.clone(),
-            format: None,
             payload: Json::from_value(&serde_json::json!({})),
             errand: self.errand(run).map(Box::new),
-            work_tree: None,
+            ..Delegate::of(task.clone(), run.prompt.clone(), run.worker.clone(), NO_SHORTER)
         };
         match self.service.provost().delegate(&self.job.who, verb).await? {
             Answer::Done(Delegated { task, .. }) => Ok(task),

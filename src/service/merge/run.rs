@@ -17,7 +17,7 @@ use super::preview::{Looked, look, settings_of};
 use super::study::Study;
 use super::trunk::{Moved, Way};
 use provost_base::limits::{MERGE_CHECK_TOLD_BYTES_MAX, MERGE_TRIES_MAX};
-use provost_base::{AgentId, Fence, Json, TaskId, task_command};
+use provost_base::{AgentId, Fence, TaskId, task_command};
 use provost_domain::command::{Delegated, MoveMerge, Status};
 use provost_domain::{
     Answer, Delegate, JobContext, MergeEntry, MergeState, Principal, Refusal, Task, TaskState, Tool,
@@ -306,20 +306,9 @@ impl Provost {
             commit: Some(commit.into()),
         };
         let verb = Delegate {
-            task: task.clone(),
-            goal: goal.into(),
-            worker: worker.clone(),
-            return_to: None,
             tool: Tool { name: "devit_delegate".into(), ..Tool::default() },
-            timeout: settings.check_timeout,
-            model: None,
-            context: None,
-            watch_patterns: Vec::new(),
-            working_dir: None,
-            format: None,
-            payload: Json::null(),
-            work_tree: None,
             errand: Some(Box::new(context)),
+            ..Delegate::of(task.clone(), goal.into(), worker.clone(), settings.check_timeout)
         };
         match self.delegate(asker, verb).await {
             Ok(Answer::Done(Delegated { task, .. })) => Ok(task),
