@@ -29,12 +29,13 @@ fn rules() -> String {
     ])
 }
 
-/// What is called, in order; `keep` names what later calls need of an answer.
+/// What is called, in order; `keep` names what later calls need of an answer, and `until` the member for which a call
+/// is repeated: each wait for a task ends with news of it, and how many there are depends on how fast it runs.
 fn steps(given: &Value) -> Vec<Value> {
     let mut all = json!([
         { "tool": "delegate", "arguments": { "goal": "seq 3; touch seen.txt", "worker": "shell", "task_id": given["task"], "watch_patterns": ["*.txt"] } },
         { "tool": "delegate", "arguments": { "goal": "echo new > kept.txt", "worker": "kept", "task_id": given["kept"] } },
-        { "tool": "task_wait", "arguments": { "task_id": given["kept"] }, "keep": { "kept1": "/cursor" } },
+        { "tool": "task_wait", "arguments": { "task_id": given["kept"] }, "until": "is_over" },
         { "tool": "task_diff", "arguments": { "task_id": given["kept"] } },
         { "tool": "task_apply", "arguments": { "task_id": given["kept"], "files": ["kept.txt"] } },
         { "tool": "task_discard", "arguments": { "task_id": given["kept"] } },
@@ -79,13 +80,6 @@ fn steps(given: &Value) -> Vec<Value> {
         { "tool": "screenshot", "arguments": { "max_wait_s": 0 } },
     ]);
     let mut all = all.as_array_mut().map(std::mem::take).unwrap_or_default();
-    // Each wait ends with news of the task, and how many there are until it has ended depends on how fast it runs.
-    let waits = (1..=8).map(|n| {
-        let arguments = json!({ "task_id": given["kept"], "cursor": format!("$kept{n}"), "max_wait_s": 20 });
-        json!({ "tool": "task_wait", "arguments": arguments, "keep": { format!("kept{}", n + 1): "/cursor" } })
-    });
-    let ends = all.iter().position(|it| it["tool"] == "task_diff").unwrap();
-    all.splice(ends..ends, waits);
     for tool in ["merge_preview", "merge_queue_add"] {
         all.push(json!({ "tool": tool, "arguments": { "branches": ["side"] } }));
     }

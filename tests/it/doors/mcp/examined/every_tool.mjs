@@ -21,6 +21,17 @@ const filled = (value, kept) => {
 };
 const at = (value, pointer) => pointer.split('/').slice(1).reduce((it, part) => it[part], value);
 
+// The answer of a call, repeated with the cursor of the last answer where the step waits for a member to be true.
+const called = async step => {
+    let args = filled(step.arguments, kept);
+    for (;;) {
+        // The client itself holds the answer against the schema.
+        const result = await client.callTool({ name: step.tool, arguments: args });
+        if (result.isError || !step.until || result.structuredContent[step.until]) return result;
+        args = { ...args, cursor: result.structuredContent.cursor, max_wait_s: 20 };
+    }
+};
+
 const client = new Client({ name: 'every-tool', version: '1' }, { versionNegotiation: { mode: how.mode } });
 await client.connect(new StdioClientTransport({ command: how.command, args: how.args, env: how.env, cwd: how.cwd }));
 const { tools } = await client.listTools();
@@ -32,8 +43,7 @@ for (const step of how.steps) {
     const said = { tool: step.tool };
     calls.push(said);
     try {
-        // The client itself holds the answer against the schema.
-        const result = await client.callTool({ name: step.tool, arguments: filled(step.arguments, kept) });
+        const result = await called(step);
         if (result.isError) {
             said.refused = result.content[0].text;
             continue;

@@ -29,6 +29,18 @@ def at(value, pointer):
     return value
 
 
+async def called(client, step, kept):
+    """The answer of a call, repeated with the cursor of the last answer where the step waits for a member to be true."""
+    arguments = filled(step["arguments"], kept)
+    while True:
+        # The client itself holds the answer against the schema.
+        result = await client.call_tool(step["tool"], arguments, read_timeout_seconds=60)
+        awaited = step.get("until")
+        if result.is_error or awaited is None or result.structured_content[awaited]:
+            return result
+        arguments = arguments | {"cursor": result.structured_content["cursor"], "max_wait_s": 20}
+
+
 async def drive(client, steps):
     tools = (await client.list_tools()).tools
     schemas = {tool.name: tool.output_schema for tool in tools}
@@ -37,9 +49,7 @@ async def drive(client, steps):
         said = {"tool": step["tool"]}
         calls.append(said)
         try:
-            arguments = filled(step["arguments"], kept)
-            # The client itself holds the answer against the schema.
-            result = await client.call_tool(step["tool"], arguments, read_timeout_seconds=60)
+            result = await called(client, step, kept)
         except Exception as error:
             said["wrong"] = str(error)[:400]
             continue
