@@ -256,7 +256,8 @@ fn in_work_tree(task: &wire::Task) -> String {
     for (file, why) in &tree.not_committed {
         text.push_str(&format!("not committed: {}\n", visible_name(&format!("{file}: {why}"), 800)));
     }
-    if let Some(next) = &tree.next {
+    let is_merged = task.changes.as_ref().is_some_and(|it| it.state == "merged");
+    if let Some(next) = tree.next.as_ref().filter(|_| !is_merged) {
         text.push_str(&format!("merge it:     {}\n", visible_name(next, PATH_CHARS)));
     }
     text

@@ -159,20 +159,15 @@ fn branches(here: &RepoContext, asked: &Branches) -> Result<u8, CliError> {
         if !here.json {
             out::note(in_order(&preview).trim_end());
         }
-        let ordered = || preview.branches.iter().filter(|it| it.way != "merged");
+        // One that the trunk has already goes along: its tasks then say that they are merged.
         let request = wire::QueueMerges {
-            branches: ordered().map(|it| it.branch.clone()).collect(),
-            commits: ordered().map(|it| it.commit.clone()).collect(),
+            branches: preview.branches.iter().map(|it| it.branch.clone()).collect(),
+            commits: preview.branches.iter().map(|it| it.commit.clone()).collect(),
             into: Some(preview.into.clone()),
             passes: asked.passes.words(),
         };
-        if request.branches.is_empty() {
-            return match here.json {
-                true => out::json(&Vec::<wire::Merge>::new()).map(|()| DONE),
-                false => out::line(format!("{} has them already", name(&preview.into))).map(|()| DONE),
-            };
-        }
-        if preview.checks.is_empty() && !asked.passes.no_checks {
+        let moves = preview.branches.iter().any(|it| it.way != "merged");
+        if moves && preview.checks.is_empty() && !asked.passes.no_checks {
             out::note(
                 "no checks are configured: `merge.checks` in provost.toml names what is run on the merged tree",
             );

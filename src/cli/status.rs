@@ -103,7 +103,7 @@ fn is_newly_tainted(task: &wire::Task) -> bool {
 
 /// The daemon removes changes after some days, so that what was forgotten is not shown for ever.
 fn has_changes_to_take_in(task: &wire::Task) -> bool {
-    task.changes.as_ref().is_some_and(|it| it.are_there() && it.state != "taken_in")
+    task.changes.as_ref().is_some_and(wire::Changes::wait)
 }
 
 fn is_recent(task: &wire::Task) -> bool {

@@ -4,6 +4,7 @@
 //!   [kept] --applied--> [partly taken in] --applied--> [taken in]
 //!     |   <--undone---         |          <--undone---     |
 //!     +------------------------+---------------------------+--> [discarded]
+//!     +---- the branch with its commit is merged ----------+--> [merged] --> [discarded]
 //! ```
 //! The contents are files of the store, which the daemon removes after some days. The task says what has become of them.
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{ChangesDiscarded, DiscardChanges};
+use super::command::{ChangesDiscarded, DiscardChanges, MergedNoted, NoteMerged};
 use super::{AppliedFile, Change, Effect, EventKind, Outbox, Principal, Refusal, Scope, State, Task};
 use provost_base::{ApplyId, RepoPath, TaskId, Timestamp};
 
@@ -28,6 +29,9 @@ pub struct TaskChanges {
     pub removed: u64,
     /// Files that are written into the workspace, each with the apply that wrote it; no undone ones.
     pub taken: BTreeMap<RepoPath, ApplyId>,
+    /// The branch into which the commit was merged that holds all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Box<str>>,
     /// When they were discarded.
     pub discarded: Option<Timestamp>,
 }
@@ -41,6 +45,8 @@ pub enum ChangesState {
     PartlyTaken,
     /// All files are.
     Taken,
+    /// The commit that holds all of them is in a branch of the user's.
+    Merged,
     /// They are gone for good.
     Discarded,
 }
@@ -52,6 +58,7 @@ impl ChangesState {
             ChangesState::Kept => "kept",
             ChangesState::PartlyTaken => "partly_taken_in",
             ChangesState::Taken => "taken_in",
+            ChangesState::Merged => "merged",
             ChangesState::Discarded => "discarded",
         }
     }
@@ -62,6 +69,7 @@ impl TaskChanges {
     pub fn state(&self) -> ChangesState {
         match self.taken.len() {
             _ if self.discarded.is_some() => ChangesState::Discarded,
+            _ if self.merged.is_some() => ChangesState::Merged,
             0 => ChangesState::Kept,
             some if some < self.files as usize => ChangesState::PartlyTaken,
             _ => ChangesState::Taken,
@@ -130,6 +138,29 @@ impl State {
         let task = Task { changes: Some(changes), updated_at: now, ..Task::clone(task) };
         out.put(Change::AmendTask(Arc::new(task)));
         Ok(ChangesDiscarded { files, already: false })
+    }
+
+    /// What a run has committed is merged. A task that is not known any more, or not over, has nothing to say.
+    pub(super) fn note_merged(
+        &self,
+        now: Timestamp,
+        verb: &NoteMerged,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<MergedNoted, Refusal> {
+        let task = self.tasks.get(&verb.task).or(past).filter(|it| it.state.is_finished());
+        let Some((task, changes)) = task.and_then(|it| Some((it, it.changes.as_ref()?))) else {
+            return Ok(MergedNoted);
+        };
+        if changes.merged.is_some() || changes.discarded.is_some() {
+            return Ok(MergedNoted);
+        }
+        let into = verb.into.clone();
+        out.append_event(EventKind::ChangesMerged { task: verb.task.clone(), into: into.clone() });
+        let changes = TaskChanges { merged: Some(into), ..changes.clone() };
+        let task = Task { changes: Some(changes), updated_at: now, ..Task::clone(task) };
+        out.put(Change::AmendTask(Arc::new(task)));
+        Ok(MergedNoted)
     }
 
     /// The changes of a task that an apply wants are there to be taken.

@@ -162,6 +162,13 @@ pub enum EventKind {
         /// How many files were kept of it.
         files: u32,
     },
+    /// The commit with the changes that a task's run has made is in a branch of the user's.
+    ChangesMerged {
+        /// The task of that run.
+        task: TaskId,
+        /// The branch into which it was merged.
+        into: Box<str>,
+    },
     /// A notification hook will not run: too many are owed.
     HookDropped {
         /// The task that it was to report.
@@ -446,6 +453,7 @@ impl EventKind {
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
             EventKind::ChangesDiscarded { .. } => "changes_discarded",
+            EventKind::ChangesMerged { .. } => "changes_merged",
             EventKind::HookDropped { .. } => "hook_dropped",
             EventKind::MailQueued { .. } => "mail_queued",
             EventKind::MailDelivered { .. } => "mail_delivered",
@@ -496,6 +504,7 @@ impl EventKind {
             | EventKind::TaskFinished { task, .. }
             | EventKind::TaskAcked { task }
             | EventKind::ChangesDiscarded { task, .. }
+            | EventKind::ChangesMerged { task, .. }
             | EventKind::HookDropped { task, .. } => Some(task),
             EventKind::Denied { task, .. }
             | EventKind::MailQueued { task, .. }

@@ -145,7 +145,7 @@ fn is_recent(it: &Task, now_ms: i64) -> bool {
 }
 
 fn has_changes(it: &Task) -> bool {
-    it.changes.as_ref().is_some_and(|it| it.are_there() && it.state != "taken_in")
+    it.changes.as_ref().is_some_and(|it| it.wait())
 }
 
 fn ended_row(it: &Task) -> Row {

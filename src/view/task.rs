@@ -24,7 +24,7 @@ pub(crate) fn commands(it: &Task) -> Vec<Command> {
         let follow = [command("Follow", "task show", "--wait"), command("Cancel", "task cancel", "")];
         return answer.into_iter().chain(follow).collect();
     }
-    let changes = it.changes.as_ref().filter(|it| it.are_there() && it.state != "taken_in");
+    let changes = it.changes.as_ref().filter(|it| it.wait());
     match changes {
         Some(_) => vec![
             command("Show changes", "task diff", ""),

@@ -308,16 +308,18 @@ impl Objects {
         Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
     }
 
-    /// The commits that a branch has and another commit has not, newest first; the newest ones where there
-    /// are many.
+    /// The commits that a branch has, without those of another commit if one is named, newest first; the newest
+    /// ones where there are many.
     ///
     /// # Errors
     /// [`GitError`].
-    pub fn commits(&self, without: &str, branch: &str) -> Result<Vec<CommitInfo>, GitError> {
+    pub fn commits(&self, without: Option<&str>, branch: &str) -> Result<Vec<CommitInfo>, GitError> {
         let most = format!("--max-count={MERGE_COMMITS_MAX}");
-        let range = format!("^{without}");
         let form = "--format=%H%x00%an <%ae>%x00%B%x00";
-        let said = self.ask(&["log", "--no-show-signature", &most, form, branch, &range])?;
+        let without = without.map(|it| format!("^{it}"));
+        let arguments =
+            ["log", "--no-show-signature", &most, form, branch].into_iter().chain(without.as_deref());
+        let said = self.ask(&arguments.collect::<Vec<_>>())?;
         let text = String::from_utf8_lossy(&said).into_owned();
         let mut parts = text.split('\0');
         let mut found = Vec::new();

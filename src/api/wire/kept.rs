@@ -9,7 +9,8 @@ use super::Task;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Changes {
-    /// `kept`, `partly_taken_in`, `taken_in`; `discarded`; `removed` by the daemon, since they were too old.
+    /// `kept`, `partly_taken_in`, `taken_in`; `merged`, where the branch with the run's commit was merged by the daemon;
+    /// `discarded`; `removed` by the daemon, since they were too old.
     pub state: String,
     /// How many changed files were kept.
     pub files: u32,
@@ -19,6 +20,9 @@ pub struct Changes {
     pub removed: u64,
     /// How many of the files are written into the workspace.
     pub taken: u32,
+    /// The branch into which they were merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<String>,
     /// The commands that show, write and discard them; none once they are gone.
     pub next: Vec<String>,
 }
@@ -29,6 +33,11 @@ impl Changes {
         !self.next.is_empty()
     }
 
+    /// Whether a person has yet to take them in, or to discard them.
+    pub fn wait(&self) -> bool {
+        self.are_there() && !matches!(self.state.as_str(), "taken_in" | "merged")
+    }
+
     /// Where they stand, in a few words.
     pub fn in_words(&self) -> String {
         let files = |count: u32| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
@@ -36,6 +45,10 @@ impl Changes {
             "kept" => format!("{} to take in", files(self.files)),
             "partly_taken_in" => format!("{} of {} taken in", self.taken, files(self.files)),
             "taken_in" => format!("{} taken in", files(self.files)),
+            "merged" => {
+                let into = self.merged_into.as_deref().unwrap_or("a branch");
+                format!("{} merged into {into}", files(self.files))
+            }
             "discarded" if self.taken > 0 => {
                 format!("changes discarded; {} taken in before", files(self.taken))
             }

@@ -17,6 +17,7 @@ impl Command {
             Command::ApplyFiles(it) => it.of.as_ref(),
             Command::TellApplied(it) => it.takes.as_ref().map(|it| &it.task),
             Command::DiscardChanges(it) => Some(&it.task),
+            Command::NoteMerged(it) => Some(&it.task),
             _ => None,
         }
     }

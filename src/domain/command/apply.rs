@@ -87,6 +87,19 @@ pub struct EndApply {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyEnded;
 
+/// Say that the commit which holds what a task's run has changed is in a branch of the user's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NoteMerged {
+    /// The task of that run.
+    pub task: TaskId,
+    /// The branch into which it was merged.
+    pub into: Box<str>,
+}
+
+/// It is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MergedNoted;
+
 /// Forget for good what a task's run has changed in its private copy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DiscardChanges {

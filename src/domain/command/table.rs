@@ -252,6 +252,8 @@ verbs! {
     EndApply => ApplyEnded, needs Host, Durable, by Ok(state.end_apply(it, out));
     /// Forget what a run has changed in its private copy.
     DiscardChanges => ChangesDiscarded, needs Delegate, Durable, by state.discard_changes(call.now, call.who, it, call.past.as_ref(), out);
+    /// Say that what a run has changed is merged.
+    NoteMerged => MergedNoted, needs Host, Commit, by state.note_merged(call.now, it, call.past.as_ref(), out);
     /// Put branches into the queue of merges.
     QueueMerges => MergesQueued, needs Delegate, Durable, judged redeemed;
     /// Take branches out of the queue of merges.

@@ -369,13 +369,14 @@ fn scan_report(it: &ScanReport) -> wire::ScanReport {
 fn changes(task: &TaskId, it: &TaskChanges, there: bool) -> wire::Changes {
     let next = ["task diff", "apply", "discard"].map(|it| task_command(it, task.as_str(), ""));
     let there = there && it.state() != ChangesState::Discarded;
-    let is_gone = !there && it.state() != ChangesState::Discarded;
+    let is_gone = !there && !matches!(it.state(), ChangesState::Discarded | ChangesState::Merged);
     wire::Changes {
         state: if is_gone { "removed" } else { it.state().as_str() }.into(),
         files: it.files,
         added: it.added,
         removed: it.removed,
         taken: u32::try_from(it.taken.len()).unwrap_or(u32::MAX),
+        merged_into: it.merged.as_deref().map(str::to_owned),
         next: if there { next.into() } else { Vec::new() },
     }
 }

@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::super::Provost;
+use super::MergeError;
 use provost_base::{AgentId, TaskId};
-use provost_domain::Refusal;
+use provost_domain::command::NoteMerged;
 use provost_domain::view::{LiveLocks, SomeIntents};
+use provost_domain::{MergeEntry, Refusal, Task};
 use provost_workspace::git_objects::CommitInfo;
 
 /// The trailers of commits that a run has left.
@@ -42,12 +44,8 @@ impl Makers {
     pub(super) fn of(commits: &[CommitInfo]) -> Self {
         let mut makers = Self::default();
         for commit in commits {
-            let trailer = |key: &str| {
-                let last = commit.message.trim_end().rsplit("\n\n").next().unwrap_or_default();
-                last.lines().rev().find_map(|line| line.strip_prefix(key)).map(|it| it.trim().to_owned())
-            };
-            let agent = trailer(AGENT).and_then(|it| AgentId::parse(&it).ok());
-            let task = trailer(TASK).and_then(|it| TaskId::parse(&it).ok());
+            let agent = trailer(commit, AGENT).and_then(|it| AgentId::parse(&it).ok());
+            let task = trailer(commit, TASK).and_then(|it| TaskId::parse(&it).ok());
             makers.tasks.extend(task.as_ref().map(ToString::to_string));
             if let Some(agent) = agent {
                 makers.agents.insert(agent.to_string());
@@ -87,6 +85,47 @@ impl Provost {
         let lock = locks.into_iter().find(|it| it.it.reason.as_deref().is_some_and(names));
         Ok(lock.map(|it| Owner { agent: it.it.holder.clone(), by: "its lock", is_proven: false }))
     }
+}
+
+impl Provost {
+    /// Puts on record that the commits of runs are merged, each where the daemon's own record of the task names the
+    /// commit and the commit holds all that the run has changed.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of the core. If git does not answer, the changes are left as they are, and the log says so.
+    pub(super) async fn note_merged(&self, entry: &MergeEntry, from: Option<&str>) -> Result<(), Refusal> {
+        let (from, commit) = (from.map(str::to_owned), entry.commit.to_string());
+        let commits = self.with_objects(move |objects| Ok(objects.commits(from.as_deref(), &commit)?)).await;
+        let commits = match commits {
+            Ok(commits) => commits,
+            Err(MergeError::Refused(refusal)) => return Err(refusal),
+            Err(error) => {
+                tracing::warn!(%error, branch = %entry.branch, "it is not known which tasks have made the merged commits");
+                return Ok(());
+            }
+        };
+        for commit in commits {
+            let Some(id) = trailer(&commit, TASK).and_then(|it| TaskId::parse(&it).ok()) else { continue };
+            let Ok(task) = self.task(&id).await else { continue };
+            if holds_all(&task, &commit.id) {
+                self.submit(self.system(), NoteMerged { task: id, into: entry.into.clone() }).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the record of a task says that its run has left this commit, and nothing beside it.
+fn holds_all(task: &Task, commit: &str) -> bool {
+    let said = task.notes.iter().rev().filter_map(|it| it.report.details.as_ref());
+    let tree = said.map(|it| it.value()["work_tree"].clone()).find(|it| it["branch"].is_string());
+    tree.is_some_and(|it| it["commit"] == commit && it["not_committed"].as_array().is_some_and(Vec::is_empty))
+}
+
+/// What the last paragraph of a commit's message says under a key.
+fn trailer(commit: &CommitInfo, key: &str) -> Option<String> {
+    let last = commit.message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    last.lines().rev().find_map(|line| line.strip_prefix(key)).map(|it| it.trim().to_owned())
 }
 
 impl Owner {

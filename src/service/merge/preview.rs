@@ -170,7 +170,7 @@ pub(super) fn look(
         tree: None,
         conflicts: Vec::new(),
         changes: Vec::new(),
-        makers: Makers::of(&objects.commits(trunk.1, commit)?),
+        makers: Makers::of(&objects.commits(Some(trunk.1), commit)?),
         facts: SideFacts::default(),
     };
     if looked.is_merged {

@@ -52,7 +52,14 @@ impl Aside {
 
 /// How one try has ended.
 enum Try {
-    Moved(String, Vec<String>),
+    Moved {
+        /// The commit at which the trunk was; `None` where it had the branch already.
+        from: Option<String>,
+        /// The commit at which it is.
+        to: String,
+        /// Files that were left alone when the work tree followed.
+        left: Vec<String>,
+    },
     /// The trunk was moved by another process.
     Again,
 }
@@ -110,7 +117,7 @@ impl Provost {
         if let MergeState::Moving { from, to, .. } = &entry.state {
             let way = Way { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
-                Ok(Some(left)) => return self.merged(entry, to, &left).await,
+                Ok(Some(left)) => return self.merged(entry, Some(from), (to, &left)).await,
                 Ok(None) => {}
                 Err(error) => return self.set_aside(entry, None, unsettled(&error)).await,
             }
@@ -119,7 +126,9 @@ impl Provost {
             self.step(entry, "merging").await?;
             let mut owner = None;
             match self.try_once(entry, asker, &mut owner).await {
-                Ok(Try::Moved(to, left)) => return self.merged(entry, &to, &left).await,
+                Ok(Try::Moved { from, to, left }) => {
+                    return self.merged(entry, from.as_deref(), (&to, &left)).await;
+                }
                 Ok(Try::Again) => {}
                 Err(Stop::Aside(aside)) => return self.set_aside(entry, owner.as_ref(), aside).await,
                 Err(Stop::Broken(refusal)) => return Err(refusal),
@@ -141,7 +150,15 @@ impl Provost {
         self.move_entry(entry.number, MergeState::Working { step: step.into() }).await
     }
 
-    async fn merged(&self, entry: &MergeEntry, to: &str, left: &[String]) -> Result<(), Refusal> {
+    /// Puts on record that a branch is in the trunk. What runs have committed there is on record first, so that
+    /// a start that finds the entry unfinished says it again.
+    async fn merged(
+        &self,
+        entry: &MergeEntry,
+        from: Option<&str>,
+        (to, left): (&str, &[String]),
+    ) -> Result<(), Refusal> {
+        self.note_merged(entry, from).await?;
         let note = match left {
             [] => String::new(),
             left => format!(
@@ -178,7 +195,7 @@ impl Provost {
         let ready = self.made_ready(entry, owner).await?;
         let ready = match ready {
             Ok(ready) => ready,
-            Err(trunk) => return Ok(Try::Moved(trunk, Vec::new())),
+            Err(trunk) => return Ok(Try::Moved { from: None, to: trunk, left: Vec::new() }),
         };
         let gathered = self.gathered(Arc::new(ready.looked.changes.clone())).await?;
         let mut conflicts = ready.looked.conflicts.clone();
@@ -211,7 +228,7 @@ impl Provost {
         match self.move_trunk(entry, &way, &ready.user).await {
             Ok(Moved::Yes(left)) => {
                 self.follow_moves(gathered.moves).await?;
-                Ok(Try::Moved(ready.commit, left))
+                Ok(Try::Moved { from: Some(ready.trunk), to: ready.commit, left })
             }
             Ok(Moved::No) => Ok(Try::Again),
             Err(MergeError::Refused(refusal)) => Err(refusal.into()),

@@ -4,6 +4,7 @@ mod after_kills;
 mod branches;
 mod commits;
 mod hostile;
+mod merged;
 mod removal;
 
 use std::path::{Path, PathBuf};
