@@ -11,6 +11,7 @@ mod order;
 mod owner;
 mod preview;
 mod run;
+mod settings;
 mod study;
 mod trunk;
 
@@ -88,6 +89,9 @@ pub enum MergeError {
         /// The commit that it names now.
         now: String,
     },
+    /// It is not known what runs outside of every jail.
+    #[error("it is not known which of the files run outside of every jail: {0}")]
+    Unknown(String),
     /// There is nothing to merge.
     #[error("no branch is named")]
     Nothing,

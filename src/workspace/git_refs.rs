@@ -80,6 +80,13 @@ impl Repository {
         git_process::git(&self.outer, &self.outer)
     }
 
+    /// Git at one of its work trees, with another index.
+    pub(super) fn git_at(&self, index: &Path, top: &Path) -> Result<Command, GitError> {
+        let mut git = git_process::git(&self.outer, top)?;
+        git.env("GIT_INDEX_FILE", index);
+        Ok(git)
+    }
+
     fn ask(&self, args: &[&str]) -> Result<String, GitError> {
         let (what, mut git) = (args.first().copied().unwrap_or_default(), self.git()?);
         git.args(args);

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -24,6 +25,9 @@ use provost_system::{file_inside, folder_inside};
 
 /// The folder of ours beside the index.
 const FOLDER: &str = "provost-merge";
+
+/// Attributes that say how the content of a file is written.
+const WRITTEN_BY: [&str; 6] = ["filter", "text", "crlf", "eol", "working-tree-encoding", "ident"];
 
 /// What git keeps while it does something of its own.
 const UNDER_WAY: [(&str, &str); 6] = [
@@ -175,22 +179,34 @@ impl<'a> Follower<'a> {
             );
         }
         let names: Vec<&str> = changes.iter().map(|it| it.path.as_str()).collect();
-        if filters.is_empty() || names.is_empty() {
+        if names.is_empty() {
             return Ok(());
         }
-        let mut git = self.objects.git_at(index, &self.folder())?;
-        git.args(["check-attr", "-z", "--stdin", "--cached", "filter"]);
+        let ours = self.attributes(self.objects.git_at(index, &self.folder())?, &names)?;
+        let users = self.attributes(repository.git_at(index, &self.tree.top)?, &names)?;
+        let is_filter = |it: &&[String; 3]| it[1] == "filter" && filters.contains(&it[2]);
+        if let Some([path, _, filter]) = users.iter().find(is_filter) {
+            return Err(self.in_the_way(format!(
+                "{path:?} is written by the filter {filter:?}, a program that the daemon does not run; {by_hand}"
+            )));
+        }
+        match users.iter().zip(&ours).find(|(user, own)| user != own) {
+            Some(([path, name, _], _)) => Err(self.in_the_way(format!(
+                "the attribute {name} of {path:?} is set outside of the branch (.git/info/attributes, core.attributesFile), \
+                 where the daemon does not look; {by_hand}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The attributes of files that say how their contents are written, each as path, name and value.
+    fn attributes(&self, mut git: Command, names: &[&str]) -> Result<Vec<[String; 3]>, GitError> {
+        git.args(["check-attr", "-z", "--stdin", "--cached"]).args(WRITTEN_BY);
         git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
         let said = git_process::run(git, "check-attr", self.objects.scratch())?.good("check-attr")?;
         let text = String::from_utf8_lossy(&said).into_owned();
         let parts: Vec<&str> = text.split('\0').collect();
-        let found = parts.chunks(3).find(|it| it.get(2).is_some_and(|it| filters.iter().any(|f| f == it)));
-        match found {
-            Some([path, _, filter]) => Err(self.in_the_way(format!(
-                "{path:?} is written by the filter {filter:?}, a program that the daemon does not run; {by_hand}"
-            ))),
-            _ => Ok(()),
-        }
+        Ok(parts.chunks_exact(3).map(|it| [it[0], it[1], it[2]].map(str::to_owned)).collect())
     }
 
     /// Where a file is to come, nothing is.

@@ -192,7 +192,7 @@ fn fault(error: MergeError) -> OwnError {
         | MergeError::Twice(_)
         | MergeError::Nothing
         | MergeError::HasMoved { .. } => OwnError::invalid(text).hint("`git branch` lists the branches"),
-        MergeError::Git(_) | MergeError::CannotFollow(_) => {
+        MergeError::Git(_) | MergeError::CannotFollow(_) | MergeError::Unknown(_) => {
             OwnError::new(StatusCode::CONFLICT, "merge_impossible", text)
         }
     }

@@ -13,7 +13,7 @@ use super::super::Provost;
 use super::MergeError;
 use super::compare::{ConflictKind, MergeConflict};
 use super::owner::Owner;
-use super::preview::{Looked, look, settings_of};
+use super::preview::{Looked, look};
 use super::study::Study;
 use super::trunk::{Moved, Way};
 use provost_base::limits::{MERGE_CHECK_TOLD_BYTES_MAX, MERGE_TRIES_MAX};
@@ -81,6 +81,9 @@ impl From<MergeError> for Stop {
     fn from(error: MergeError) -> Self {
         match error {
             MergeError::Refused(refusal) => Self::Broken(refusal),
+            MergeError::Unknown(why) => {
+                Self::Aside(Aside::of_person("settings", MergeError::Unknown(why).to_string()))
+            }
             error => Self::Aside(Aside::of_person("git", error.to_string())),
         }
     }
@@ -212,10 +215,10 @@ impl Provost {
             );
             return Err(Stop::Aside(Aside::of_owner("held", why)));
         }
-        let settings = settings_of(&ready.looked.changes);
+        let settings = self.settings_among(vec![ready.looked.changes.clone()]).await?.concat();
         if !settings.is_empty() && !passes.settings {
             let why = format!(
-                "it changes files that run later, or that tell agents what to do: {}. Look at them, and merge with --with-settings.",
+                "it changes files that run later, that the configuration protects, or that tell agents what to do: {}. Look at them, and merge with --with-settings.",
                 settings.join(", ")
             );
             return Err(Stop::Aside(Aside::of_person("settings", why)));

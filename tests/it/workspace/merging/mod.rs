@@ -3,6 +3,7 @@
 
 mod hostile;
 mod kills;
+mod named;
 mod queue;
 mod symbols;
 mod trunk;

@@ -5,6 +5,7 @@ mod branches;
 mod commits;
 mod hostile;
 mod merged;
+mod named;
 mod removal;
 
 use std::path::{Path, PathBuf};
