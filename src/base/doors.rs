@@ -208,7 +208,7 @@ doors! {
         // As much as through `provost mcp`.
         unproved: Some(AGENT),
     };
-    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes no answer.
+    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes answers that a passkey has signed.
     Web DoorRow {
         name: "web",
         protocol: "HTML, for browsers",

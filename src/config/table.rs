@@ -274,8 +274,8 @@ settings! {
 
     /// Passkeys, which sign answers to approvals. Read at the start.
     ["passkeys"] passkeys: PasskeySettings {
-        /// The pages that may ask for a passkey: scheme, host and port, compared to the letter. A passkey belongs to the host of its page.
-        origins: Vec<WebOrigin> = WebOrigin::local(), "origin", Strict, Owner;
+        /// Further pages that may ask for a passkey, beside the daemon's own while that is open: scheme, host and port, compared to the letter. A passkey belongs to the host of its page.
+        origins: Vec<WebOrigin> = Vec::new(), "origin", Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.

@@ -51,11 +51,6 @@ impl WebOrigin {
         Ok(Self(text.to_owned()))
     }
 
-    /// The pages of this machine.
-    pub(super) fn local() -> Vec<Self> {
-        ["http://provost.localhost:4720", "http://localhost:4720"].map(|it| Self(it.to_owned())).into()
-    }
-
     /// The origin, as browsers write it.
     pub fn as_str(&self) -> &str {
         &self.0

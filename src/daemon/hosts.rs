@@ -7,8 +7,9 @@ use provost_api::Request;
 use provost_client::{self as client, Client, Replying};
 use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
-use provost_protocols::own::{InProcessApi, VerifiedCaller};
-use provost_web::Web;
+use provost_protocols::loopback::origin;
+use provost_protocols::own::{InProcessApi, Page, VerifiedCaller};
+use provost_web::{NAMES, Web};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
@@ -31,14 +32,23 @@ impl client::InProcess for Recognised {
 fn clients(api: InProcessApi) -> Clients {
     Arc::new(move |who: Principal, token| {
         let agent = who.agent().clone();
-        let who = VerifiedCaller { who: Arc::new(who), token };
+        let who = VerifiedCaller { who: Arc::new(who), token, process: None };
         Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
     })
 }
 
 impl Daemon {
-    pub(super) fn page(&self, api: InProcessApi) -> Web {
-        Web::new(clients(api), self.engine().clone(), self.stop.clone())
+    /// The page for people at this port, which may ask for passkeys from now on.
+    pub(super) fn page(&self, api: &InProcessApi, port: u16) -> Web {
+        let pages = NAMES.iter().map(|host| Page { origin: origin(host, port), host: (*host).to_owned() });
+        api.serves_pages(pages.collect());
+        let api = api.clone();
+        let clients: provost_web::Clients = Arc::new(move |who, token, process| {
+            let agent = who.agent().clone();
+            let who = VerifiedCaller { who: Arc::new(who), token, process };
+            Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
+        });
+        Web::new(clients, self.engine().clone(), self.stop.clone())
     }
 
     pub(super) fn hosts_door(&self, settings: Settings, api: InProcessApi) -> McpHttp {

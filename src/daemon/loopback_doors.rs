@@ -102,8 +102,8 @@ impl Wired for McpHttp {
 }
 
 impl Wired for Web {
-    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
-        daemon.page(with.api.clone())
+    fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self {
+        daemon.page(with.api, port)
     }
 }
 

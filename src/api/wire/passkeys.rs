@@ -14,7 +14,7 @@ pub struct ApprovalQuery {
 /// Answer to [`ApprovalQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApprovalView {
-    /// Everything that a page shows of it, as one canonical JSON text: an element of `GET /approvals`.
+    /// Everything that a page shows of it, as one canonical JSON text: its title, risk and end, and the blocks to draw.
     pub view: String,
     /// SHA-256 of that text, hexadecimal. A page computes it itself.
     pub view_digest: String,
@@ -145,6 +145,8 @@ pub struct Passkey {
     pub used_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
+    /// Its counter when it was last used here; 0 for those that have none.
+    pub counter: u32,
 }
 
 /// `POST /passkey-code`.

@@ -11,6 +11,11 @@ use hyper::http::request::Parts;
 /// The port that goes without saying.
 const PORT_OF_HTTP: u16 = 80;
 
+/// The origin of pages at this name and port, as browsers write it.
+pub fn origin(name: &str, port: u16) -> String {
+    if port == PORT_OF_HTTP { format!("http://{name}") } else { format!("http://{name}:{port}") }
+}
+
 /// By which names a door is asked for, and what browsers may do there.
 #[derive(Clone, Copy, Debug)]
 pub struct Manners {
@@ -78,7 +83,9 @@ impl Spellings {
         self.check_origin(head, host)?;
         let looks = matches!(head.method, Method::GET | Method::HEAD);
         let entered = is_entrance && looks && is_followed_link(&head.headers);
-        let near = |site: &HeaderValue| matches!(site.as_bytes(), b"none" | b"same-origin");
+        // A person who types an address, or follows a link of another program, only looks.
+        let by_hand = looks || !self.needs_origin;
+        let near = |site: &HeaderValue| site == "same-origin" || (by_hand && site == "none");
         if !entered && !head.headers.get_all("sec-fetch-site").iter().all(near) {
             return Err("a page of another site asks");
         }

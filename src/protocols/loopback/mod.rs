@@ -41,7 +41,7 @@ use tokio::sync::{OnceCell, Semaphore};
 
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use answer::{dressed, led_on};
-pub use checks::Manners;
+pub use checks::{Manners, origin};
 use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;
 use upgrade::Promised;
@@ -394,9 +394,10 @@ fn speaks(door: Door, head: &Parts) -> bool {
     matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
 }
 
-/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too.
+/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too, and at their own door what
+/// is sent counts by the signature in it.
 fn names_itself(door: Door, head: &Parts) -> bool {
-    door == Door::A6s || !matches!(head.method, Method::GET | Method::HEAD)
+    door == Door::A6s || (door != Door::Web && !matches!(head.method, Method::GET | Method::HEAD))
 }
 
 /// An answer to which a client replies by showing a token.

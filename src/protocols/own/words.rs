@@ -19,13 +19,16 @@ use provost_passkey::{
     AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, Word,
     asserted, bytes_of, text_of,
 };
+use provost_view::{facts, signed, words};
 
 /// How far a signed answer reaches.
 const ONCE: &str = "once";
 
-/// The text that a page shows of an approval.
+/// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader.
 pub(super) fn view_of(parked: &Parked) -> Json {
-    let value = serde_json::to_value(map::approval(parked)).expect("our own types always encode");
+    let approval = map::approval(parked);
+    let shown = signed(&approval, facts(&approval, str::to_owned), words(&approval));
+    let value = serde_json::to_value(shown).expect("our own types always encode");
     Json::from_value(&value)
 }
 
@@ -104,8 +107,13 @@ impl Own {
     }
 
     /// The party of a passkey that belongs to this name.
-    pub(super) fn party(&self, rp_id: &str) -> Answered<&Party> {
-        self.0.parties.iter().find(|it| it.rp_id == rp_id).ok_or_else(|| refused(Refused::RpId))
+    pub(super) fn party(&self, rp_id: &str) -> Answered<Party> {
+        let pages = self.pages().into_iter();
+        let origins: Vec<String> = pages.filter(|it| it.host == rp_id).map(|it| it.origin).collect();
+        match origins.is_empty() {
+            true => Err(refused(Refused::RpId)),
+            false => Ok(Party { rp_id: rp_id.to_owned(), origins }),
+        }
     }
 
     /// A challenge over a word, which waits for its signature.
@@ -152,7 +160,7 @@ impl Own {
         let counter =
             all.passkeys.iter().find(|known| *known.passkey.id == *listed.id).map_or(0, |it| it.counter);
         let known = (&listed.key, listed.backup_eligible, counter);
-        match it.check(self.party(&listed.rp_id)?, transcript, known) {
+        match it.check(&self.party(&listed.rp_id)?, transcript, known) {
             Ok(asserted) => Ok(asserted),
             Err(why) => {
                 if why == Refused::Counter {
@@ -186,7 +194,7 @@ impl Handles<endpoints::ApprovalView> for Own {
 
 impl Handles<endpoints::WordChallenge> for Own {
     async fn handle(&self, call: &Call, body: wire::WordChallenge) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process(), Kind::Challenge)?;
+        self.0.pending.count(call.process, Kind::Challenge)?;
         let list = self.synced_list().await?;
         let word = match body {
             wire::WordChallenge {
@@ -236,7 +244,7 @@ impl Handles<endpoints::WordChallenge> for Own {
 
 impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
-        self.0.pending.count(call.process(), Kind::Word)?;
+        self.0.pending.count(call.process, Kind::Word)?;
         // The nonce first: an attempt that fails uses it up as well.
         let Asked::Word(transcript) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
             return Err(refused(Refused::Challenge));
