@@ -67,7 +67,12 @@ pub struct LoopbackAt {
 impl LoopbackAt {
     /// The address for clients, at this port.
     pub fn address(&self, port: u16) -> String {
-        format!("{}://{}:{port}{}", self.scheme, self.host, self.path)
+        self.address_by(self.host, port)
+    }
+
+    /// The address for clients by another name of this machine.
+    pub fn address_by(&self, host: &str, port: u16) -> String {
+        format!("{}://{host}:{port}{}", self.scheme, self.path)
     }
 }
 

@@ -35,10 +35,6 @@ use tokio_util::sync::CancellationToken;
 /// As whom the page reads, where no token says it.
 const READER: &str = "web-page";
 
-/// By which names pages are asked for; the first is the one that they go by. At `localhost` other programs share the page's
-/// cookies and passkeys; it is there for managers of passwords, which take no other name over plain HTTP.
-pub const NAMES: &[&str] = &["provost.localhost", "localhost"];
-
 /// Makes a client that asks the daemon as this principal, with this token if it has shown one, for this process.
 pub type Clients = Arc<dyn Fn(Principal, Option<Digest>, Option<i32>) -> Client + Send + Sync>;
 
@@ -49,6 +45,7 @@ const JSON: &str = "application/json";
 pub struct Web {
     clients: Clients,
     engine: Engine,
+    names: Vec<String>,
     streams: EventStreams,
     stop: CancellationToken,
 }
@@ -88,9 +85,10 @@ impl From<ClientError> for WebError {
 }
 
 impl Web {
-    /// A door whose page asks the daemon through these clients, and hears of this engine's events until `stop`.
-    pub fn new(clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
-        Self { clients, engine, streams: stream::streams(), stop }
+    /// A door whose page goes by the first of these names, asks the daemon through these clients, and hears of this engine's
+    /// events until `stop`.
+    pub fn new(names: Vec<String>, clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
+        Self { clients, engine, names, streams: stream::streams(), stop }
     }
 
     async fn respond(&self, head: &Parts, caller: &Caller, body: Body) -> Result<Answer, WebError> {
@@ -140,7 +138,8 @@ impl LoopbackDoor for Web {
     }
 
     fn manners(&self) -> Manners {
-        Manners { names: NAMES, led_on: &["127.0.0.1", "[::1]"], needs_origin: true }
+        let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
+        Manners { names: self.names.clone(), led_on, needs_origin: true }
     }
 
     fn is_entrance(&self, path: &str) -> bool {

@@ -17,20 +17,22 @@ pub fn origin(name: &str, port: u16) -> String {
 }
 
 /// By which names a door is asked for, and what browsers may do there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Manners {
     /// The names. The first is the one that the door goes by.
-    pub names: &'static [&'static str],
+    pub names: Vec<String>,
     /// Names that are led to the first one: at these only entrances are answered, and with a redirect.
-    pub led_on: &'static [&'static str],
+    pub led_on: Vec<String>,
     /// Whether what changes something has to say which page sends it, and that page has to be one of the same name.
     pub needs_origin: bool,
 }
 
 impl Manners {
     /// Of doors for programs: they say whom they ask, and few say where they come from.
-    pub const OF_PROGRAMS: Self =
-        Self { names: &["127.0.0.1", "localhost", "[::1]"], led_on: &[], needs_origin: false };
+    pub fn of_programs() -> Self {
+        let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
+        Self { names, led_on: Vec::new(), needs_origin: false }
+    }
 }
 
 /// What a request that may be answered is for.
@@ -48,11 +50,13 @@ pub(super) struct Spellings {
     authorities: Vec<String>,
     led_on: Vec<String>,
     needs_origin: bool,
+    /// The origin that the door goes by.
+    goes_by: String,
 }
 
 /// Each of these names with the port, and without it where that goes without saying.
-fn with_port(names: &[&str], port: u16) -> Vec<String> {
-    let without = names.iter().filter(|_| port == PORT_OF_HTTP).map(|name| (*name).to_owned());
+fn with_port(names: &[String], port: u16) -> Vec<String> {
+    let without = names.iter().filter(|_| port == PORT_OF_HTTP).cloned();
     without.chain(names.iter().map(|name| format!("{name}:{port}"))).collect()
 }
 
@@ -63,8 +67,14 @@ fn is_among(all: &[String], text: &str) -> bool {
 impl Spellings {
     /// Of a door at this port.
     pub(super) fn of(port: u16, manners: &Manners) -> Self {
-        let (authorities, led_on) = (with_port(manners.names, port), with_port(manners.led_on, port));
-        Self { authorities, led_on, needs_origin: manners.needs_origin }
+        let (authorities, led_on) = (with_port(&manners.names, port), with_port(&manners.led_on, port));
+        let goes_by = origin(manners.names.first().map_or("", String::as_str), port);
+        Self { authorities, led_on, needs_origin: manners.needs_origin, goes_by }
+    }
+
+    /// The same target at the name that the door goes by.
+    pub(super) fn at_its_name(&self, target: &str) -> String {
+        format!("{}{target}", self.goes_by)
     }
 
     /// Whether a request may be answered; `is_entrance` where its path is one to which a page from elsewhere may lead.

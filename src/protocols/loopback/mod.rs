@@ -95,7 +95,7 @@ pub trait LoopbackDoor: Send + Sync + 'static {
 
     /// By which names it is asked for, and what browsers may do there.
     fn manners(&self) -> Manners {
-        Manners::OF_PROGRAMS
+        Manners::of_programs()
     }
 
     /// Whether a page from elsewhere may lead to this path. What is there has nothing in it that is not for everyone.
@@ -314,8 +314,7 @@ impl<D: LoopbackDoor> Shell<D> {
     /// The same target at the name that the door goes by.
     fn led_on(&self, head: &Parts) -> Answer {
         let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
-        let name = self.0.door.manners().names.first().copied().unwrap_or_default();
-        led_on(&format!("http://{name}:{}{target}", self.0.gate.port))
+        led_on(&self.0.spellings.at_its_name(target))
     }
 
     /// The answer, and what becomes of the connection where that is 101.

@@ -425,7 +425,7 @@ fn the_first_minute_of_the_page_goes_as_it_is_written() {
     tab.press("a");
     tab.shows("granted (proof: passkey, phone)");
     eventually("the work is done", || {
-        let output = world.command(&["task", "list", "--all", "--json"]).output().unwrap();
+        let output = world.command(&["task", "list"]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).contains("completed")
     });
     let _stopped = world.command(&["down"]).output().unwrap();

@@ -445,3 +445,37 @@ fn who_reads_the_page_is_still_a_person_at_their_terminal() {
     let waiting = world.command(&["approval", "list", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&waiting.stdout).trim(), "[]", "{said}");
 }
+
+#[test]
+fn the_page_goes_by_the_names_of_its_setting_which_are_of_this_machine() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\nnames = [\"ann.localhost\"]\n");
+    let daemon = world.start();
+    let door = Http::web(&world);
+    assert_eq!(get(door, "/rows/health", &[("Host", "ann.localhost:PORT")]).status, 200);
+    for other in ["provost.localhost:PORT", "localhost:PORT"] {
+        assert_eq!(get(door, "/rows/health", &[("Host", other)]).status, 403, "{other}");
+    }
+    let address = format!("http://ann.localhost:{}", door.port);
+    let led_on = get(door, "/a/7", &[("Host", "127.0.0.1:PORT")]);
+    assert_eq!(led_on.header("location"), Some(format!("{address}/a/7").as_str()));
+    let (_, known) = own(&world, ("GET", "/passkeys"), &[], &json!({}));
+    assert_eq!(known["origins"], json!([address]));
+    let said = |args: &[&str]| String::from_utf8(world.command(args).output().unwrap().stdout).unwrap();
+    assert_eq!(said(&["web"]).trim(), format!("{address}/"));
+    let told: serde_json::Value = serde_json::from_str(&said(&["env", "--json"])).unwrap();
+    assert_eq!(told["PROVOST_WEB_URL"], format!("{address}/"));
+    daemon.stop();
+    for (names, says) in [
+        ("[]", "`names` is empty"),
+        ("[\"example.com\"]", "neither"),
+        ("[\"127.0.0.1\"]", "neither"),
+        ("[\"Provost.localhost\"]", "neither"),
+        ("[\"provost.localhost:80\"]", "neither"),
+    ] {
+        world.configure(&format!("[web]\nenabled = true\nnames = {names}\n"));
+        let output = world.command(&["up", "--foreground"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(says), "{names}: {said}");
+    }
+}
