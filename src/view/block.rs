@@ -280,6 +280,28 @@ pub enum Here {
         /// The passkeys that may sign.
         signers: Vec<Signer>,
     },
+    /// A verb of the own API.
+    Verb {
+        /// The path of the own API, without the stroke.
+        verb: &'static str,
+        /// The body for it.
+        arguments: serde_json::Value,
+        /// Whether the person says why, as `reason` among the arguments.
+        asks_reason: bool,
+    },
+}
+
+impl Here {
+    /// A verb with its arguments.
+    pub fn verb(verb: &'static str, arguments: serde_json::Value) -> Self {
+        Self::Verb { verb, arguments, asks_reason: false }
+    }
+
+    /// The release of a lock of another agent, with a reason.
+    pub fn release(symbol: &str) -> Self {
+        let arguments = serde_json::json!({ "symbol": symbol, "force": true });
+        Self::Verb { verb: "unlock", arguments, asks_reason: true }
+    }
 }
 
 /// A passkey that may sign.
@@ -329,6 +351,12 @@ impl Command {
     /// A command that anyone at a terminal may type.
     pub fn new(does: &str, line: impl Into<String>) -> Self {
         Self { does: does.into(), line: line.into(), not_yours: None, here: None }
+    }
+
+    /// The same, where a passkey may sign for it as well.
+    #[must_use]
+    pub fn or_here(self, here: Here) -> Self {
+        Self { here: Some(here), ..self }
     }
 }
 

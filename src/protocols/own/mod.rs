@@ -29,6 +29,7 @@ mod stream;
 mod tasks;
 mod ties;
 mod token;
+mod verbs;
 mod words;
 mod work_trees;
 

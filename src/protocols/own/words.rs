@@ -6,6 +6,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
+use super::verbs::Said;
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
 use provost_auth::passkeys::PasskeyList;
@@ -16,7 +17,7 @@ use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
-    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, Word,
+    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord, Word,
     asserted, bytes_of, text_of,
 };
 use provost_view::{facts, signed, words};
@@ -203,6 +204,8 @@ impl Handles<endpoints::WordChallenge> for Own {
                 note,
                 view,
                 revoke: None,
+                verb: None,
+                arguments: None,
             } => {
                 let note = note.unwrap_or_default();
                 if note.len() > SIGNED_NOTE_BYTES_MAX {
@@ -228,7 +231,15 @@ impl Handles<endpoints::WordChallenge> for Own {
                     scope,
                 })
             }
-            wire::WordChallenge { approval: None, grant: None, note: None, view: None, revoke: Some(id) } => {
+            wire::WordChallenge { verb: Some(verb), arguments: Some(arguments), ref approval, ref revoke, .. }
+                if approval.is_none() && revoke.is_none() =>
+            {
+                let said = Said::read(&verb, &arguments)?;
+                let arguments = Digest::of(said.arguments.as_str().as_bytes());
+                let word = Word::Verb(VerbWord { verb, arguments });
+                return self.challenge(word, &list, |transcript| Asked::Verb(transcript, said)).await;
+            }
+            wire::WordChallenge { grant: None, note: None, view: None, revoke: Some(id), approval: None, .. } => {
                 let revoke = list
                     .get(&id)
                     .ok_or_else(|| OwnError::invalid("revoke: there is no such passkey"))?
@@ -236,7 +247,7 @@ impl Handles<endpoints::WordChallenge> for Own {
                     .clone();
                 Word::Revoke(RevokeWord { revoke })
             }
-            _ => return Err(OwnError::invalid("say either approval with grant, or revoke")),
+            _ => return Err(OwnError::invalid("say approval with grant, or revoke, or verb with arguments")),
         };
         self.challenge(word, &list, Asked::Word).await
     }
@@ -246,8 +257,10 @@ impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
         self.0.pending.count(call.process, Kind::Word)?;
         // The nonce first: an attempt that fails uses it up as well.
-        let Asked::Word(transcript) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
-            return Err(refused(Refused::Challenge));
+        let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
+            Asked::Word(transcript) => (transcript, None),
+            Asked::Verb(transcript, said) => (transcript, Some(said)),
+            Asked::Create(..) | Asked::Confirm(..) => return Err(refused(Refused::Challenge)),
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;
@@ -259,14 +272,13 @@ impl Handles<endpoints::SignedWord> for Own {
             Word::Revoke(word) => {
                 let verb = RevokePasskey { id: word.revoke.as_str().into(), signed: Some(signed) };
                 self.revoke(&self.signer(&asserted), verb).await?;
-                Ok(wire::WordDone {
-                    approval: None,
-                    task: None,
-                    failed: None,
-                    revoked: Some(word.revoke.clone()),
-                })
+                Ok(wire::WordDone { revoked: Some(word.revoke.clone()), ..wire::WordDone::default() })
             }
-            Word::Enrol(_) | Word::Verb(_) => Err(refused(Refused::Challenge)),
+            Word::Verb(word) => match said {
+                Some(said) => self.carry_out_signed(said, &word.verb, &asserted, signed).await,
+                None => Err(refused(Refused::Challenge)),
+            },
+            Word::Enrol(_) => Err(refused(Refused::Challenge)),
         }
     }
 }
@@ -295,7 +307,7 @@ impl Own {
             approval: Some(word.approval),
             task: done.task.map(|it| it.to_string()),
             failed: done.failed.map(Into::into),
-            revoked: None,
+            ..wire::WordDone::default()
         })
     }
 

@@ -2,7 +2,7 @@
 // Answers by passkey: what is read of an approval, whether it has changed since, and the signature over exactly that.
 
 import { make, say as aloud } from './dom.js';
-import { canSign, digest, inWords, ofThisHost, say } from './sign.js';
+import { canSign, canonical, digest, inWords, ofThisHost, say } from './sign.js';
 
 /** Told to the document when a view is to be asked for again. */
 export const AGAIN = 'provost-again';
@@ -173,7 +173,40 @@ export function answerNode(block, command) {
  * @param {(block: any) => HTMLElement} whole
  */
 export function hereNode(here, whole) {
-  return here.is === 'revoke' ? revokeNode(here) : inTheRow(here, whole);
+  switch (here.is) {
+    case 'revoke': return revokeNode(here);
+    case 'verb': return verbNode(here);
+    default: return inTheRow(here, whole);
+  }
+}
+
+let fields = 0;
+
+/** A verb of the own API, signed. @param {any} here */
+function verbNode(here) {
+  const line = make('p', { class: 'quiet', role: 'status' });
+  const name = `reason-${fields += 1}`;
+  const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: '400' }));
+  const work = async () => {
+    const why = reason.value.trim().toWellFormed();
+    if (here.asks_reason && !why) {
+      reason.focus();
+      throw new Error('Say why: it is put on record.');
+    }
+    const args = here.asks_reason ? { ...here.arguments, reason: why } : here.arguments;
+    // Lists do not say which passkeys there are.
+    const answer = await fetch('/rows/passkeys');
+    const known = (await answer.json()).blocks?.find((/** @type {any} */ it) => it.block === 'enrol');
+    if (!known || known.signers.length === 0) throw new Error('No passkey is enrolled: see Passkeys.');
+    if (ofThisHost(known.signers).length === 0) throw new Error(`Your passkeys are for pages at ${known.signers[0].rp_id}.`);
+    const word = { verb: here.verb, arguments: await digest(canonical(args)) };
+    await say({ verb: here.verb, arguments: args }, word, known.daemon);
+    again();
+    return 'Done.';
+  };
+  const button = signing({ text: 'Do it with a passkey', does: here.verb, work, line });
+  const label = make('label', { for: name }, 'Why');
+  return make('section', { class: 'here' }, ...(here.asks_reason ? [label, ' ', reason, ' '] : []), button, line);
 }
 
 /** @param {any} here */

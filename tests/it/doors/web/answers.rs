@@ -373,6 +373,72 @@ fn known(world: &World) -> Vec<String> {
     good.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// The words other than answers that a passkey has signed, by verb, with their arguments.
+fn words(world: &World) -> Vec<(String, Value)> {
+    let events = get(world, "/events?after=0&limit=1000");
+    let said = events["events"].as_array().unwrap().iter().filter_map(|it| it["kind"].get("word_said"));
+    said.map(|it| (it["verb"].as_str().unwrap().to_owned(), it["arguments"].clone())).collect()
+}
+
+#[test]
+fn what_a_person_does_on_the_page_is_signed_and_on_record() {
+    let (world, _daemon, door) = world_by("\"passkey\"");
+    world.put(&world.repo().join("src/auth.py"), "def login():\n    return 1\n");
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/"));
+    let _authenticator = enrol(&world, &tab, door);
+    let lock = ["lock", "acquire", "src/auth.py:login", "--reason", "a new form"];
+    let output = world.command(&lock).env("PROVOST_AGENT", "agent-a").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let approval = asks(&world, "true");
+    let task = get(&world, "/approvals")[0]["task"].as_str().unwrap().to_owned();
+    // A task that waits ends, and with it the question about it.
+    tab.go(&at(door, &format!("/t/{task}")));
+    tab.click("button[data-does=cancel-task]");
+    tab.shows("cancelled");
+    assert!(!waits(&world, approval));
+    // A lock of an agent, for a reason.
+    tab.go(&at(door, "/locks"));
+    tab.until("its row", "document.querySelector('tr[data-key] details')");
+    tab.eval("document.querySelector('tr[data-key] details').open = true");
+    tab.click("button[data-does=unlock]");
+    tab.shows("Say why: it is put on record");
+    tab.until("the reason", "document.activeElement.tagName === 'INPUT'");
+    tab.write("it has been silent for an hour");
+    tab.click("button[data-does=unlock]");
+    tab.shows("No lock is held");
+    // A worker is switched off, and on again.
+    for (state, other) in [("off", "true"), ("ready", "false")] {
+        tab.go(&at(door, "/health"));
+        tab.until("its row", "document.querySelector('button[data-does=switch-worker]')");
+        tab.eval("document.querySelector('button[data-does=switch-worker]').closest('details').open = true");
+        tab.click("button[data-does=switch-worker]");
+        let off = format!(
+            "document.querySelector('button[data-does=switch-worker]').closest('tr').textContent.includes('Resume') === {other}"
+        );
+        tab.until(state, &off);
+    }
+    tab.go(&at(door, "/agents"));
+    tab.until("its row", "document.querySelector('button[data-does=revoke-tokens]')");
+    tab.eval("document.querySelector('button[data-does=revoke-tokens]').closest('details').open = true");
+    tab.click("button[data-does=revoke-tokens]");
+    tab.shows("Done.");
+    let said = words(&world);
+    let verbs: Vec<&str> = said.iter().map(|(verb, _)| verb.as_str()).collect();
+    assert_eq!(verbs, ["cancel-task", "unlock", "switch-worker", "switch-worker", "revoke-tokens"]);
+    assert_eq!(said[1].1["reason"], "it has been silent for an hour");
+    let output = world.command(&["journal", "verify"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let file = world.path("journal.jsonl");
+    let export = ["journal", "export", "--output", file.to_str().unwrap()];
+    assert!(world.command(&export).output().unwrap().status.success());
+    let script = project_root().join("scripts/verify-signed-answers");
+    let checked = std::process::Command::new("python3").arg(script).arg(&file).output().unwrap();
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(text.starts_with("5 signatures"), "{checked:?}");
+    is_clean(&tab);
+}
+
 /// The part of a document's section that is in a fence of this kind.
 fn fence<'a>(section: &'a str, kind: &str) -> &'a str {
     let begin = format!("```{kind}\n");

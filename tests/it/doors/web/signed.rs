@@ -249,3 +249,39 @@ fn a_code_bears_five_tries_and_a_key_of_its_own_needs_one() {
     assert_eq!(post(door, "/begin-passkey", &elsewhere).status, 403);
     assert_eq!(get(&world, "/passkeys")["passkeys"], json!([]));
 }
+
+#[test]
+fn a_signed_verb_is_one_of_a_few_with_just_its_arguments() {
+    let (world, _daemon, door) = world();
+    let mut key = key(&world, door);
+    let approval = asks(&world, "true");
+    let task = get(&world, "/approvals")[0]["task"].clone();
+    let other = { asks(&world, "false"); get(&world, "/approvals")[1]["task"].clone() };
+    for (body, says) in [
+        (json!({ "verb": "reset-passkeys", "arguments": {} }), "a passkey signs"),
+        (json!({ "verb": "cancel-task", "arguments": {} }), "arguments"),
+        (json!({ "verb": "cancel-task" }), "say approval"),
+        (json!({ "verb": "unlock", "arguments": { "symbol": "a.py:f", "force": true } }), "reason"),
+        (json!({ "verb": "unlock", "arguments": { "symbol": "a.py:f", "force": true, "reason": " " } }), "reason"),
+        (json!({ "verb": "cancel-task", "arguments": { "task": "x".repeat(9_000) } }), "bytes"),
+        (json!({ "verb": "cancel-task", "arguments": { "task": task }, "approval": approval }), "say approval"),
+    ] {
+        let answer = post(door, "/word-challenge", &body);
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        assert!(answer.json()["message"].as_str().unwrap().contains(says), "{body}: {answer:?}");
+    }
+    let cancel = |task: &Value| challenge(door, &json!({ "verb": "cancel-task", "arguments": { "task": task } }));
+    // The signature is for this task, and counts once.
+    let (first, second) = (cancel(&task), cancel(&other));
+    let signed = assertion(&mut key, &first);
+    assert_eq!(hand_in(door, &second, &signed).status, 403);
+    assert!(waits(&world, approval));
+    let answer = hand_in(door, &first, &signed);
+    assert_eq!((answer.status, answer.json()["verb"].clone()), (200, json!("cancel-task")), "{answer:?}");
+    assert!(!waits(&world, approval));
+    assert_eq!(hand_in(door, &first, &signed).status, 410);
+    // What was signed and is refused afterwards is on record, and changes nothing.
+    let asked = cancel(&json!("there-is-none"));
+    let answer = hand_in(door, &asked, &assertion(&mut key, &asked));
+    assert_eq!(answer.status, 404, "{answer:?}");
+}
