@@ -16,10 +16,9 @@ use super::resources::{Counted, Needs};
 use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
-    KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
-    Value, Versions, WitOpen, WorkerKind, checked, paths,
+    KeepLog, LogFormat, LogLevel, Mark, Network, PageName, ParseMode, Row, Rules, ScreenBackend, Tier,
+    Unchecked, Value, Versions, WebOrigin, WitOpen, WorkerKind, checked, paths,
 };
-use super::web_origin::{PageName, WebOrigin};
 use super::worker::{Copies, built_in_workers};
 use super::workflow::Workflow;
 use super::writing::{Auto, WhenDown};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use toml::de::{DeInteger, DeValue};
 
 use super::mcp_tools::McpTools;
-use super::web_origin::{PageName, WebOrigin};
+pub(super) use super::web_origin::{PageName, WebOrigin};
 use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// A row of the table of settings.

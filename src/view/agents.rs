@@ -69,8 +69,7 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
     });
     let name = provost_base::shell_word(&agent.id);
     let here = Here::verb("revoke-tokens", serde_json::json!({ "agent": agent.id }));
-    let revoke =
-        Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);
+    let revoke = Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);
     let row = Row {
         key: agent.id.clone(),
         to,

@@ -4,7 +4,9 @@ use provost_api::wire::{Previewed, ScanReport, Task};
 use provost_base::{task_command, visible};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, DiffFile, Fact, Here, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task};
+use super::{
+    Block, Cell, Command, DiffFile, Fact, Here, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task,
+};
 
 /// The path of the view about a task.
 pub(crate) fn path(id: &str) -> String {

@@ -53,7 +53,9 @@ impl Said {
                 let unlock: wire::Unlock = read(arguments)?;
                 let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().trim();
                 if unlock.force && (reason.is_empty() || reason.len() > SIGNED_NOTE_BYTES_MAX) {
-                    let why = format!("reason: say in 1 to {SIGNED_NOTE_BYTES_MAX} bytes why the lock is taken away");
+                    let why = format!(
+                        "reason: say in 1 to {SIGNED_NOTE_BYTES_MAX} bytes why the lock is taken away"
+                    );
                     return Err(OwnError::invalid(why));
                 }
                 SignedVerb::Unlock(unlock)

@@ -17,8 +17,8 @@ use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
-    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord, Word,
-    asserted, bytes_of, text_of,
+    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
+    Word, asserted, bytes_of, text_of,
 };
 use provost_view::{facts, signed, words};
 
@@ -231,15 +231,26 @@ impl Handles<endpoints::WordChallenge> for Own {
                     scope,
                 })
             }
-            wire::WordChallenge { verb: Some(verb), arguments: Some(arguments), ref approval, ref revoke, .. }
-                if approval.is_none() && revoke.is_none() =>
-            {
+            wire::WordChallenge {
+                verb: Some(verb),
+                arguments: Some(arguments),
+                ref approval,
+                ref revoke,
+                ..
+            } if approval.is_none() && revoke.is_none() => {
                 let said = Said::read(&verb, &arguments)?;
                 let arguments = Digest::of(said.arguments.as_str().as_bytes());
                 let word = Word::Verb(VerbWord { verb, arguments });
                 return self.challenge(word, &list, |transcript| Asked::Verb(transcript, said)).await;
             }
-            wire::WordChallenge { grant: None, note: None, view: None, revoke: Some(id), approval: None, .. } => {
+            wire::WordChallenge {
+                grant: None,
+                note: None,
+                view: None,
+                revoke: Some(id),
+                approval: None,
+                ..
+            } => {
                 let revoke = list
                     .get(&id)
                     .ok_or_else(|| OwnError::invalid("revoke: there is no such passkey"))?

@@ -256,21 +256,31 @@ fn a_signed_verb_is_one_of_a_few_with_just_its_arguments() {
     let mut key = key(&world, door);
     let approval = asks(&world, "true");
     let task = get(&world, "/approvals")[0]["task"].clone();
-    let other = { asks(&world, "false"); get(&world, "/approvals")[1]["task"].clone() };
+    let other = {
+        asks(&world, "false");
+        get(&world, "/approvals")[1]["task"].clone()
+    };
     for (body, says) in [
         (json!({ "verb": "reset-passkeys", "arguments": {} }), "a passkey signs"),
         (json!({ "verb": "cancel-task", "arguments": {} }), "arguments"),
         (json!({ "verb": "cancel-task" }), "say approval"),
         (json!({ "verb": "unlock", "arguments": { "symbol": "a.py:f", "force": true } }), "reason"),
-        (json!({ "verb": "unlock", "arguments": { "symbol": "a.py:f", "force": true, "reason": " " } }), "reason"),
+        (
+            json!({ "verb": "unlock", "arguments": { "symbol": "a.py:f", "force": true, "reason": " " } }),
+            "reason",
+        ),
         (json!({ "verb": "cancel-task", "arguments": { "task": "x".repeat(9_000) } }), "bytes"),
-        (json!({ "verb": "cancel-task", "arguments": { "task": task }, "approval": approval }), "say approval"),
+        (
+            json!({ "verb": "cancel-task", "arguments": { "task": task }, "approval": approval }),
+            "say approval",
+        ),
     ] {
         let answer = post(door, "/word-challenge", &body);
         assert_eq!(answer.status, 400, "{body}: {answer:?}");
         assert!(answer.json()["message"].as_str().unwrap().contains(says), "{body}: {answer:?}");
     }
-    let cancel = |task: &Value| challenge(door, &json!({ "verb": "cancel-task", "arguments": { "task": task } }));
+    let cancel =
+        |task: &Value| challenge(door, &json!({ "verb": "cancel-task", "arguments": { "task": task } }));
     // The signature is for this task, and counts once.
     let (first, second) = (cancel(&task), cancel(&other));
     let signed = assertion(&mut key, &first);
