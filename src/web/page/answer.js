@@ -237,7 +237,9 @@ function inTheRow(here, whole) {
       if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; try: '));
       // What is shown from now on is what is read.
       read.delete(here.approval);
-      made.replaceChildren(...(await unfold(said)).blocks.map(whole));
+      const { blocks } = await unfold(said);
+      // The commands stand beside it already.
+      made.replaceChildren(...blocks.filter((/** @type {any} */ it) => it.block !== 'commands').map(whole));
       const first = made.querySelector('textarea, a, button');
       if (first instanceof HTMLElement) first.focus();
     } catch (err) {

@@ -278,6 +278,17 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     tab.until("live again", "document.body.dataset.live === 'live'");
     // The note stays, also through the change of daemons.
     assert!(tab.is("document.querySelector('textarea').value === 'not before noon'"), "{}", tab.text());
+    // A challenge of the daemon before is none of the one that comes after it.
+    tab.eval("globalThis.touched = false");
+    tab.click("button[data-does=deny]");
+    tab.shows("Your browser asks for your passkey");
+    daemon.kill();
+    tab.until("stale", "document.body.dataset.live === 'stale'");
+    daemon = world.start();
+    tab.until("live again", "document.body.dataset.live === 'live'");
+    tab.eval("globalThis.touched = true");
+    tab.shows("made before the daemon's start");
+    assert!(waits(&world, approval));
     tab.click("button[data-does=deny]");
     tab.shows("denied (proof: passkey, phone)");
     assert_eq!(signed_note(&world, approval), "not before noon");
