@@ -14,19 +14,26 @@ mod filter;
 mod health;
 mod locks;
 mod needs;
+mod passkeys;
+mod request;
 mod task;
 mod tasks;
 mod word;
 
 pub use agents::agents;
-pub use approval::{ASKED, approval, gone};
-pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
+pub use approval::{ASKED, answering, approval, gone, signed};
+pub use block::{
+    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
+    Shown, Signer,
+};
 pub use diff::files as diff_files;
 pub use events::events;
 pub use filter::Filter;
 pub use health::health;
 pub use locks::locks;
 pub use needs::{NeedSources, needs};
+pub use passkeys::passkeys;
+pub use request::{facts, words};
 pub use task::{changes, task};
 pub use tasks::tasks;
 pub use word::{Tone, Word, of_risk, of_task};
