@@ -19,7 +19,7 @@ mod tasks;
 mod word;
 
 pub use agents::agents;
-pub use approval::{ASKED, approval, gone};
+pub use approval::{ASKED, approval, gone, no_terminal, takes_a_person};
 pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
 pub use diff::files as diff_files;
 pub use events::events;
@@ -32,7 +32,7 @@ pub use tasks::tasks;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
-pub(crate) fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

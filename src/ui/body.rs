@@ -1,0 +1,71 @@
+//! The lines of a list, from which drawing and clicks find the same row.
+
+use super::model::ListState;
+
+/// A line of a list: of which section or notice it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListLine {
+    Notice(usize),
+    Heading(usize),
+    Columns(usize),
+    /// The section, and the number of the row in the whole list.
+    Item(usize, usize),
+    Empty(usize),
+    /// The command that makes the first row.
+    EmptyCommand(usize),
+    More(usize),
+    Blank,
+}
+
+/// The lines of a list.
+pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
+    let mut lines: Vec<ListLine> = (0..list.merged.notices.len()).map(ListLine::Notice).collect();
+    let mut item = 0;
+    for (n, section) in list.merged.sections.iter().enumerate() {
+        if !lines.is_empty() {
+            lines.push(ListLine::Blank);
+        }
+        lines.push(ListLine::Heading(n));
+        if section.items.is_empty() {
+            lines.push(ListLine::Empty(n));
+            if section.empty.command.is_some() {
+                lines.push(ListLine::EmptyCommand(n));
+            }
+            continue;
+        }
+        lines.push(ListLine::Columns(n));
+        lines.extend((item..item + section.items.len()).map(|at| ListLine::Item(n, at)));
+        item += section.items.len();
+        if section.more > 0 {
+            lines.push(ListLine::More(n));
+        }
+    }
+    lines
+}
+
+/// The first line that is drawn, so that the chosen row is in sight, in the middle where there is more on both sides.
+pub(crate) fn list_offset(lines: &[ListLine], chosen: usize, rows: usize) -> usize {
+    let at = lines.iter().position(|it| matches!(it, ListLine::Item(_, item) if *item == chosen));
+    let last = lines.len().saturating_sub(rows);
+    at.unwrap_or(0).saturating_sub(rows / 2).min(last)
+}
+
+/// The widths of columns that fit beside each other, from the widths that they would like; between two stand two spaces.
+pub(crate) fn fitted(wanted: &[usize], columns: usize) -> Vec<usize> {
+    let mut widths = wanted.to_vec();
+    let between = 2 * widths.len().saturating_sub(1);
+    let room = columns.saturating_sub(between);
+    // The widest gives way first: in it the least is lost.
+    loop {
+        let total: usize = widths.iter().sum();
+        let Some(widest) = widths.iter().copied().max().filter(|it| total > room && *it > 0) else { break };
+        let second = widths.iter().copied().filter(|it| *it < widest).max().unwrap_or(0);
+        let many = widths.iter().filter(|it| **it == widest).count();
+        let over = total - room;
+        let less = over.div_ceil(many).min(widest - second).max(1);
+        for it in widths.iter_mut().filter(|it| **it == widest) {
+            *it -= less.min(*it);
+        }
+    }
+    widths
+}
