@@ -50,11 +50,22 @@ pub(crate) fn list_offset(lines: &[ListLine], chosen: usize, rows: usize) -> usi
     at.unwrap_or(0).saturating_sub(rows / 2).min(last)
 }
 
-/// The widths of columns that fit beside each other, from the widths that they would like; between two stand two spaces.
+/// How narrow a column may become before the last one is left out.
+const NARROWEST: usize = 10;
+
+/// The widths of columns that fit beside each other, from the widths that they would like; between two stand two spaces. Where
+/// there is no room for all of them, the last ones are left out: the detail has them.
 pub(crate) fn fitted(wanted: &[usize], columns: usize) -> Vec<usize> {
-    let mut widths = wanted.to_vec();
-    let between = 2 * widths.len().saturating_sub(1);
-    let room = columns.saturating_sub(between);
+    let mut count = wanted.len();
+    let least = |count: usize| {
+        let narrow = wanted[..count].iter().map(|it| (*it).min(NARROWEST));
+        narrow.sum::<usize>() + 2 * count.saturating_sub(1)
+    };
+    while count > 1 && least(count) > columns {
+        count -= 1;
+    }
+    let mut widths = wanted[..count].to_vec();
+    let room = columns.saturating_sub(2 * count.saturating_sub(1));
     // The widest gives way first: in it the least is lost.
     loop {
         let total: usize = widths.iter().sum();

@@ -1,12 +1,16 @@
 //! Finds the daemons of the user, and hears of those that come and go.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, timeout_at};
 
 use super::inputs::Repository;
-use provost_base::limits::DAEMONS_ASKED_MAX;
+use provost_base::limits::{DAEMON_ASKED_MS, DAEMONS_ASKED_MAX};
 use provost_base::shell_word;
 use provost_config::Places;
 use provost_config::daemons::{self, Listed};
@@ -34,26 +38,57 @@ pub(super) struct Found {
     pub is_here: bool,
 }
 
+/// Entries that are being looked at: a disk that does not answer is asked once.
+pub(super) type Looking = Arc<Mutex<BTreeSet<PathBuf>>>;
+
 impl Whose {
-    /// The repositories of this moment, the one around the command first. Blocks for as long as a disk does.
-    pub(super) fn find(&self) -> Vec<Found> {
-        let mut found: Vec<Found> = self.here.iter().map(|it| found(it.clone(), true)).collect();
-        if self.narrowed {
-            return found;
+    /// Sends the repositories of this moment, the one around the command first; those on a disk that is slow come later, and hold
+    /// up no other.
+    pub(super) async fn find(self, looking: Looking, found: mpsc::Sender<Vec<Found>>) {
+        let mut first: Vec<Found> = self.here.iter().map(|it| self::found(it.clone(), true)).collect();
+        let mut looks = if self.narrowed { Vec::new() } else { self.looks(&looking).await };
+        let until = Instant::now() + Duration::from_millis(DAEMON_ASKED_MS);
+        let (mut others, mut late) = (Vec::new(), Vec::new());
+        for mut look in looks.drain(..) {
+            match timeout_at(until, &mut look).await {
+                Ok(it) => others.extend(it.ok().flatten()),
+                Err(_) => late.push(look),
+            }
         }
-        let files = daemons::files(&self.environment, DAEMONS_ASKED_MAX).map(|it| it.0).unwrap_or_default();
-        let mut others: Vec<Found> = files
-            .iter()
-            .filter_map(|path| match daemons::look(path, &self.environment)? {
-                Listed::Runs { places, .. } => Some(places),
-                Listed::Ended { .. } | Listed::Unfit { .. } => None,
+        others.sort_by(|a: &Found, b| a.places.root.cmp(&b.places.root));
+        first.extend(others);
+        // A screen that has ended wants none.
+        let _ended = found.send(first).await;
+        for look in late {
+            if let Ok(Some(it)) = look.await {
+                let _ended = found.send(vec![it]).await;
+            }
+        }
+    }
+
+    /// Begins to look at each entry that is not looked at already.
+    async fn looks(&self, looking: &Looking) -> Vec<JoinHandle<Option<Found>>> {
+        let environment = self.environment.clone();
+        let files = spawn_blocking(move || daemons::files(&environment, DAEMONS_ASKED_MAX)).await;
+        let files = files.ok().and_then(Result::ok).map(|it| it.0).unwrap_or_default();
+        let here = self.here.as_ref().map(|it| it.hash.clone());
+        let begin = |path: PathBuf| {
+            let is_new = lock(looking).insert(path.clone());
+            let (environment, here, looking) = (self.environment.clone(), here.clone(), looking.clone());
+            is_new.then(|| {
+                spawn_blocking(move || {
+                    let listed = daemons::look(&path, &environment);
+                    lock(&looking).remove(&path);
+                    match listed? {
+                        Listed::Runs { places, .. } if here.as_ref() != Some(&places.hash) => {
+                            Some(self::found(*places, false))
+                        }
+                        _ => None,
+                    }
+                })
             })
-            .filter(|it| self.here.as_ref().is_none_or(|here| here.hash != it.hash))
-            .map(|it| self::found(*it, false))
-            .collect();
-        others.sort_by(|a, b| a.places.root.cmp(&b.places.root));
-        found.extend(others);
-        found
+        };
+        files.into_iter().filter_map(begin).collect()
     }
 
     /// Tells of changes among the daemons' entries, for as long as it is kept; `None` where the system cannot tell.
@@ -65,6 +100,11 @@ impl Whose {
         let _told = watch.tree(&folder);
         covered.missing.is_none().then_some(watch)
     }
+}
+
+fn lock(looking: &Looking) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+    // A set is whole between any two of its operations.
+    looking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn found(places: Places, is_here: bool) -> Found {

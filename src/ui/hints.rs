@@ -60,10 +60,11 @@ fn normal(model: &Model) -> Vec<Hint> {
     if model.approval().is_some() && answerable {
         hints.extend([("a", "approve", KeyCode::Char('a')), ("d", "deny", KeyCode::Char('d'))]);
     }
-    match model.subject() {
-        Some((_, Subject::Question(_))) => hints.push(("r", "answer", KeyCode::Char('r'))),
-        Some((_, Subject::Task(_))) => hints.push(("x", "end", KeyCode::Char('x'))),
-        _ => {}
+    if matches!(model.subject(), Some((_, Subject::Question(_)))) {
+        hints.push(("r", "answer", KeyCode::Char('r')));
+    }
+    if model.task_to_end().is_some() {
+        hints.push(("x", "end", KeyCode::Char('x')));
     }
     if let Some(detail) = detail.filter(|it| it.is_task()) {
         hints.extend([

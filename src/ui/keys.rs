@@ -1,13 +1,9 @@
 //! What keys do.
 
-use ratatui::crossterm::event::{
-    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::ask::Asked;
-use super::body::{ListLine, list_lines, list_offset};
 use super::detail::{About, Answerable, Detail, Part, for_repository};
-use super::hints::hint_at;
 use super::inputs::Order;
 use super::model::{Confirm, Link, Mode, Model, What};
 use super::screen::Screen;
@@ -216,7 +212,7 @@ impl Model {
         }
     }
 
-    fn move_by(&mut self, by: isize) {
+    pub(crate) fn move_by(&mut self, by: isize) {
         if let Some(detail) = &mut self.detail {
             let last = detail.lines.len();
             detail.scroll = moved(detail.scroll, by, last);
@@ -280,7 +276,7 @@ impl Model {
 
     // Opening.
 
-    fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let Some(item) = self.chosen() else { return };
         let (repository, row) = (item.repository, item.row.clone());
         let about = match subject_of(&row) {
@@ -335,17 +331,32 @@ impl Model {
 
     // What changes something.
 
+    /// What stands behind the command of this beginning, among those about what is open or chosen.
+    fn command_of(&self, start: &str) -> Option<String> {
+        let commands = match &self.detail {
+            Some(detail) => detail.commands(),
+            None => self.chosen()?.row.commands.clone(),
+        };
+        commands.iter().find_map(|it| it.line.strip_prefix(start).map(str::to_owned))
+    }
+
     /// The approval that is open or chosen, or that a task waits for.
     pub(crate) fn approval(&self) -> Option<(usize, u64)> {
         match self.subject()? {
             (repository, Subject::Approval(id)) => Some((repository, id)),
             (repository, Subject::Task(_)) => {
-                let commands = match &self.detail {
-                    Some(detail) => detail.commands(),
-                    None => self.chosen()?.row.commands.clone(),
-                };
-                let id = commands.iter().find_map(|it| it.line.strip_prefix("provost approve ")?.parse().ok());
-                id.map(|id| (repository, id))
+                let id = self.command_of("provost approve ")?.parse().ok()?;
+                Some((repository, id))
+            }
+            _ => None,
+        }
+    }
+
+    /// The task that is open or chosen, if it has not ended.
+    pub(crate) fn task_to_end(&self) -> Option<(usize, String)> {
+        match self.subject()? {
+            (repository, Subject::Task(task)) => {
+                self.command_of("provost task cancel ").map(|_| (repository, task))
             }
             _ => None,
         }
@@ -384,7 +395,7 @@ impl Model {
     }
 
     fn begin_cancel(&mut self) {
-        if let Some((repository, Subject::Task(task))) = self.subject() {
+        if let Some((repository, task)) = self.task_to_end() {
             self.mode = Mode::Confirm(Confirm::Cancel { repository, task });
         }
     }
@@ -533,56 +544,10 @@ impl Model {
         let scroll = if typed.take(key) { 0 } else { scroll };
         self.mode = Mode::Help(typed, scroll);
     }
-
-    // The mouse.
-
-    pub(crate) fn take_mouse(&mut self, mouse: MouseEvent) {
-        if !matches!(self.mode, Mode::Normal) {
-            return;
-        }
-        match mouse.kind {
-            MouseEventKind::ScrollDown => self.wheel(mouse, 3),
-            MouseEventKind::ScrollUp => self.wheel(mouse, -3),
-            MouseEventKind::Down(MouseButton::Left) => self.click(mouse.column, mouse.row),
-            _ => {}
-        }
-    }
-
-    fn wheel(&mut self, mouse: MouseEvent, by: isize) {
-        let over_list = self.is_wide() && mouse.column < self.columns().0;
-        if over_list && self.detail.is_some() {
-            let list = self.list_mut();
-            list.at = moved(list.at, by, list.merged.len().saturating_sub(1));
-        } else {
-            self.move_by(by);
-        }
-    }
-
-    fn click(&mut self, column: u16, row: u16) {
-        if row == 0 {
-            if let Some(screen) = super::hints::tab_at(self, column) {
-                self.go(screen);
-            }
-        } else if row + 1 == self.size.1 {
-            if let Some(key) = hint_at(self, column) {
-                self.take_key(key);
-            }
-        } else if row >= 2 && column < self.columns().0 {
-            let lines = list_lines(self.list());
-            let at = list_offset(&lines, self.list().at, self.body_rows()) + usize::from(row - 2);
-            if let Some(ListLine::Item(_, item)) = lines.get(at) {
-                let (item, was) = (*item, self.list().at);
-                self.list_mut().at = item;
-                if was == item || self.detail.is_some() {
-                    self.open();
-                }
-            }
-        }
-    }
 }
 
 /// A place moved by so much, within its bounds.
-fn moved(at: usize, by: isize, last: usize) -> usize {
+pub(crate) fn moved(at: usize, by: isize, last: usize) -> usize {
     at.saturating_add_signed(by).min(last)
 }
 

@@ -24,6 +24,7 @@ mod loads;
 mod look;
 mod merged;
 mod model;
+mod mouse;
 mod qr;
 mod run;
 mod screen;

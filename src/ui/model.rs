@@ -107,6 +107,8 @@ pub struct Model {
     /// Approvals that were answered here: their end is no surprise.
     pub(crate) own: BTreeSet<(usize, u64)>,
     pub(crate) orders: Vec<Order>,
+    /// Whether there may be something else to draw than before.
+    changed: bool,
 }
 
 impl Model {
@@ -126,12 +128,15 @@ impl Model {
             loads: Loads::default(),
             own: BTreeSet::new(),
             orders: Vec::new(),
+            changed: true,
         }
     }
 
     /// Takes an input at a moment; what is to be done follows.
     pub fn take(&mut self, input: Input, now_ms: i64) -> Vec<Order> {
         self.now_ms = now_ms;
+        // That something has happened is seen by what is asked for then.
+        self.changed |= !matches!(&input, Input::News(News::Changed { answered: None, .. }));
         match input {
             Input::Key(key) => self.take_key(key),
             Input::Mouse(mouse) => self.take_mouse(mouse),
@@ -145,8 +150,20 @@ impl Model {
         }
         let due = self.loads.due(now_ms);
         self.orders.extend(due.into_iter().map(|(repository, asked)| Order::Ask { repository, asked }));
-        self.lay_out();
+        if self.changed {
+            self.lay_out();
+        }
         std::mem::take(&mut self.orders)
+    }
+
+    /// The columns and rows that are drawn upon.
+    pub fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// Whether there may be something else to draw than at the last question.
+    pub fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// When something changes by itself, in milliseconds since 1970: a countdown that is to be seen, or what is to be asked.

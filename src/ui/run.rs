@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{self, Event};
 use tokio::sync::{Notify, mpsc};
 
 use super::ask::{ask, say};
-use super::daemons::{Found, Whose};
+use super::daemons::{Found, Looking, Whose};
 use super::live::Follow;
 use super::inputs::{Input, News, Order};
 use super::model::Model;
@@ -21,6 +21,9 @@ use provost_client::{Client, ClientError};
 
 /// How many inputs wait: what brings them waits then, too.
 const INPUTS_MAX: usize = 1_024;
+
+/// How many answers to a search wait.
+const FOUND_MAX: usize = 16;
 
 /// How many inputs are taken before the next frame.
 const INPUTS_A_FRAME: usize = 256;
@@ -40,6 +43,8 @@ struct Screen {
     asking: Vec<Asking>,
     /// Which repositories are known: the name of the state folder, and the number.
     numbers: BTreeMap<String, usize>,
+    looking: Looking,
+    found: mpsc::Sender<Vec<Found>>,
 }
 
 fn now() -> Timestamp {
@@ -60,6 +65,7 @@ pub(super) fn run(start: Start) -> io::Result<()> {
 
 async fn until_the_end(start: Start) -> io::Result<()> {
     let (sender, mut inputs) = mpsc::channel(INPUTS_MAX);
+    let (found_sender, mut found) = mpsc::channel(FOUND_MAX);
     let changed = Arc::new(Notify::new());
     let watch = start.whose.watch(changed.clone());
     // Before the terminal is taken over, so that none is lost.
@@ -73,12 +79,15 @@ async fn until_the_end(start: Start) -> io::Result<()> {
         inputs: sender,
         asking: Vec::new(),
         numbers: BTreeMap::new(),
+        looking: Looking::default(),
+        found: found_sender,
     };
     read_keys(screen.inputs.clone());
-    terminal.draw(&model)?;
-    screen.search(&mut model).await;
+    screen.search();
     loop {
-        terminal.draw(&model)?;
+        if model.has_changed() {
+            terminal.draw(&model)?;
+        }
         let due = model.next_wake().map(|at| Duration::from_millis(until(at)));
         let input = tokio::select! {
             it = inputs.recv() => it,
@@ -87,8 +96,12 @@ async fn until_the_end(start: Start) -> io::Result<()> {
                 if let Some(watch) = &watch {
                     watch.take();
                 }
-                screen.search(&mut model).await;
-                Some(Input::Tick)
+                screen.search();
+                continue;
+            }
+            Some(found) = found.recv() => {
+                screen.take_found(found, &mut model);
+                continue;
             }
             () = signals.end() => None,
         };
@@ -107,7 +120,7 @@ async fn until_the_end(start: Start) -> io::Result<()> {
                 match order {
                     Order::Quit => return Ok(()),
                     Order::Copy(text) => copy(&text)?,
-                    Order::Search => screen.search(&mut model).await,
+                    Order::Search => screen.search(),
                     order => screen.carry_out(order),
                 }
             }
@@ -187,10 +200,13 @@ impl Signals {
 }
 
 impl Screen {
-    /// Looks for daemons: new ones are followed, and those that did not answer are asked again.
-    async fn search(&mut self, model: &mut Model) {
-        let whose = self.whose.clone();
-        let found = tokio::task::spawn_blocking(move || whose.find()).await.unwrap_or_default();
+    /// Looks for daemons; what is found comes later.
+    fn search(&self) {
+        tokio::spawn(self.whose.clone().find(self.looking.clone(), self.found.clone()));
+    }
+
+    /// New daemons are followed, and those that did not answer are asked again.
+    fn take_found(&mut self, found: Vec<Found>, model: &mut Model) {
         for it in found {
             if !self.numbers.contains_key(it.places.hash.as_str()) {
                 self.add(it, model);
