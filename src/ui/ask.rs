@@ -127,8 +127,7 @@ async fn list(
         Screen::Events => {
             let head = client.about().await?.journal_seq;
             let after = head.saturating_sub(u64::from(WEB_EVENTS_PAGE));
-            let asked =
-                wire::EventsQuery { after: Some(after), limit: Some(WEB_EVENTS_PAGE), wait_ms: None };
+            let asked = wire::EventsQuery { after: Some(after), limit: Some(WEB_EVENTS_PAGE), wait_ms: None };
             view::events(&client.events(&asked).await?.events, filter)
         }
         Screen::Messages => passing(messages(&client.posts(&wire::PostsQuery::default()).await?), filter),
@@ -310,8 +309,7 @@ pub(super) fn became(event: &Value, id: u64) -> Option<(String, String, String)>
 }
 
 async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError> {
-    let asked =
-        wire::OutputQuery { id: task.to_owned(), from, wait_ms: Some(OUTPUT_WAIT_MS), limit: None };
+    let asked = wire::OutputQuery { id: task.to_owned(), from, wait_ms: Some(OUTPUT_WAIT_MS), limit: None };
     let output = client.output(&asked).await?;
     let text: String = output.chunks.iter().map(|it| it.text.as_str()).collect();
     Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done })

@@ -105,6 +105,22 @@ pub(crate) struct Detail {
     pub scroll: usize,
     /// What is drawn, at the width for which it was made.
     pub lines: Vec<Line<'static>>,
+    /// Rises with each change of what is shown.
+    version: u64,
+    /// For what the lines were made.
+    made_for: Option<MadeFor>,
+    /// Long blocks, which are the same each second: the number of the block, the columns, and its lines.
+    long: Vec<(usize, usize, Vec<Line<'static>>)>,
+}
+
+/// All that the lines depend upon. The second counts only where there is a countdown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MadeFor {
+    version: u64,
+    columns: usize,
+    look: Look,
+    part: Part,
+    second: Option<i64>,
 }
 
 impl Detail {
@@ -124,7 +140,16 @@ impl Detail {
             program,
             scroll: 0,
             lines: Vec::new(),
+            version: 0,
+            made_for: None,
+            long: Vec::new(),
         }
+    }
+
+    /// What is shown has changed.
+    pub(crate) fn changed(&mut self) {
+        self.version += 1;
+        self.long.clear();
     }
 
     pub(crate) fn is_task(&self) -> bool {
@@ -156,9 +181,18 @@ impl Detail {
         found.flatten().collect()
     }
 
-    /// Makes its lines anew for a width.
+    /// Makes its lines for a width, where they are not made.
     pub(crate) fn lay_out(&mut self, columns: usize, look: Look, now_ms: i64) {
-        let mut out = Lines { out: Vec::new(), columns, look, now_ms, program: self.program.clone() };
+        let second = self.counts_down().then(|| now_ms.div_euclid(1000));
+        let made_for = MadeFor { version: self.version, columns, look, part: self.part, second };
+        if self.made_for == Some(made_for) {
+            return;
+        }
+        if self.made_for.is_some_and(|it| it.look != look) {
+            self.long.clear();
+        }
+        let long = std::mem::take(&mut self.long);
+        let mut out = Lines { out: Vec::new(), columns, look, now_ms, program: self.program.clone(), long };
         match self.part {
             Part::Facts => self.facts(&mut out),
             Part::Log => self.log_lines(&mut out),
@@ -175,7 +209,7 @@ impl Detail {
                 }
             }),
         }
-        self.lines = out.out;
+        (self.lines, self.long, self.made_for) = (out.out, out.long, Some(made_for));
     }
 
     fn facts(&self, out: &mut Lines) {
@@ -192,8 +226,9 @@ impl Detail {
             out.blank();
         }
         let is_approval = matches!(self.about, About::Approval(_));
-        for block in &shown.blocks {
+        for (n, block) in shown.blocks.iter().enumerate() {
             match block {
+                Block::Words { .. } | Block::Diff { .. } => out.long_block(n, block),
                 // Here keys answer it; the block is the page's, which takes no answer.
                 Block::Commands { .. } if is_approval => self.how_to_answer(out),
                 Block::Changes { .. } | Block::Log { .. } => {}
@@ -206,7 +241,9 @@ impl Detail {
     fn how_to_answer(&self, out: &mut Lines) {
         let text = match self.answerable {
             Answerable::Here => "Press a to approve, or d to deny with a reason.",
-            Answerable::Passkey => "Only an answer that is signed with a passkey counts: press a for the address.",
+            Answerable::Passkey => {
+                "Only an answer that is signed with a passkey counts: press a for the address."
+            }
             Answerable::No => "It is not yours to answer.",
         };
         out.paragraph(text, out.look.heading());
@@ -244,9 +281,23 @@ struct Lines {
     look: Look,
     now_ms: i64,
     program: String,
+    long: Vec<(usize, usize, Vec<Line<'static>>)>,
 }
 
 impl Lines {
+    /// A block that is long and has nothing in it that counts down: its lines are made once for a width.
+    fn long_block(&mut self, number: usize, block: &Block) {
+        let is_it = |it: &&(usize, usize, Vec<Line<'static>>)| (it.0, it.1) == (number, self.columns);
+        if let Some((_, _, lines)) = self.long.iter().find(is_it) {
+            self.out.extend(lines.iter().cloned());
+            return;
+        }
+        let from = self.out.len();
+        self.block(block);
+        self.long.retain(|it| it.0 != number);
+        self.long.push((number, self.columns, self.out[from..].to_vec()));
+    }
+
     fn line(&mut self, text: impl Into<String>, style: Style) {
         self.out.push(Line::styled(text.into(), style));
     }

@@ -96,7 +96,8 @@ fn top(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let stale = model.stale();
     let (text, tone) = match (stale.first(), model.known.len()) {
         (Some(first), _) => {
-            let more = if stale.len() > 1 { format!(" (and {} more)", stale.len() - 1) } else { String::new() };
+            let more =
+                if stale.len() > 1 { format!(" (and {} more)", stale.len() - 1) } else { String::new() };
             (format!("! {first}{more}"), Tone::Bad)
         }
         (None, 0) => (String::new(), Tone::Quiet),
@@ -115,12 +116,11 @@ fn top(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn draw_list(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let list = model.list();
-    if model.known.is_empty() || list.loaded.is_empty() {
+    if list.loaded.is_empty() && list.errors.is_empty() {
         return nothing_yet(model, canvas, area);
     }
     let mut y = area.top();
-    let errors = list.loaded.iter().filter_map(|(n, it)| Some((n, it.as_ref().err()?)));
-    for (repository, why) in errors {
+    for (repository, why) in &list.errors {
         let text = format!("! {}: {why}", name_of(model, *repository));
         canvas.text(area.x, y, area.width, &one_line(&text), model.look.tone(Tone::Bad));
         y += 1;
@@ -340,11 +340,9 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     let mut lines: Vec<Line<'static>> =
         wrapped(&title, columns).into_iter().map(|it| Line::styled(it, look.heading())).collect();
     let Some(address) = model.passkey_address(repository, approval) else {
-        let text = format!(
-            "The page is not open. Press o to open it, or type this at a terminal: {}",
-            model.web_command(repository)
-        );
-        lines.extend(wrapped(&one_line(&text), columns).into_iter().map(Line::raw));
+        let text = "The page is not open. Press o to open it, or type this at a terminal:";
+        lines.extend(wrapped(text, columns).into_iter().map(Line::raw));
+        lines.push(Line::raw(format!("  {}", one_line(&model.web_command(repository)))));
         return lines;
     };
     lines.push(Line::styled(one_line(&address), look.link()));
@@ -416,6 +414,9 @@ fn question(model: &Model, confirm: &Confirm) -> String {
     match confirm {
         Confirm::Approve { approval, .. } => {
             let detail = model.detail.as_ref();
+            if detail.is_none_or(|it| it.digest.is_none()) {
+                return format!(" approve {approval}? The whole request is still being read.");
+            }
             let risk = detail.and_then(|it| it.shown.as_ref()?.state.as_ref()).map(|it| it.word.clone());
             let risk = risk.map(|it| format!(", {it}")).unwrap_or_default();
             let rest = detail.map_or(0, |it| {
@@ -440,11 +441,15 @@ fn candidates(model: &Model, typed: &Typed, canvas: &mut Canvas<'_>, area: Rect)
 }
 
 fn keys(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    // While text is typed or a question is open, their line is taken: what is wrong stands here until the next key.
+    if matches!(model.mode, Mode::Typing(..) | Mode::Confirm(_))
+        && let Some((text, Tone::Bad, _)) = &model.said
+    {
+        return canvas.text(area.x, area.y, area.width, &format!(" ! {text}"), model.look.tone(Tone::Bad));
+    }
     let spans: Vec<Span<'static>> = hints(model)
         .into_iter()
-        .flat_map(|(key, does, _)| {
-            [Span::styled(key, model.look.key()), Span::raw(format!(" {does}  "))]
-        })
+        .flat_map(|(key, does, _)| [Span::styled(key, model.look.key()), Span::raw(format!(" {does}  "))])
         .collect();
     canvas.put(area.x, area.y, area.width, &Line::from(spans));
 }

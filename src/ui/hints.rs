@@ -55,8 +55,7 @@ pub(crate) fn hints(model: &Model) -> Vec<Hint> {
 fn normal(model: &Model) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     let detail = model.detail.as_ref();
-    let answerable =
-        detail.is_none_or(|it| it.digest.is_none() || it.answerable != Answerable::No);
+    let answerable = detail.is_none_or(|it| it.digest.is_none() || it.answerable != Answerable::No);
     if model.approval().is_some() && answerable {
         hints.extend([("a", "approve", KeyCode::Char('a')), ("d", "deny", KeyCode::Char('d'))]);
     }

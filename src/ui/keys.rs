@@ -58,7 +58,7 @@ impl Model {
         Asked::List { screen, filter }
     }
 
-    fn is_live(&self, repository: usize) -> bool {
+    pub(crate) fn is_live(&self, repository: usize) -> bool {
         self.known.get(repository).is_some_and(|it| it.link == Link::Live)
     }
 
@@ -120,7 +120,11 @@ impl Model {
             self.orders.push(Order::Quit);
             return;
         }
-        match std::mem::replace(&mut self.mode, Mode::Normal) {
+        let mode = std::mem::replace(&mut self.mode, Mode::Normal);
+        if matches!(mode, Mode::Typing(..) | Mode::Confirm(_)) {
+            self.said = None;
+        }
+        match mode {
             Mode::Normal => self.normal(key),
             Mode::Go => self.go_by_letter(key),
             Mode::Typing(what, typed) => self.typing(what, typed, key),
@@ -289,13 +293,11 @@ impl Model {
     }
 
     pub(crate) fn open_at(&mut self, repository: usize, about: About, shown: Option<Shown>) {
-        let is_open =
-            self.detail.as_ref().is_some_and(|it| it.repository == repository && it.about == about);
+        let is_open = self.detail.as_ref().is_some_and(|it| it.repository == repository && it.about == about);
         if is_open && about != About::Row {
             return;
         }
-        let program =
-            self.known.get(repository).map(|it| it.repository.program.clone()).unwrap_or_default();
+        let program = self.known.get(repository).map(|it| it.repository.program.clone()).unwrap_or_default();
         let mut detail = Detail::new(repository, about, program);
         detail.shown = shown;
         self.detail = Some(detail);
@@ -304,8 +306,7 @@ impl Model {
 
     /// A row without a view of its own, by its columns.
     fn shown_row(&self, row: &Row) -> Shown {
-        let section =
-            self.list().merged.sections.iter().find(|it| it.items.iter().any(|it| it.row == *row));
+        let section = self.list().merged.sections.iter().find(|it| it.items.iter().any(|it| it.row == *row));
         let columns = section.map(|it| it.columns.clone()).unwrap_or_default();
         let facts = columns.iter().zip(&row.cells).filter(|(_, cell)| **cell != Cell::None);
         let facts = facts.map(|(name, cell)| Fact::new(*name, cell.clone())).collect();
@@ -448,11 +449,7 @@ impl Model {
         if !self.is_live(repository) {
             return self.say("its daemon does not answer; nothing was sent", Tone::Bad);
         }
-        if !self.unless_answerable(
-            shown.map_or(Answerable::No, |it| it.answerable),
-            repository,
-            approval,
-        ) {
+        if !self.unless_answerable(shown.map_or(Answerable::No, |it| it.answerable), repository, approval) {
             return;
         }
         self.own.insert((repository, approval));

@@ -47,7 +47,10 @@ pub(crate) struct Known {
 #[derive(Default)]
 pub(crate) struct ListState {
     pub filter: String,
-    pub loaded: BTreeMap<usize, Result<Shown, String>>,
+    /// What each repository has told last.
+    pub loaded: BTreeMap<usize, Shown>,
+    /// Why a repository has told nothing newer, though its daemon is there.
+    pub errors: BTreeMap<usize, String>,
     pub merged: Merged,
     pub at: usize,
 }
@@ -76,10 +79,19 @@ pub(crate) enum What {
     Command,
     Filter,
     /// Why an approval is denied.
-    Reason { repository: usize, approval: u64 },
+    Reason {
+        repository: usize,
+        approval: u64,
+    },
     /// A remark with a grant.
-    Note { repository: usize, approval: u64 },
-    Answer { repository: usize, question: u64 },
+    Note {
+        repository: usize,
+        approval: u64,
+    },
+    Answer {
+        repository: usize,
+        question: u64,
+    },
 }
 
 /// What cannot be undone.
@@ -178,7 +190,7 @@ impl Model {
     /// How many things wait for a person, over all repositories.
     pub fn needs(&self) -> usize {
         let loaded = self.lists.get(&Screen::Needs).into_iter().flat_map(|it| it.loaded.values());
-        loaded.filter_map(|it| it.as_ref().ok()?.needs).sum()
+        loaded.filter_map(|it| it.needs).sum()
     }
 
     pub(crate) fn list(&self) -> &ListState {
@@ -296,6 +308,7 @@ impl Model {
         };
         known.link = Link::Stale { since_ms, why, next };
         self.loads.forget(repository);
+        self.lists.values_mut().for_each(|it| drop(it.errors.remove(&repository)));
     }
 
     /// An approval that was answered elsewhere leaves with a line that says so.
@@ -331,18 +344,28 @@ impl Model {
     }
 
     fn take_list(&mut self, repository: usize, screen: Screen, filter: &str, got: Result<Shown, String>) {
+        let is_live = self.is_live(repository);
         let list = self.lists.entry(screen).or_default();
         // Of an earlier filter: the answer to the present one comes.
         if list.filter != filter {
             return;
         }
+        let shown = match got {
+            Ok(shown) => shown,
+            // What was shown stays; of a daemon that has gone something else is said.
+            Err(why) => {
+                if is_live {
+                    list.errors.insert(repository, why);
+                }
+                return;
+            }
+        };
         let chosen = list.merged.item(list.at).map(|it| (it.repository, it.row.key.clone()));
-        list.loaded.insert(repository, got);
-        list.merged =
-            Merged::of(list.loaded.iter().filter_map(|(n, it)| it.as_ref().ok().map(|shown| (*n, shown))));
-        let found = chosen.and_then(|(n, key)| {
-            list.merged.items().position(|it| it.repository == n && it.row.key == key)
-        });
+        list.errors.remove(&repository);
+        list.loaded.insert(repository, shown);
+        list.merged = Merged::of(list.loaded.iter().map(|(n, shown)| (*n, shown)));
+        let found = chosen
+            .and_then(|(n, key)| list.merged.items().position(|it| it.repository == n && it.row.key == key));
         list.at = found.unwrap_or(list.at).min(list.merged.len().saturating_sub(1));
     }
 
@@ -358,6 +381,7 @@ impl Model {
         if !is_meant {
             return;
         }
+        detail.changed();
         match (asked, got) {
             (Asked::Changes(_), got) => {
                 detail.changes = Some(got.map(|it| match it {
@@ -412,10 +436,9 @@ impl Model {
         }
         let asks = match &self.mode {
             Mode::Confirm(Confirm::Approve { repository, approval })
-            | Mode::Typing(
-                What::Reason { repository, approval } | What::Note { repository, approval },
-                _,
-            ) => Some((*repository, *approval)),
+            | Mode::Typing(What::Reason { repository, approval } | What::Note { repository, approval }, _) => {
+                Some((*repository, *approval))
+            }
             _ => None,
         };
         if let Some((repository, approval)) = asks {

@@ -8,8 +8,8 @@ use qrcode::{EcLevel, QrCode};
 /// A camera wants dark on light. Blocks are light where a terminal writes light on dark; where it writes `dark_ink`, they are dark.
 pub(crate) fn lines(address: &str, dark_ink: bool) -> Option<Vec<String>> {
     let code = QrCode::with_error_correction_level(address, EcLevel::L).ok()?;
-    // The library calls a block `Light`, and a blank `Dark`.
-    let (blank, block) = (Dense1x2::Dark, Dense1x2::Light);
+    // The library thinks of dark ink: it calls a block `Dark`, and a blank `Light`.
+    let (blank, block) = (Dense1x2::Light, Dense1x2::Dark);
     let (dark, light) = if dark_ink { (block, blank) } else { (blank, block) };
     let drawn = code.render::<Dense1x2>().dark_color(dark).light_color(light).quiet_zone(true).build();
     Some(drawn.lines().map(str::to_owned).collect())

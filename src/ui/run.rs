@@ -10,8 +10,8 @@ use tokio::sync::{Notify, mpsc};
 
 use super::ask::{ask, say};
 use super::daemons::{Found, Looking, Whose};
-use super::live::Follow;
 use super::inputs::{Input, News, Order};
+use super::live::Follow;
 use super::model::Model;
 use super::terminal::{TakenTerminal, copy};
 use super::{Look, Start};
@@ -113,14 +113,14 @@ async fn until_the_end(start: Start) -> io::Result<()> {
             waiting.push(next);
         }
         for input in waiting {
-            if matches!(input, Input::Size(..)) {
-                terminal.clear()?;
-            }
             for order in model.take(input, now().0) {
                 match order {
                     Order::Quit => return Ok(()),
                     Order::Copy(text) => copy(&text)?,
-                    Order::Search => screen.search(),
+                    Order::Search => {
+                        terminal.forget()?;
+                        screen.search();
+                    }
                     order => screen.carry_out(order),
                 }
             }
@@ -320,7 +320,8 @@ fn answer_told(
         }
         Err(err) => {
             // The rule takes a passkey, and one is enrolled since.
-            let takes_passkey = matches!(&err, ClientError::Refused { fault, .. } if fault.error == "approval_not_yours");
+            let takes_passkey =
+                matches!(&err, ClientError::Refused { fault, .. } if fault.error == "approval_not_yours");
             done(in_words(&err), false, Some((approval, takes_passkey)))
         }
     }

@@ -21,15 +21,8 @@ pub enum Screen {
 
 impl Screen {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
-        Self::Needs,
-        Self::Tasks,
-        Self::Agents,
-        Self::Locks,
-        Self::Waits,
-        Self::Events,
-        Self::Messages,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Needs, Self::Tasks, Self::Agents, Self::Locks, Self::Waits, Self::Events, Self::Messages];
 
     /// What people call it.
     pub fn title(self) -> &'static str {

@@ -15,6 +15,7 @@ use ratatui::crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
+use ratatui::layout::Rect;
 
 use super::Model;
 use super::draw::draw;
@@ -70,9 +71,11 @@ impl TakenTerminal {
         self.0.size().map(|it| (it.width, it.height))
     }
 
-    /// Draws everything, whatever was there.
-    pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.0.clear()
+    /// Has the next frame drawn whole, whatever was there. Not `Terminal::clear`, which asks where the cursor is: the thread that
+    /// reads keys would get the answer.
+    pub(super) fn forget(&mut self) -> io::Result<()> {
+        let (width, height) = self.size()?;
+        self.0.resize(Rect { x: 0, y: 0, width, height })
     }
 }
 

@@ -126,8 +126,7 @@ impl Model {
             _ => {
                 let chosen = self.subject().map(|it| it.0).filter(|it| of.contains(it));
                 if chosen.is_none() {
-                    let says =
-                        format!("approval {approval} waits in several repositories: choose its row");
+                    let says = format!("approval {approval} waits in several repositories: choose its row");
                     self.say(says, Tone::Bad);
                 }
                 chosen

@@ -127,8 +127,7 @@ impl Desk {
     fn approval(&mut self, repository: usize, it: &wire::Approval) {
         use provost::client::approvals::{facts, words};
         let shown = view::approval(it, facts(it, str::to_owned), words(it));
-        let got =
-            Got::Approval { shown: Box::new(shown), digest: it.digest.clone(), by: it.by.clone() };
+        let got = Got::Approval { shown: Box::new(shown), digest: it.digest.clone(), by: it.by.clone() };
         self.news(News::Got { repository, asked: Asked::Approval(it.id), got: Ok(got) });
     }
 

@@ -167,8 +167,10 @@ fn event(seq: u64, kind: &Value) -> Value {
 fn events_and_the_keys() {
     let mut desk = Desk::new((80, 24), &["shop"]);
     desk.keys("6");
-    let found =
-        [event(41, &json!({ "approval_asked": { "approval": 7, "task": "t1" } })), event(42, &json!("started"))];
+    let found = [
+        event(41, &json!({ "approval_asked": { "approval": 7, "task": "t1" } })),
+        event(42, &json!("started")),
+    ];
     desk.list(0, Screen::Events, "", view::events(&found, &Filter::default()));
     is_as_kept(&desk, "events-80x24");
     desk.keys("?");
@@ -190,7 +192,11 @@ fn a_terminal_that_is_too_small_is_asked_to_be_larger_and_none_is_too_small_to_b
                 let drawn = desk.drawn().concat();
                 let is_small = columns < 60 || rows < 15;
                 if columns > 30 && rows > 3 {
-                    assert_eq!(drawn.contains("A larger terminal, please"), is_small, "{columns}x{rows}: {drawn}");
+                    assert_eq!(
+                        drawn.contains("A larger terminal, please"),
+                        is_small,
+                        "{columns}x{rows}: {drawn}"
+                    );
                 }
             }
         }
@@ -218,7 +224,8 @@ fn words_of_an_agent_move_no_cursor_and_hide_nothing_however_long() {
         for step in 0..40 {
             let text = desk.drawn().concat();
             let acts = |c: char| {
-                c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{e0000}'..='\u{e007f}')
+                c.is_control()
+                    || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{e0000}'..='\u{e007f}')
             };
             assert!(!text.contains(acts), "page {step}: {text:?}");
             desk.take(Input::Key(ratatui::crossterm::event::KeyCode::PageDown.into()));
@@ -228,6 +235,26 @@ fn words_of_an_agent_move_no_cursor_and_hide_nothing_however_long() {
         let all = desk.drawn();
         assert!(all.iter().filter(|it| it.contains("desrever")).all(|it| it.contains('│')), "{all:?}");
     }
+}
+
+#[test]
+fn ten_thousand_tasks_answer_keys_at_once() {
+    let many: Vec<wire::Task> =
+        (0..10_000).map(|n| task(&format!("task-{n}"), "queued", &json!({}))).collect();
+    let mut desk = Desk::new((120, 40), &["shop"]);
+    desk.keys("2");
+    desk.list(0, Screen::Tasks, "", tasks(&many));
+    assert!(desk.shows("Not finished (10000)"), "{:?}", desk.drawn());
+    let begun = std::time::Instant::now();
+    for _ in 0..20 {
+        desk.keys("j");
+        desk.drawn();
+    }
+    let each = begun.elapsed().as_millis() / 20;
+    eprintln!("a key among 10,000 tasks: {each} ms, in a build for tests");
+    assert!(each < 500, "{each} ms");
+    desk.keys("G");
+    assert!(desk.shows("9000 more; a filter finds them"), "{:?}", desk.drawn());
 }
 
 #[test]

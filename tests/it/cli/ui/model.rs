@@ -37,7 +37,7 @@ fn an_approval_is_answered_after_it_was_shown_whole_and_with_its_digest() {
     assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: Asked::Approval(7) }]);
     desk.keys("y");
     assert!(answers(&desk.ordered()).is_empty());
-    assert!(desk.shows("not shown yet"), "{:?}", desk.drawn());
+    assert!(desk.shows("nothing was sent") && desk.shows("still being read"), "{:?}", desk.drawn());
     desk.approval(0, &one());
     assert!(desk.shows("approve 7, high risk"), "{:?}", desk.drawn());
     desk.keys("y");
@@ -89,7 +89,10 @@ fn what_changes_while_it_is_looked_at_is_not_answered() {
     // Looked at again, it is answered by its new digest.
     desk.keys("ay");
     let orders = desk.ordered();
-    assert!(matches!(answers(&orders)[..], [Order::Answer { digest, .. }] if digest == "sha256:other"), "{orders:?}");
+    assert!(
+        matches!(answers(&orders)[..], [Order::Answer { digest, .. }] if digest == "sha256:other"),
+        "{orders:?}"
+    );
 }
 
 #[test]
@@ -229,6 +232,7 @@ fn a_filter_is_asked_for_as_it_is_typed_and_an_earlier_answer_is_left_out() {
         asked: Asked::List { screen: Screen::Tasks, filter: filter.into() },
     };
     assert_eq!(desk.ordered(), [of(""), of("s"), of("st")]);
+    desk.list(0, Screen::Tasks, "", tasks(&[]));
     desk.list(0, Screen::Tasks, "st", tasks(&[task("new", "running", &json!({}))]));
     desk.list(0, Screen::Tasks, "s", tasks(&[task("old", "running", &json!({}))]));
     assert!(desk.shows("new") && !desk.shows("old"));
@@ -266,7 +270,12 @@ fn commands_are_completed_and_carried_out_and_others_are_named() {
 #[test]
 fn an_approval_that_waits_in_several_repositories_is_not_guessed() {
     let mut desk = Desk::new((80, 24), &["shop", "site"]);
-    desk.list(0, Screen::Needs, "", needs(vec![one(), approval(1, "low", "human", &json!({}))], vec![], vec![]));
+    desk.list(
+        0,
+        Screen::Needs,
+        "",
+        needs(vec![one(), approval(1, "low", "human", &json!({}))], vec![], vec![]),
+    );
     desk.list(1, Screen::Needs, "", needs(vec![one()], vec![], vec![]));
     // The row of the second repository is chosen: that one is meant.
     desk.keys("G:approve 7\n");
@@ -319,7 +328,7 @@ fn a_log_is_followed_until_it_ends_and_keeps_its_newest_lines() {
     desk.news(got(0, lines, 100, false));
     assert_eq!(desk.ordered(), [from(100)]);
     assert!(desk.shows("line 8999") && desk.shows("more may come"));
-    desk.keys("k");
+    desk.keys("kkk");
     desk.news(got(100, "the last".into(), 108, true));
     assert_eq!(desk.ordered(), [], "nothing more comes");
     assert!(!desk.shows("the last"), "a reader who went up is not taken away");
@@ -351,7 +360,10 @@ fn what_is_pasted_is_text_where_text_is_typed_and_nothing_elsewhere() {
     desk.take(Input::Paste("two\nlines \u{1b}[2J".into()));
     desk.keys("\n");
     let orders = desk.ordered();
-    assert!(matches!(answers(&orders)[..], [Order::Answer { note: Some(note), .. }] if note == "two lines [2J"), "{orders:?}");
+    assert!(
+        matches!(answers(&orders)[..], [Order::Answer { note: Some(note), .. }] if note == "two lines [2J"),
+        "{orders:?}"
+    );
 }
 
 #[test]
@@ -401,8 +413,13 @@ fn ctrl_c_ends_it_wherever_it_is() {
 fn an_error_is_said_and_what_was_shown_stays() {
     let mut desk = asked((80, 24));
     let asked = Asked::List { screen: Screen::Needs, filter: String::new() };
-    desk.news(News::Got { repository: 0, asked: asked.clone(), got: Err("the daemon did not answer in time".into()) });
+    desk.news(News::Got {
+        repository: 0,
+        asked: asked.clone(),
+        got: Err("the daemon did not answer in time".into()),
+    });
     assert!(desk.shows("shop: the daemon did not answer in time"), "{:?}", desk.drawn());
+    assert!(desk.shows("approval 7"), "{:?}", desk.drawn());
     desk.news(News::Got { repository: 0, asked, got: Ok(Got::Shown(Box::new(Shown::new("", vec![])))) });
     assert!(!desk.shows("did not answer"));
 }
@@ -426,7 +443,8 @@ fn random_keys_and_news_break_nothing_and_answer_nothing_that_was_not_shown() {
                 desk.approval(0, &one());
                 shown = true;
             }
-            3 => desk.take(Input::Size(u16::try_from(next() % 140).unwrap(), u16::try_from(next() % 50).unwrap())),
+            3 => desk
+                .take(Input::Size(u16::try_from(next() % 140).unwrap(), u16::try_from(next() % 50).unwrap())),
             4 => {
                 let (why, next) = (String::new(), String::new());
                 desk.news(News::Stale { repository: 0, why, next });
