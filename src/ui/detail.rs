@@ -217,7 +217,10 @@ impl Detail {
             out.paragraph(error, out.look.tone(Tone::Bad));
         }
         let Some(shown) = &self.shown else {
-            return if self.error.is_none() { out.quiet("Asking …") } else { () };
+            if self.error.is_none() {
+                out.quiet("Asking …");
+            }
+            return;
         };
         if let Some(state) = &shown.state {
             let left = shown.until.as_ref().map(|at| format!(", {}", time_left(at, out.now_ms)));

@@ -189,7 +189,11 @@ fn changes_are_asked_for_once_and_then_at_most_four_times_a_second() {
     for _ in 0..200 {
         desk.news(changed());
     }
-    assert_eq!(desk.ordered(), [order.clone()], "one question for all that happen before its answer");
+    assert_eq!(
+        desk.ordered(),
+        std::slice::from_ref(&order),
+        "one question for all that happen before its answer"
+    );
     desk.list(0, Screen::Needs, "", needs(vec![one()], vec![], vec![]));
     assert_eq!(desk.ordered(), [], "and then a rest");
     assert_eq!(desk.model.next_wake(), Some(desk.now_ms + 250));
