@@ -13,12 +13,12 @@ pub(crate) fn path(id: u64) -> String {
 }
 
 /// Whether a person may answer, among those whom a rule accepts.
-fn takes_a_person(by: &str) -> bool {
+pub fn takes_a_person(by: &str) -> bool {
     by.split(", ").any(|it| it == "human" || it.starts_with("passkey"))
 }
 
 /// Why a person's answer at a terminal does not count; `None` where it may.
-fn no_terminal(by: &str) -> Option<String> {
+pub fn no_terminal(by: &str) -> Option<String> {
     match by.split(", ").any(|it| matches!(it, "human" | "passkey-if-enrolled")) {
         true => None,
         false if takes_a_person(by) => Some(

@@ -21,7 +21,7 @@ mod tasks;
 mod word;
 
 pub use agents::agents;
-pub use approval::{ASKED, answering, approval, gone, signed};
+pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
 pub use block::{
     Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
     Shown, Signer,
@@ -39,7 +39,7 @@ pub use tasks::tasks;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
-pub(crate) fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
