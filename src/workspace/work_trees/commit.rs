@@ -58,6 +58,9 @@ impl WorkTree {
         let lock = self.shelf.lock().map_err(|err| err.to_string())?;
         let (git, reference) = (&self.git, format!("refs/heads/{}", self.branch));
         let branch = shell_word(&self.branch);
+        if git.line(&["symbolic-ref", "--quiet", &reference])?.is_some() {
+            return Err(format!("branch {branch} was made another name of a branch while the run went on"));
+        }
         let now = git.line(&["rev-parse", "--verify", "--quiet", &format!("{reference}^{{commit}}")])?;
         let now = now.ok_or_else(|| format!("branch {branch} was deleted while the run went on"))?;
         if now != self.start {
@@ -75,7 +78,7 @@ impl WorkTree {
         let lines = self.stored(&files)?;
         let Some(commit) = self.written(&lines, of)? else { return Ok(Committed { commit: None, withheld }) };
         let said = format!("provost: task {}", visible_name(of.task, 80));
-        let args = ["update-ref", "-m", &said, &reference, &commit, &self.start];
+        let args = ["update-ref", "--no-deref", "-m", &said, &reference, &commit, &self.start];
         succeeded(&args, git.run(&args, Input::Lock(&lock))?)?;
         self.tell_index(&lines);
         Ok(Committed { commit: Some(commit), withheld })
