@@ -213,7 +213,7 @@ fn a_merge_into_a_branch_on_which_a_run_works_waits_for_a_person() {
     world.configure(super::AGENT);
     let _daemon = world.start();
     branch(&world, "feat", "main", &[("a.txt", Some("two\n"))], "feat");
-    let script = "touch begun; while [ ! -e go ]; do sleep 0.05; done; rm -f go begun; cat a.txt > seen.txt";
+    let script = "touch begun; for n in $(seq 400); do [ -e go ] && break; sleep 0.05; done; rm -f go begun; cat a.txt > seen.txt";
     let args = ["delegate", "--worker", "coder", script, "--worktree", "rel", "--wait"];
     std::thread::scope(|scope| {
         let run = scope.spawn(|| world.command(&args).output().unwrap());

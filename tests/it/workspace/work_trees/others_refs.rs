@@ -41,7 +41,7 @@ fn a_run_that_changes_nothing_deletes_no_branch_that_it_has_not_made() {
 fn a_branch_that_a_run_has_made_and_a_person_has_moved_stays() {
     let world = world(&[]);
     let _daemon = world.start();
-    let script = "touch begun; while [ ! -e go ]; do sleep 0.05; done; rm -f go begun";
+    let script = "touch begun; for n in $(seq 400); do [ -e go ] && break; sleep 0.05; done; rm -f go begun";
     let args = ["delegate", "--worker", "coder", script, "--task", "moves", "--worktree", "--wait"];
     std::thread::scope(|scope| {
         let run = scope.spawn(|| world.command(&args).output().unwrap());
