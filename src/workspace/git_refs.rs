@@ -221,8 +221,10 @@ impl Repository {
     /// # Errors
     /// [`GitError`].
     pub fn make_whole(&self, tree: &WorkTree, copy: &Path) -> Result<(), GitError> {
-        let is_part = |it: fs::DirEntry| it.file_name().to_string_lossy().starts_with("sharedindex.");
-        if !fs::read_dir(&tree.git_dir)?.flatten().any(is_part) {
+        let mut git = git_process::git(&self.outer, &tree.top)?;
+        git.args(["rev-parse", "--shared-index-path"]);
+        let other = git_process::run(git, "rev-parse", &self.scratch)?.good("rev-parse")?;
+        if other.trim_ascii().is_empty() {
             return Ok(());
         }
         let mut git = git_process::git(&self.outer, &tree.top)?;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::hidden::plain;
 use super::names::author;
 use super::{Record, WorkTree};
 use crate::quiet_git::{Input, QuietGit, succeeded};
@@ -186,14 +187,10 @@ impl WorkTree {
 
     /// Leaves out new files that git ignores, also by the user's own list.
     fn without_ignored(&self, files: Vec<ChangedFile>) -> Result<Vec<ChangedFile>, String> {
-        let mut asked = Vec::new();
-        for file in files.iter().filter(|it| it.content.is_some()) {
-            asked.extend_from_slice(file.path.as_str().as_bytes());
-            asked.push(0);
-        }
-        // What the index has is never ignored. It ends with 1 where no file is.
-        let answer = self.git.run(&["check-ignore", "-z", "--stdin"], Input::Bytes(&asked))?;
-        let ignored: BTreeSet<&[u8]> = answer.out.split(|byte| *byte == 0).collect();
+        let new = files.iter().filter(|it| it.content.is_some()).map(|it| it.path.as_str().as_bytes());
+        // What the index has is never ignored.
+        let said = self.ignored_of(&[], new)?;
+        let ignored: BTreeSet<&[u8]> = said.split(|byte| *byte == 0).map(plain).collect();
         Ok(files.into_iter().filter(|it| !ignored.contains(it.path.as_str().as_bytes())).collect())
     }
 

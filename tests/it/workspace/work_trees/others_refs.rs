@@ -203,3 +203,20 @@ fn what_a_new_rule_hides_from_git_is_named_and_spared() {
     on(&world, "feat/y", "echo b > built.o");
     ran(&world, &["worktree", "remove", "feat/y"], 0);
 }
+
+#[test]
+fn what_the_users_own_list_ignores_is_in_no_commit() {
+    let world = world(&[]);
+    std::fs::write(world.repo().join(".git/info/exclude"), "mine-*\n").unwrap();
+    let _daemon = world.start();
+    let task =
+        on(&world, "feat/x", "echo a > mine-a.txt; echo b > b.txt; echo c > ':(top)c'; echo d > 'd[1].txt'");
+    assert!(tree_of(&task)["commit"].is_string(), "{task:#}");
+    assert_eq!(tree_of(&task)["ignored"], serde_json::json!([]), "{task:#}");
+    let changed = git(&world, &["diff", "--name-only", "main", "feat/x"]);
+    assert!(
+        changed.contains("b.txt") && changed.contains("d[1].txt") && !changed.contains("mine-a"),
+        "{changed}"
+    );
+    ran(&world, &["worktree", "remove", "feat/x"], 0);
+}
