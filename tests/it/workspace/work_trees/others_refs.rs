@@ -218,5 +218,5 @@ fn what_the_users_own_list_ignores_is_in_no_commit() {
         changed.contains("b.txt") && changed.contains("d[1].txt") && !changed.contains("mine-a"),
         "{changed}"
     );
-    ran(&world, &["worktree", "remove", "feat/x"], 0);
+    ran(&world, &["worktree", "remove", "feat/x", "--force"], 0);
 }
