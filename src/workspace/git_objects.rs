@@ -16,7 +16,7 @@ use provost_base::limits::{MERGE_COMMITS_MAX, MERGE_CONTENTS_AT_ONCE_BYTES, SOUR
 use provost_system as system;
 
 /// Settings of the user's that decide how files are written, and that name no program.
-const OF_FILES: [&str; 8] = [
+const OF_FILES: [&str; 9] = [
     "core.autocrlf",
     "core.eol",
     "core.filemode",
@@ -25,6 +25,7 @@ const OF_FILES: [&str; 8] = [
     "core.precomposeunicode",
     "core.longpaths",
     "core.protectntfs",
+    "core.sharedrepository",
 ];
 
 /// The objects of a repository.

@@ -29,7 +29,12 @@ impl Handles<endpoints::QueueMerges> for Own {
 
 impl Handles<endpoints::RemoveMerges> for Own {
     async fn handle(&self, call: &Call, body: wire::RemoveMerges) -> Answered<wire::MergesRemoved> {
-        let removed = self.0.provost.remove_merges(&call.who, &body.branches).await.map_err(map::fault)?;
+        let removed = self
+            .0
+            .provost
+            .remove_merges(&call.who, (&body.branches, body.into.as_deref()))
+            .await
+            .map_err(map::fault)?;
         Ok(wire::MergesRemoved { count: removed.count })
     }
 }

@@ -141,6 +141,14 @@ fn of_text(it: TextConflict) -> MergeConflict {
     MergeConflict { kind: ConflictKind::Text, file: it.path, symbol: None, text: it.why }
 }
 
+/// Two branches whose common commit is not in a clone with a part of the history.
+pub(super) fn cut_off(branch: &str, into: &str) -> String {
+    format!(
+        "{branch} and {into} have no commit in common in this clone, which has only a part of the history; get the rest with \
+         `git fetch --unshallow`, and merge again"
+    )
+}
+
 /// Looks at one branch beside the trunk.
 pub(super) fn look(
     study: &mut Study<'_>,
@@ -164,8 +172,12 @@ pub(super) fn look(
         return Ok(looked);
     }
     let Some(base) = objects.base_of(trunk.1, commit)? else {
-        let text =
-            format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0);
+        let text = match objects.repository().is_shallow() {
+            true => cut_off(branch, trunk.0),
+            false => {
+                format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0)
+            }
+        };
         let conflict = MergeConflict { kind: ConflictKind::Text, file: String::new(), symbol: None, text };
         looked.conflicts.push(conflict);
         return Ok(looked);

@@ -6,6 +6,7 @@ mod commits;
 mod hostile;
 mod merged;
 mod named;
+mod others_refs;
 mod removal;
 
 use std::path::{Path, PathBuf};
