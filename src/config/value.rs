@@ -231,7 +231,7 @@ impl Value for RepoPath {
         Some(quoted(self.as_str()))
     }
 }
-
+pub(super) use lists;
 lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins" }
 
 impl Value for BTreeMap<String, String> {

@@ -1,11 +1,15 @@
-//! Translates the configuration of desktop notices for the module that shows them.
+//! What notices need of the daemon: those on the desktop, and those to addresses elsewhere.
 
 use tokio::sync::watch;
 
-use super::Prepared;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Prepared, Shared, Start};
 use provost_auth::role;
 use provost_config::{Config, DesktopTasks};
-use provost_effects::{DesktopOptions, DesktopParts, TaskNotices};
+use provost_domain::Door;
+use provost_effects::{DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, TaskNotices};
+use provost_vault::Vault;
 
 /// The options of notices, from the configuration.
 pub(super) fn options(config: &Config) -> DesktopOptions {
@@ -26,4 +30,18 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
 /// A click counts as the user's, as far as a session bus can show it.
 pub(super) fn parts(prepared: &Prepared, options: watch::Receiver<DesktopOptions>) -> DesktopParts {
     DesktopParts { person: role::desktop(prepared.user.clone()), options }
+}
+
+/// What sends notices elsewhere. Links lead to the page where it is open.
+pub(super) fn outgoing(
+    start: &Start,
+    settings: watch::Receiver<Arc<NoticeSettings>>,
+    shared: Arc<Mutex<Shared>>,
+) -> NoticeParts {
+    let page = move || {
+        let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = shared.0.doors.iter().find(|it| it.door == Door::Web.name());
+        open.map(|it| it.address.trim_end_matches('/').to_owned())
+    };
+    NoticeParts { settings, vault: Vault::at(start.places.secrets()), page: Box::new(page) }
 }

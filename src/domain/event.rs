@@ -8,8 +8,8 @@ use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
-    Notice, Parked, Passkey, PasskeyChange, PermissionEvent, RegisteredAgent, ReservationKind, Scopes,
-    SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
+    Notice, OutgoingNotice, Parked, Passkey, PasskeyChange, PermissionEvent, RegisteredAgent,
+    ReservationKind, Scopes, SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -237,6 +237,21 @@ pub enum EventKind {
         /// The approval that has expired.
         approval: ApprovalId,
     },
+    /// No approver has answered in time, and the question is asked again.
+    ApprovalAskedAgain {
+        /// The approval that goes on waiting.
+        approval: ApprovalId,
+        /// The task that it would make.
+        task: Option<TaskId>,
+        /// Digest of what is shown to the approver; the same as before.
+        shown: Digest,
+        /// How often it was asked again so far.
+        asked: u32,
+        /// How often it is going to be asked again.
+        left: u32,
+        /// The end of the time in which an answer counts.
+        expires_at: Timestamp,
+    },
     /// A granted command could not be carried out any more.
     GrantFailed {
         /// The approval that was granted.
@@ -461,6 +476,7 @@ impl EventKind {
             EventKind::ApprovalAsked { .. } => "approval_asked",
             EventKind::ApprovalAnswered { .. } => "approval_answered",
             EventKind::ApprovalExpired { .. } => "approval_expired",
+            EventKind::ApprovalAskedAgain { .. } => "approval_asked_again",
             EventKind::GrantFailed { .. } => "grant_failed",
             EventKind::AgentNamed { .. } => "agent_named",
             EventKind::LockAcquired { .. } => "lock_acquired",
@@ -508,7 +524,8 @@ impl EventKind {
             | EventKind::HookDropped { task, .. } => Some(task),
             EventKind::Denied { task, .. }
             | EventKind::MailQueued { task, .. }
-            | EventKind::ApprovalAsked { task, .. } => task.as_ref(),
+            | EventKind::ApprovalAsked { task, .. }
+            | EventKind::ApprovalAskedAgain { task, .. } => task.as_ref(),
             _ => None,
         }
     }
@@ -583,6 +600,8 @@ pub enum Change {
     Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
+    /// A notice is owed to an address elsewhere, by its effect of that number. Memory only; the effect itself is stored.
+    OweNotice(EffectId, Arc<OutgoingNotice>),
     /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
     /// effect itself is stored.
     OweDeed(EffectId, Deed, Option<TaskId>),

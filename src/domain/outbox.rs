@@ -68,6 +68,11 @@ impl Outbox {
         &self.changes[self.start.changes..]
     }
 
+    /// What the current command has announced, and the changes that it makes.
+    pub(super) fn news(&self) -> (&[Event], &[Change]) {
+        (&self.events[self.start.events..], &self.changes[self.start.changes..])
+    }
+
     /// Whether the current command has left anything that must be stored.
     pub(super) fn wrote(&self) -> bool {
         self.events.len() > self.start.events
@@ -205,6 +210,7 @@ impl Change {
                 | Change::Apply(..)
                 | Change::OweHook(..)
                 | Change::OweDeed(..)
+                | Change::OweNotice(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
                 | Change::Post(PostChange::Newest(..))

@@ -188,6 +188,11 @@ impl Desktop {
     async fn hear(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ApprovalAsked { approval: id, verb, .. } => self.tell(approval(*id, verb)).await,
+            EventKind::ApprovalAskedAgain { approval, .. } => {
+                let Ok(Some(parked)) = self.handle.engine.view(WaitingOne(*approval)).await else { return };
+                self.close(*approval);
+                self.tell(self::approval(*approval, parked.command.name())).await;
+            }
             EventKind::ApprovalAnswered { approval, .. }
             | EventKind::ApprovalExpired { approval }
             | EventKind::Permission(PermissionEvent::PermissionWithdrawn { approval, .. }) => {

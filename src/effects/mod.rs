@@ -36,6 +36,7 @@ mod mcp;
 mod mcp_result;
 mod needs;
 mod network;
+mod notices;
 mod outside;
 mod prepare;
 mod programs;
@@ -69,6 +70,10 @@ pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;
 pub use network::not_ours;
+pub use notices::{
+    Attempt, NoticeAddress, NoticeParts, NoticeService, NoticeSettings, NoticeUrl, Notices,
+    webhook_signatures,
+};
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
 pub use router::{EffectParts, EffectRunner};

@@ -62,7 +62,7 @@ pub fn approval(
         Fact::new(name, value)
     });
     let mut facts: Vec<Fact> = facts.collect();
-    facts.push(Fact::text("at the end", "without an answer the request is denied"));
+    facts.push(Fact::text("at the end", &at_the_end(approval)));
     let mut blocks = Vec::new();
     if !takes_a_person(&approval.by) {
         let text = format!("This one is not for a person: only {} may answer it.", approval.by);
@@ -81,6 +81,17 @@ pub fn approval(
     shown.state = Some(of_risk(&approval.risk));
     shown.until = Some(approval.expires_at.clone());
     shown
+}
+
+/// What becomes of it without an answer.
+fn at_the_end(approval: &Approval) -> String {
+    match approval.asks_left {
+        0 => "without an answer the request is denied".into(),
+        1 => "without an answer it is asked again, once; then the request is denied".into(),
+        left => {
+            format!("without an answer it is asked again, up to {left} times; then the request is denied")
+        }
+    }
 }
 
 /// A heading from the words that stand before a text in a list.

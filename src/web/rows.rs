@@ -114,7 +114,7 @@ fn became(event: &Value, id: u64) -> Option<(String, String, String)> {
     }
     let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let what = match kind.as_str() {
-        "approval_asked" => view::ASKED.to_owned(),
+        "approval_asked" | "approval_asked_again" => view::ASKED.to_owned(),
         "approval_answered" => format!("{} (proof: {})", text(about, "verdict"), text(about, "proof")),
         "approval_expired" => "expired, which denies it".to_owned(),
         "grant_failed" => format!("granted, and not carried out: {}", text(about, "why")),

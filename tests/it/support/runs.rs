@@ -16,7 +16,7 @@ use provost::domain::{
 };
 use provost::effects::{
     CaptureConfig, DeedHands, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage,
-    HookParts, Keep, TaskNotices, WorkerParts, shell_profile,
+    HookParts, Keep, NoticeParts, TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
@@ -52,6 +52,13 @@ pub(crate) struct World {
     pub(crate) profile: Profile,
     pub(crate) outputs: OutputBoard,
     pub(crate) concurrent: usize,
+}
+
+/// No address gets notices.
+fn no_notices() -> NoticeParts {
+    let settings = tokio::sync::watch::channel(Arc::default()).1;
+    let vault = provost::vault::Vault::at(PathBuf::from("/nowhere"));
+    NoticeParts { settings, vault, page: Box::new(|| None) }
 }
 
 /// Nobody looks at these runs.
@@ -153,6 +160,7 @@ impl World {
             hooks,
             capture_config,
             desktop: no_desktop(),
+            notices: no_notices(),
             deeds: no_deeds(),
         };
         EffectRunner::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
