@@ -193,7 +193,7 @@ settings! {
     ["daemon.approvals"] approvals: Approvals {
         /// The agent that gets APPROVAL messages, if the policy rule admits it; otherwise only people can answer.
         default_target: AgentId = ours("client:approver"), "ident", Strict;
-        /// An unanswered request is denied, or asked again where its rule says so, after this time, or sooner if its rule says so.
+        /// The daemon denies an unanswered request after this time, or sooner if its rule says so; where the rule has it asked again, it asks first.
         expires: Ttl = Ttl::minutes(60), "duration";
     }
 

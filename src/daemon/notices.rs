@@ -8,7 +8,7 @@ use super::{Prepared, Shared, Start};
 use provost_auth::role;
 use provost_config::{Config, DesktopTasks};
 use provost_domain::Door;
-use provost_effects::{DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, TaskNotices};
+use provost_effects::{DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, PageAddress, TaskNotices};
 use provost_vault::Vault;
 
 /// The options of notices, from the configuration.
@@ -28,20 +28,28 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
 }
 
 /// A click counts as the user's, as far as a session bus can show it.
-pub(super) fn parts(prepared: &Prepared, options: watch::Receiver<DesktopOptions>) -> DesktopParts {
-    DesktopParts { person: role::desktop(prepared.user.clone()), options }
+pub(super) fn parts(
+    prepared: &Prepared,
+    options: watch::Receiver<DesktopOptions>,
+    page: PageAddress,
+) -> DesktopParts {
+    DesktopParts { person: role::desktop(prepared.user.clone()), options, page }
+}
+
+/// Where the page is, while it is open.
+pub(super) fn page(shared: Arc<Mutex<Shared>>) -> PageAddress {
+    Arc::new(move || {
+        let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = shared.0.doors.iter().find(|it| it.door == Door::Web.name());
+        open.map(|it| it.address.trim_end_matches('/').to_owned())
+    })
 }
 
 /// What sends notices elsewhere. Links lead to the page where it is open.
 pub(super) fn outgoing(
     start: &Start,
     settings: watch::Receiver<Arc<NoticeSettings>>,
-    shared: Arc<Mutex<Shared>>,
+    page: PageAddress,
 ) -> NoticeParts {
-    let page = move || {
-        let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = shared.0.doors.iter().find(|it| it.door == Door::Web.name());
-        open.map(|it| it.address.trim_end_matches('/').to_owned())
-    };
-    NoticeParts { settings, vault: Vault::at(start.places.secrets()), page: Box::new(page) }
+    NoticeParts { settings, vault: Vault::at(start.places.secrets()), page }
 }

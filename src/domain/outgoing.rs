@@ -350,8 +350,9 @@ impl State {
             _ => None,
         });
         dropped.map(move |parked| {
-            let said = events.iter().find_map(|event| outcome_in(event, parked.id));
-            let (event, outcome, by, proof) = said.unwrap_or((last, "withdrawn", None, None));
+            let end = events.iter().find_map(|event| end_in(event, parked.id));
+            let taken_back = End { event: last, outcome: "withdrawn", by: None, proof: None };
+            let End { event, outcome, by, proof } = end.unwrap_or(taken_back);
             let facts =
                 ApprovalFacts { outcome: Some(outcome.into()), answered_by: by, proof, ..facts_of(parked) };
             let about = NoticeAbout::Approval(Box::new(facts));
@@ -383,18 +384,24 @@ fn kind_of(parked: &Parked) -> NoticeKind {
     }
 }
 
-/// How an event ends a question: its number, the outcome, who has answered, and by what proof.
-fn outcome_in(
-    event: &Event,
-    id: ApprovalId,
-) -> Option<(EventSeq, &'static str, Option<AgentId>, Option<Box<str>>)> {
+/// How a question has ended.
+struct End {
+    event: EventSeq,
+    outcome: &'static str,
+    by: Option<AgentId>,
+    proof: Option<Box<str>>,
+}
+
+/// How an event ends a question, if it does.
+fn end_in(event: &Event, id: ApprovalId) -> Option<End> {
     match &event.kind {
         EventKind::ApprovalAnswered { approval, verdict, proof, .. } if *approval == id => {
             let outcome = if *verdict == Verdict::Granted { "granted" } else { "denied" };
-            Some((event.seq, outcome, Some(event.actor.clone()), Some(proof.clone())))
+            let (by, proof) = (Some(event.actor.clone()), Some(proof.clone()));
+            Some(End { event: event.seq, outcome, by, proof })
         }
         EventKind::ApprovalExpired { approval } if *approval == id => {
-            Some((event.seq, "expired", None, None))
+            Some(End { event: event.seq, outcome: "expired", by: None, proof: None })
         }
         _ => None,
     }

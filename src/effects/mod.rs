@@ -23,6 +23,8 @@ mod conversation;
 mod deeds;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
+mod desktop_command;
+mod desktop_options;
 mod door;
 mod engine_handle;
 mod git;
@@ -65,7 +67,8 @@ mod worker;
 pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};
-pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
+pub use desktop_command::{DesktopCommand, DesktopSystem};
+pub use desktop_options::{DesktopOptions, DesktopParts, PageAddress, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;

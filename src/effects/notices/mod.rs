@@ -24,6 +24,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::desktop_options::PageAddress;
 use super::engine_handle::{EngineHandle, now};
 use provost_base::limits::{NOTICE_KEPT_MS, NOTICE_WAITS_MS};
 use provost_base::{EffectId, Json, Secret, Timestamp, WebAddress, clipped};
@@ -93,7 +94,7 @@ pub struct NoticeParts {
     /// Where keys are.
     pub vault: Vault,
     /// The address of the page, without a slash at the end, where it is open.
-    pub page: Box<dyn Fn() -> Option<String> + Send + Sync>,
+    pub page: PageAddress,
 }
 
 /// How the last attempt at an address went.
@@ -221,7 +222,9 @@ impl Notices {
     async fn take_turn(&self, name: &str, queue: &mut Queue) {
         let Some(effect) = queue.next(Instant::now()) else { return };
         // The core cannot say whether it is owed while the daemon stops: then it stays so.
-        let Ok(found) = self.0.handle.look_at(OwedNotice(effect)).await else { return };
+        let Ok(found) = self.0.handle.look_at(OwedNotice(effect)).await else {
+            return queue.put_off(effect, Instant::now());
+        };
         let Some(found) = found else { return queue.remove(effect) };
         let Some((address, repository)) = self.address(name) else {
             return self

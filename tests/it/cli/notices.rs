@@ -1,5 +1,6 @@
 //! Notices to addresses elsewhere: a real daemon, and servers that take what it sends.
 
+mod documented;
 mod services;
 mod troubles;
 

@@ -58,7 +58,7 @@ pub(crate) struct World {
 fn no_notices() -> NoticeParts {
     let settings = tokio::sync::watch::channel(Arc::default()).1;
     let vault = provost::vault::Vault::at(PathBuf::from("/nowhere"));
-    NoticeParts { settings, vault, page: Box::new(|| None) }
+    NoticeParts { settings, vault, page: Arc::new(|| None) }
 }
 
 /// Nobody looks at these runs.
@@ -66,7 +66,7 @@ pub(crate) fn no_desktop() -> DesktopParts {
     let (enabled, answer, answer_permissions) = (false, false, false);
     let options =
         DesktopOptions { enabled, answer, answer_permissions, tasks: TaskNotices::None, per_minute: 1 };
-    DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1 }
+    DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1, page: Arc::new(|| None) }
 }
 
 /// No jobs and no applies belong to these runs.
