@@ -14,10 +14,18 @@ pub(super) struct Queue {
     waiting: BTreeMap<EffectId, Waiting>,
     /// Attempts at the address that failed one after the other, whatever the notice.
     failures: usize,
-    /// When the last of them was, and until when nothing is sent.
-    pause: Option<(Instant, Instant)>,
+    /// The wait after the last of them.
+    pause: Option<Pause>,
     /// Whether the address has said that it wants nothing any more.
     gone: bool,
+}
+
+/// A time in which nothing is sent.
+struct Pause {
+    since: Instant,
+    until: Instant,
+    /// Whether the address has asked for it.
+    asked: bool,
 }
 
 struct Waiting {
@@ -33,11 +41,12 @@ fn wait(failures: usize) -> Duration {
 }
 
 impl Queue {
-    /// One more is owed. An address that has failed is tried again sooner for it, if it has not just been.
+    /// One more is owed. An address that has failed is tried again sooner for it, unless it has just been, or has asked for time.
     pub(super) fn add(&mut self, effect: EffectId, now: Instant) {
         self.waiting.insert(effect, Waiting { refused: 0, due: now });
-        if let Some((last, until)) = &mut self.pause {
-            *until = (*until).min(*last + Duration::from_millis(NOTICE_NEWS_MS_MIN)).max(now);
+        if let Some(pause) = self.pause.as_mut().filter(|it| !it.asked) {
+            let soon = pause.since + Duration::from_millis(NOTICE_NEWS_MS_MIN);
+            pause.until = pause.until.min(soon).max(now);
         }
     }
 
@@ -48,7 +57,7 @@ impl Queue {
     /// When there is something to do; `None` while nothing is owed.
     pub(super) fn due(&self) -> Option<Instant> {
         let first = self.waiting.values().map(|it| it.due).min()?;
-        Some(self.pause.map_or(first, |(_, until)| first.max(until)))
+        Some(self.pause.as_ref().map_or(first, |pause| first.max(pause.until)))
     }
 
     /// The oldest that is due.
@@ -65,7 +74,7 @@ impl Queue {
     pub(super) fn is_down(&mut self, effect: EffectId, asked: Option<Duration>, now: Instant) {
         self.failures += 1;
         let until = now + asked.unwrap_or_default().max(wait(self.failures));
-        self.pause = Some((now, until));
+        self.pause = Some(Pause { since: now, until, asked: asked.is_some() });
         if let Some(it) = self.waiting.get_mut(&effect) {
             it.due = now;
         }
