@@ -330,11 +330,7 @@ async fn assemble(
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
     let (capture_config, seen) = watch::channel(Arc::new(pictures::capture_config(config, &start.places)));
-    let (notices, options) = watch::channel(notices::options(config));
-    let page = notices::page(shared.clone());
-    let desktop = notices::parts(prepared, options, page.clone());
-    let (addresses, to) = watch::channel(Arc::new(notice_addresses::settings(config, &start.places)));
-    let outgoing = notices::outgoing(&start, to, page);
+    let (notices, addresses, desktop, outgoing) = notices::both(&start, prepared, config, &shared);
     let work = (started.effects, started.owed);
     let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
     let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop, outgoing), work)?;

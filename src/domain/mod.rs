@@ -45,6 +45,7 @@ mod principal;
 mod progress;
 mod quota;
 mod refusal;
+mod row;
 mod screenshot;
 mod session;
 mod settings;
@@ -78,7 +79,7 @@ pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
 pub use effect::{Effect, Owed};
-pub use event::{Change, Event, EventKind};
+pub use event::{Event, EventKind};
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
@@ -110,6 +111,7 @@ pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
+pub use row::Change;
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};

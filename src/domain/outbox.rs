@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::event::{Change, Event, EventKind};
+use super::event::{Event, EventKind};
 use super::post::PostChange;
+use super::row::Change;
 use super::{Counters, Durability, Mail};
 use provost_base::{
     AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
