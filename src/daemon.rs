@@ -16,6 +16,7 @@ mod logging;
 mod look;
 mod loopback_doors;
 mod memory;
+mod notice_addresses;
 mod notices;
 mod passkeys;
 mod pictures;
@@ -34,7 +35,7 @@ mod wit_sockets;
 mod worker_doors;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -57,8 +58,8 @@ use provost_config::{Config, Loaded, Places, Severity, Sources, daemons, load, p
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
-    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookCommand, HookParts, OpenDoor,
-    WorkerParts,
+    CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookCommand, HookParts,
+    NoticeParts, NoticeSettings, Notices, OpenDoor, WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
 use provost_jail::{OutputBoard, Root};
@@ -197,6 +198,9 @@ struct Daemon {
     names: Arc<Names>,
     capture_config: watch::Sender<Arc<CaptureConfig>>,
     notices: watch::Sender<DesktopOptions>,
+    /// Where notices go, and what sends them.
+    addresses: watch::Sender<Arc<NoticeSettings>>,
+    sender: Notices,
     devit: Devit,
     wit: Wit,
     stop: CancellationToken,
@@ -319,7 +323,8 @@ async fn assemble(
     let names = identities::names(&start, prepared, config, &engine)?;
     let shared = Arc::new(Mutex::new(Shared(about)));
     let watch = Arc::new(clock::Watch::new(engine.clone()));
-    let about = clock::told_with(shared.clone(), watch.clone());
+    let sender = Arc::new(OnceLock::new());
+    let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
     let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
@@ -327,11 +332,11 @@ async fn assemble(
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
     let (capture_config, seen) = watch::channel(Arc::new(pictures::capture_config(config, &start.places)));
-    let (notices, options) = watch::channel(notices::options(config));
-    let desktop = notices::parts(prepared, options);
+    let (notices, addresses, desktop, outgoing) = notices::both(&start, prepared, config, &shared);
     let work = (started.effects, started.owed);
     let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
-    let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop), work)?;
+    let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop, outgoing), work)?;
+    let sender = sender.get_or_init(|| hands.notices().clone()).clone();
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let daemon = Daemon {
@@ -344,6 +349,8 @@ async fn assemble(
         names,
         capture_config,
         notices,
+        addresses,
+        sender,
         devit,
         wit,
         stop: CancellationToken::new(),
@@ -366,6 +373,9 @@ async fn assemble(
 /// Effects to come, and those owed from before.
 type Work = (mpsc::UnboundedReceiver<(EffectId, Effect)>, Vec<Owed>);
 
+/// The parts of what shows things outside of the daemon.
+type Showing = (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts, NoticeParts);
+
 /// Each run gets a door of its own, where workers can be confined at all.
 #[cfg(unix)]
 fn doors_of_workers(start: &Start, prepared: &Prepared, like: &Devit) -> Result<Option<OpenDoor>> {
@@ -384,7 +394,7 @@ fn start_hands(
     prepared: &Prepared,
     service: &AgentService,
     (root, folders, doors): (Root, FolderWatcher, Option<OpenDoor>),
-    (hooks, capture_config, desktop): (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts),
+    (hooks, capture_config, desktop, notices): Showing,
     (effects, owed): Work,
 ) -> Result<EffectRunner> {
     let (places, provost) = (&start.places, service.provost());
@@ -415,6 +425,7 @@ fn start_hands(
         hooks,
         capture_config,
         desktop,
+        notices,
         deeds: agents::deed_hands(service),
     };
     Ok(EffectRunner::start(parts, effects, owed))
@@ -459,6 +470,12 @@ impl Daemon {
                 };
                 opened.map(|()| format!("the DevIt door is open at {}", path.display()))
             }
+            DaemonCommand::TestNotice(name) => {
+                let sender = self.sender.clone();
+                // An address that is slow holds no other order up. The asker may have gone.
+                self.doors.spawn(async move { reply.send(sender.try_out(&name).await).ok() });
+                return;
+            }
             DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
             // The main loop takes this one itself.
             DaemonCommand::Stop => Ok("stopping".to_owned()),
@@ -485,6 +502,7 @@ impl Daemon {
                 .chain(lasting_notes)
                 .collect();
             about.workers = about::workers_at(&settings, &loaded.config);
+            about.notices = notice_addresses::rows(&loaded.config, &Vault::at(self.start.places.secrets()));
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);
@@ -492,6 +510,8 @@ impl Daemon {
         self.provost.set_apply_rules(wiring::apply_rules(&loaded.config));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
+        let addresses = notice_addresses::settings(&loaded.config, &self.start.places);
+        self.addresses.send_replace(Arc::new(addresses));
         self.capture_config
             .send_replace(Arc::new(pictures::capture_config(&loaded.config, &self.start.places)));
         self.policy = policy;

@@ -16,7 +16,7 @@ macro_rules! for_each_endpoint {
         $with! {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
-                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor"];
+                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list"];
             /// Names the agent as which the caller speaks.
             GET "/who-am-i" who_am_i WhoAmI() -> Me,
                 tools ["delegate"], commands ["hook run"];
@@ -305,6 +305,9 @@ macro_rules! for_each_endpoint {
             /// Opens the page for people, until the daemon stops; where it is open already, says where.
             POST "/open-page" open_page OpenPage() -> PageAt,
                 tools ("a page is for people, and a person opens it"), commands ["web open"];
+            /// Sends a sample to an address that gets notices, and says what it has answered.
+            POST "/test-notice" test_notice TestNotice(TestNotice) -> NoticeTested,
+                tools ("a person says where notices go"), commands ["notify test"];
             /// Reads configuration, rules and keys again.
             POST "/reload" reload Reload() -> Done,
                 tools ("a person changes the rules"), commands ["daemon reload"];

@@ -15,6 +15,7 @@ mod inbox;
 mod jobs;
 mod kept;
 mod merges;
+mod notices;
 mod passkeys;
 mod permissions;
 mod posts;
@@ -37,6 +38,7 @@ pub use inbox::*;
 pub use jobs::*;
 pub use kept::*;
 pub use merges::*;
+pub use notices::*;
 pub use passkeys::*;
 pub use permissions::*;
 pub use posts::*;
@@ -230,8 +232,14 @@ pub struct Approval {
     pub host: bool,
     /// When it was asked.
     pub asked_at: String,
-    /// When it stops waiting; without an answer, the request fails then.
+    /// When its time is over; without an answer, it is asked again or fails then.
     pub expires_at: String,
+    /// How often it was asked again so far, since no answer had come in time.
+    #[serde(default)]
+    pub asked_again: u32,
+    /// How often it is going to be asked again before it fails.
+    #[serde(default)]
+    pub asks_left: u32,
     /// Digest the answer is bound to.
     pub digest: String,
 }
@@ -507,6 +515,9 @@ pub struct About {
     pub journal_seq: u64,
     /// Anchor of the journal's end.
     pub journal_anchor: String,
+    /// Addresses that get notices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<NoticeTarget>,
     /// What was wrong or ignored in the configuration.
     pub notes: Vec<String>,
     /// Ports that were taken, and those that took their place: for the person who has started the daemon.

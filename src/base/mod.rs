@@ -25,6 +25,7 @@ mod symbols;
 mod time;
 mod typed;
 mod visible;
+mod web_address;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
@@ -46,4 +47,5 @@ pub use suggest::nearest;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};
 pub use typed::{EXACTLY, merge_command, shell_word, task_command};
-pub use visible::{visible, visible_name};
+pub use visible::{clipped, visible, visible_name};
+pub use web_address::{BadWebAddress, WebAddress};

@@ -40,3 +40,13 @@ pub fn visible_name(name: &str, most: usize) -> String {
         None => shown,
     }
 }
+
+/// The beginning of a text, of at most so many bytes with the sign that something was left out.
+pub fn clipped(text: &str, most: usize) -> String {
+    const MORE: char = '…';
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(MORE.len_utf8()));
+    format!("{}{MORE}", &text[..end])
+}

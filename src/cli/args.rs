@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, passkeys, policy, screenshot, secrets,
-    tasks, tokens, ui, up, watch, web, workflows, worktrees,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, screenshot,
+    secrets, tasks, tokens, ui, up, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -198,6 +198,9 @@ pub(super) enum Command {
     /// Open the page for people, which shows in a browser what needs you and what agents do
     #[command(subcommand, after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"")]
     Web(web::Web),
+    /// List and test the addresses elsewhere that get notices, such as a phone or a chat
+    #[command(subcommand, after_help = "Examples:\n  provost notify list\n  provost notify test phone")]
+    Notify(notify::Notify),
     /// Keep a section about the other agents current in a file that an agent's host reads
     #[command(subcommand, after_help = "Example:\n  provost adapter run claude")]
     Adapter(adapt::Adapters),
@@ -231,7 +234,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost passkey add\n  provost passkey list\n  provost passkey revoke phone"
     )]
     Passkey(passkeys::Passkeys),
-    /// Manage the secrets of workers; the daemon adds them to requests, or hands them over
+    /// Manage the secrets of workers and of notices; the daemon adds them to requests, or hands them over
     #[command(
         subcommand,
         after_help = "Examples:\n  provost secret add ci --env CI_TOKEN < token\n  provost secret list"

@@ -197,6 +197,10 @@ fn configuration(here: &RepoContext, found: &mut Findings) -> Option<Loaded> {
     for (name, refused) in &loaded.config.refused_workers {
         found.add(format!("worker {name}"), Health::Broken, format!("{}: {}", refused.file, refused.reason));
     }
+    for (name, refused) in &loaded.config.notify_targets.refused {
+        let says = format!("{}: {}", refused.file, refused.reason);
+        found.add(format!("notices {name}"), Health::Broken, says);
+    }
     if loaded.notes.is_empty() {
         found.add("settings", Health::Fine, "no problems found");
     }
@@ -291,6 +295,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
             let broken =
                 about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
+            about.notices.iter().for_each(|it| notices(it, found));
         }
         Err(error) if error.is_not_running() => match sockets::of_running(&here.places.state) {
             Some(at) => {
@@ -301,4 +306,22 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
         },
         Err(error) => found.add("daemon", Health::Broken, error.text()),
     }
+}
+
+/// An address that gets notices. What is wrong with its entry was said with the settings.
+fn notices(it: &provost_api::wire::NoticeTarget, found: &mut Findings) {
+    if it.kind.is_empty() || !it.enabled {
+        return;
+    }
+    let failed = it.last.as_ref().is_some_and(|last| !last.delivered);
+    let health = match (&it.broken, failed) {
+        (Some(_), _) => Health::Broken,
+        (None, true) => Health::Note,
+        (None, false) => Health::Fine,
+    };
+    let hint = match health {
+        Health::Fine => String::new(),
+        _ => format!("; try it: provost notify test {}", it.name),
+    };
+    found.add(format!("notices {}", it.name), health, format!("{}{hint}", super::notify::standing(it)));
 }

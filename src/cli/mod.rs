@@ -44,6 +44,7 @@ mod log;
 mod manual;
 mod mcp;
 mod merge;
+mod notify;
 mod out;
 mod overview;
 mod passkeys;
@@ -174,6 +175,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Timeline(it) => watch::timeline(here, &it),
         Command::Graph(it) => graph::graph(here, it),
         Command::Web(it) => web::web(here, it),
+        Command::Notify(it) => notify::notify(here, it),
         Command::Crew(it) => crew::crew(here, it),
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Broker(it) => broker::broker(here, it),

@@ -19,9 +19,9 @@ use provost_vault::{ByProxy, Delivery, Upstream};
 /// `provost secret`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Secrets {
-    /// Store a secret for workers that name it; the value is read from standard input
+    /// Store a secret for workers that name it, or for notices; the value is read from standard input
     #[command(
-        after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN"
+        after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN\n  provost secret add hook-key --daemon < key.txt"
     )]
     Add(Box<Add>),
     /// List the secrets, and how workers get them; values are not shown
@@ -34,7 +34,7 @@ pub(super) enum Secrets {
 
 /// `provost secret add`.
 #[derive(Args, Debug)]
-#[command(group = clap::ArgGroup::new("how").required(true).args(["upstream", "file", "env"]))]
+#[command(group = clap::ArgGroup::new("how").required(true).args(["upstream", "file", "env", "daemon"]))]
 pub(super) struct Add {
     /// The secret's name, as configured workers list it in `secrets`
     name: String,
@@ -62,6 +62,9 @@ pub(super) struct Add {
     /// Give the secret to workers in this variable
     #[arg(long, value_name = "VARIABLE")]
     env: Option<String>,
+    /// Keep the secret for the daemon itself, which sends notices with it; no worker gets it
+    #[arg(long)]
+    daemon: bool,
 }
 
 /// `provost secret remove`.
@@ -106,6 +109,9 @@ fn delivery(asked: Add) -> Result<Delivery, CliError> {
     if let Some(path) = asked.file {
         let path = RepoPath::parse(&path).map_err(|why| CliError::of(format!("--file {why}")))?;
         return Ok(Delivery::File { path });
+    }
+    if asked.daemon {
+        return Ok(Delivery::Daemon);
     }
     if let Some(variable) = asked.env {
         return Ok(Delivery::Env { variable });
@@ -155,6 +161,9 @@ fn changed(here: &RepoContext, what: &str, name: &str, details: Value) -> Result
         out::json(&json!({ "secret": name, "what": what, "details": details }))?;
     } else {
         out::note(match what {
+            "secret.added" if details["delivery"]["mode"] == "daemon" => {
+                format!("stored; an entry [notify.NAME] of the settings may name {name}")
+            }
             "secret.added" => format!("stored; a worker with secrets = [\"{name}\"] may get it"),
             _ => format!("{name} is removed; the daemon refuses workers that name it"),
         });
@@ -188,8 +197,13 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
             },
             Delivery::File { path } => format!("~/{path}"),
             Delivery::Env { variable } => variable.clone(),
+            Delivery::Daemon => "notices".into(),
         };
-        [it.name.to_string(), it.delivery.credentials().name().into(), out::one_line(&place, 200)]
+        let by = match it.delivery {
+            Delivery::Daemon => "daemon",
+            _ => it.delivery.credentials().name(),
+        };
+        [it.name.to_string(), by.into(), out::one_line(&place, 200)]
     }));
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)

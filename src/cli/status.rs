@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, approvals, broker, out, tasks};
+use super::{CliError, RepoContext, approvals, broker, notify, out, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_store as store;
@@ -242,6 +242,10 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
         about.doors.iter().map(|at| row(&format!("door {}", out::one_line(&at.door, 40)), &at.address)),
     );
     rows.extend(about.workers.iter().map(worker));
+    rows.extend(about.notices.iter().map(|it| {
+        let name = format!("notices {}", out::one_line(&it.name, 64));
+        row(&name, &out::one_line(&notify::standing(it), 400))
+    }));
     rows.push(row(
         "policy",
         &format!("{} ({})", about.policy_source, about.policy.chars().take(12).collect::<String>()),

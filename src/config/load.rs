@@ -364,6 +364,7 @@ impl Loading {
             match value.get_ref() {
                 DeValue::Table(inner) if full == "workers" => self.workers(file, inner),
                 DeValue::Array(list) if full == "agent" => self.agents(file, list),
+                DeValue::Table(inner) if full == "notify" => self.notify(file, inner),
                 DeValue::Table(inner) if full == "role" => self.roles(file, inner),
                 DeValue::Array(list) if full == "workflow" => self.workflows(file, list),
                 _ if full == "agent" || full == "workflow" => {
@@ -371,7 +372,7 @@ impl Loading {
                     return Err(self.broken_at(file, key.span().start, &full, message));
                 }
                 DeValue::Table(inner) if section => self.table(file, &full, inner)?,
-                _ if section || full == "workers" || full == "role" => {
+                _ if section || ["workers", "role", "notify"].contains(&full.as_str()) => {
                     return Err(self.broken_at(
                         file,
                         key.span().start,
@@ -445,7 +446,7 @@ impl Loading {
             all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
         let section = nearest(
             &full,
-            all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role", "workflow"]),
+            all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role", "workflow", "notify"]),
         );
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {

@@ -2,6 +2,7 @@
 
 use super::agent::{AgentConfig, Role};
 use super::env;
+use super::notify::NotifyTarget;
 use super::table::{Worker, sections};
 use super::value::{Mark, Row};
 use super::workflow::{Step, WorkflowHead};
@@ -29,6 +30,8 @@ pub fn print_toml() -> String {
     out += &wrapped(AGENTS_AS_WORKERS);
     out += &format!("\n{}#[role.example]\n", wrapped(Role::ABOUT.trim_ascii()));
     Role::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
+    out += &format!("\n{}#[notify.example]\n", wrapped(NotifyTarget::ABOUT.trim_ascii()));
+    NotifyTarget::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[workflow]]\n", wrapped(WorkflowHead::ABOUT.trim_ascii()));
     WorkflowHead::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("{}#[[workflow.step]]\n", wrapped(Step::ABOUT.trim_ascii()));
@@ -96,6 +99,8 @@ pub fn print_markdown() -> String {
     let (agent, role) = (AgentConfig::ABOUT.trim_ascii(), Role::ABOUT.trim_ascii());
     out += &format!("\n## `[[agent]]`\n\n{agent}\n\n{AGENTS}\n{}", table(&AgentConfig::all_rows()));
     out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
+    let notify = NotifyTarget::ABOUT.trim_ascii();
+    out += &format!("\n## `[notify.<name>]`\n\n{notify}\n\n{NOTIFY}\n{}", table(&NotifyTarget::rows()));
     let (workflow, step) = (WorkflowHead::ABOUT.trim_ascii(), Step::ABOUT.trim_ascii());
     out += &format!("\n## `[[workflow]]`\n\n{workflow}\n\n{WORKFLOWS}\n{}", table(&WorkflowHead::rows()));
     out += &format!("\n## `[[workflow.step]]`\n\n{step}\n\n{}", table(&Step::rows()));
@@ -158,6 +163,11 @@ caller that asks for it; the other workers run.
 
 const WORKERS: &str = "\
 A worker named `shell` is built in: `/bin/sh -c <goal>`, plain text, in the jail, without network.
+";
+
+const NOTIFY: &str = "\
+The daemon refuses an invalid entry by itself: that address gets no notices, and `provost notify list` and `provost doctor` say why. Store
+keys and addresses that are passwords with `provost secret add NAME --daemon`. See [notices.md](notices.md).
 ";
 
 const AGENTS: &str = "\

@@ -119,6 +119,8 @@ macro_rules! settings {
             /// Workers whose entry is invalid, by the name in the file: a request for one is answered with the
             /// reason.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
+            /// Addresses that get notices, from `[notify.<name>]`.
+            pub notify_targets: super::notify::NotifyTargets,
             /// Agents in the order of the files; each is also a worker of the same name.
             pub agents: Vec<AgentConfig>,
             /// Other names for agents, from `[role.<id>]`.
@@ -136,6 +138,7 @@ macro_rules! settings {
                     doors: Doors::default(),
                     workers: built_in_workers(),
                     refused_workers: BTreeMap::new(),
+                    notify_targets: Default::default(),
                     agents: Vec::new(),
                     roles: BTreeMap::new(),
                     workflows: Vec::new(),
@@ -189,8 +192,8 @@ settings! {
     ["daemon.approvals"] approvals: Approvals {
         /// The agent that gets APPROVAL messages, if the policy rule admits it; otherwise only people can answer.
         default_target: AgentId = ours("client:approver"), "ident", Strict;
-        /// The daemon denies an unanswered request after this time, or sooner if its rule says so.
-        expires: Ttl = Ttl::minutes(10), "duration";
+        /// The daemon denies an unanswered request after this time, or sooner if its rule says so; where the rule has it asked again, it asks first.
+        expires: Ttl = Ttl::minutes(60), "duration";
     }
 
     /// The DevIt door, at which DevIt's clients delegate work.

@@ -232,6 +232,7 @@ impl Value for RepoPath {
     }
 }
 
+pub(super) use lists;
 lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins", PageName => "list of names" }
 
 impl Value for BTreeMap<String, String> {

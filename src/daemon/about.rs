@@ -1,7 +1,7 @@
 //! Makes the answer to `GET /about` from what the daemon knows of itself.
 
 use super::policy_file::PolicyFile;
-use super::{Prepared, Start, VERSION, now, pictures, wiring};
+use super::{Prepared, Start, VERSION, notice_addresses, now, pictures, wiring};
 use provost_api::wire;
 use provost_base::AgentId;
 use provost_config::Config;
@@ -28,6 +28,7 @@ pub(super) fn about(
         policy: rules.version().to_string(),
         policy_source: policy.name(),
         workers: workers_at(&settings, config),
+        notices: notice_addresses::rows(config, &Vault::at(start.places.secrets())),
         notes: notes.chain(start.places.notes.clone()).chain(pictures::note(config, &start.places)).collect(),
         ..wire::About::default()
     }

@@ -1,15 +1,16 @@
 //! Watches the system's clock. One that is set ahead or back is logged, put on record, and shown for as
 //! long as the daemon runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Daemon, Shared, now};
+use super::{Daemon, Shared, notice_addresses, now};
 use provost_api::wire;
 use provost_base::Timestamp;
 use provost_base::limits::CLOCK_JUMP_MS_MIN;
+use provost_effects::Notices;
 use provost_engine::Engine;
 use provost_system as system;
 
@@ -41,9 +42,13 @@ struct Jump {
 pub(super) fn told_with(
     shared: Arc<Mutex<Shared>>,
     watch: Arc<Watch>,
+    notices: Arc<OnceLock<Notices>>,
 ) -> Box<dyn Fn() -> wire::About + Send + Sync> {
     Box::new(move || {
         let mut about = shared.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        if let Some(notices) = notices.get() {
+            notice_addresses::with_attempts(&mut about.notices, notices);
+        }
         about.notes.extend(watch.note());
         about.notes.extend(watch.engine.note().map(String::from));
         about.broken = watch.engine.trouble().map(|why| format!("the store takes nothing: {why}"));

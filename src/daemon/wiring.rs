@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, agents, code_owners, now, pictures};
+use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
 use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
@@ -70,6 +70,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();
+    settings.notices = notice_addresses::for_the_core(config);
     settings.posts = posts(config);
     pictures::settings(config, &mut settings);
     let mut profiles = BTreeMap::new();
@@ -304,6 +305,9 @@ fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
     let mut found = Vec::new();
     for name in &worker.secrets {
         let listed = vault.look(name).map_err(|err| err.to_string())?;
+        if listed.delivery == Delivery::Daemon {
+            return Err(format!("its secret `{name}` is for notices of the daemon; no worker gets it"));
+        }
         if let Delivery::Proxy(by) = &listed.delivery {
             let to = by.upstream.authority();
             let reaches = |host: &String| Destination::parse(host).is_ok_and(|host| host.authority == *to);
@@ -325,6 +329,7 @@ fn places(delivery: &Delivery) -> Vec<String> {
         Delivery::Proxy(by) => by.base_url.iter().chain(&by.token).cloned().collect(),
         Delivery::File { path } => vec![format!("~/{path}")],
         Delivery::Env { variable } => vec![variable.clone()],
+        Delivery::Daemon => Vec::new(),
     }
 }
 

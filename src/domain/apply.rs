@@ -14,9 +14,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, EndApply, TellApplied};
-use super::event::{Change, EventKind};
+use super::event::EventKind;
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::owing::{self, Deed};
+use super::row::Change;
 use super::{
     Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
     Principal, Refusal, Reply, Reservation, ReservationKind, Scope, Seen, State, Task,

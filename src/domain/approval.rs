@@ -3,7 +3,7 @@
 //! ```text
 //!   parked --granted--> what the verb's row says: it runs at once, or its asker asks again
 //!     |  \--denied----> failed, and the asker is told
-//!     \----expired----> the same, as a denial
+//!     \----time over--> asked again, as often as its rule says; then expired, which is the same as a denial
 //! ```
 //! The first answer wins; no agent answers its own request; an answer is bound to a digest of the shown request.
 //! DevIt 1.6.
@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use super::command::{AnswerApproval, Command};
 use super::judged::{Judged, Permit, QuestionKind, Turn};
 use super::{
-    Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope, State,
-    Task, TaskState, Terms,
+    Approver, Change, EventKind, Facts, Failure, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope,
+    State, Task, TaskState, Terms,
 };
 use provost_base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// An answer to an approval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -59,14 +59,38 @@ pub struct Parked {
     pub risk: Risk,
     /// When the command was parked.
     pub asked_at: Timestamp,
-    /// When it expires, which counts as a denial.
+    /// When its time is over: it is asked again, if its rule says so, or else counts as denied.
     pub expires_at: Timestamp,
+    /// What happens then, where that is no denial yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// A question that is asked again when its time is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Again {
+    /// How long an answer is waited for each time.
+    pub wait: Ttl,
+    /// How often it was asked again so far.
+    pub asked: u32,
+    /// How often it is going to be asked again.
+    pub left: u32,
 }
 
 impl Parked {
     /// The task it would make.
     pub fn task(&self) -> Option<&TaskId> {
         self.command.judged()?.task()
+    }
+
+    /// How often it is going to be asked again before it counts as denied.
+    pub fn asks_left(&self) -> u32 {
+        self.again.map_or(0, |it| it.left)
+    }
+
+    /// Whether an answer comes too late.
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at <= now && self.asks_left() == 0
     }
 
     /// The subject of the question to policy: DevIt's tool, or the verb.
@@ -87,7 +111,8 @@ pub(super) struct Question<'a> {
     pub(super) rule: RuleId,
     pub(super) reason: Box<str>,
     pub(super) terms: Terms,
-    pub(super) expires_at: Timestamp,
+    pub(super) wait: Ttl,
+    pub(super) again: u32,
     pub(super) by: Vec<Approver>,
     pub(super) policy: Digest,
 }
@@ -173,7 +198,8 @@ impl State {
     ) -> Result<ApprovalId, Refusal> {
         self.approvals.have_room(who, question.verb.kind())?;
         let id = out.next_approval();
-        let Question { command, verb, rule, reason, terms, expires_at, by, policy } = question;
+        let Question { command, verb, rule, reason, terms, wait, again, by, policy } = question;
+        let expires_at = now.after(wait);
         let risk = verb.risk(&facts);
         let mut parked = Parked {
             id,
@@ -189,6 +215,7 @@ impl State {
             risk,
             asked_at: now,
             expires_at,
+            again: (again > 0).then_some(Again { wait, asked: 0, left: again }),
         };
         parked.shown = digest_of(&parked);
         out.append_event(EventKind::ApprovalAsked {
@@ -209,6 +236,38 @@ impl State {
         self.ask(now, &parked, out);
         out.put(Change::PutApproval(Arc::new(parked)));
         Ok(id)
+    }
+
+    /// The time of a question is over: it is asked again, or it expires, which is a denial.
+    pub(super) fn time_over(&self, now: Timestamp, parked: &Parked, out: &mut Outbox) {
+        if let Some(again) = parked.again.filter(|it| it.left > 0) {
+            return self.ask_again(now, parked, again, out);
+        }
+        out.append_event(EventKind::ApprovalExpired { approval: parked.id });
+        self.drop_approval(parked.id, out);
+        let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
+        self.give_up_parked(now, parked, "Approval timed out", failure, out);
+    }
+
+    /// The same question, under its number and digest. Its time begins now, also where the daemon did not run when the time
+    /// before was over: nobody could have answered meanwhile.
+    fn ask_again(&self, now: Timestamp, parked: &Parked, again: Again, out: &mut Outbox) {
+        let again = Again { asked: again.asked.saturating_add(1), left: again.left - 1, ..again };
+        let expires_at = now.after(again.wait);
+        let parked = Parked { expires_at, again: Some(again), ..parked.clone() };
+        out.append_event(EventKind::ApprovalAskedAgain {
+            approval: parked.id,
+            task: parked.task().cloned(),
+            shown: parked.shown,
+            asked: again.asked,
+            left: again.left,
+            expires_at,
+        });
+        self.mail.withdraw_approval(&self.settings.approval_target, parked.id, out);
+        self.ask(now, &parked, out);
+        // The place in the order of deadlines is another one now.
+        out.put(Change::DropApproval(parked.id));
+        out.put(Change::PutApproval(Arc::new(parked)));
     }
 
     /// Mail goes to the configured approver, if the rule admits it; people look at the list.
@@ -240,7 +299,7 @@ impl State {
     ) -> Result<Arc<Parked>, Refusal> {
         let not_found = || Refusal::ApprovalNotFound(verb.approval);
         let parked = self.approvals.get(verb.approval).ok_or_else(not_found)?;
-        if parked.expires_at <= now {
+        if parked.is_over(now) {
             return Err(not_found());
         }
         if !who.is_host_dialog() && self.is_own_request(who, parked) {

@@ -67,7 +67,7 @@ pub(super) fn by_policy(
             verb.permitted(state, judge, &call, Permit { rule, terms }, out).map(Answer::Done)
         }
         Decision::Deny { rule, reason } => no(rule, reason, out),
-        Decision::NeedApproval { rule, reason, terms, wait, by } => {
+        Decision::NeedApproval { rule, reason, terms, wait, again, by } => {
             match verb.turn() {
                 // An answer that waited for an answer would never end, and who has a token made waits for it.
                 Turn::NeverWaits => return no(rule, reason, out),
@@ -87,9 +87,13 @@ pub(super) fn by_policy(
             }
             state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait: Ttl = wait.min(state.settings.approval_wait_max);
-            let expires_at = call.now.after(verb.patience().map_or(wait, |it| it.min(wait)));
+            // Who has a patience of its own has gone by then, and asks no more.
+            let (wait, again) = match verb.patience() {
+                Some(patience) => (patience.min(wait), 0),
+                None => (wait, again),
+            };
             let policy = judge.version();
-            let question = Question { command, verb, rule, reason, terms, expires_at, by, policy };
+            let question = Question { command, verb, rule, reason, terms, wait, again, by, policy };
             state.park(call.now, call.who, call.facts, question, out).map(Answer::Parked)
         }
     }

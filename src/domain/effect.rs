@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Deed, Notice, Principal};
+use super::{Change, Deed, Notice, OutgoingNotice, Principal};
 use provost_base::{AgentId, ApplyId, EffectId, Fence, JobId, TaskId};
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
@@ -27,6 +27,11 @@ pub enum Effect {
     RunHook {
         /// The message that the hook gets.
         notice: Arc<Notice>,
+    },
+    /// Send a notice to an address elsewhere. At least once, each time with the same id.
+    SendNotice {
+        /// What is sent, and to which address of the configuration.
+        notice: Arc<OutgoingNotice>,
     },
     /// Release the hooks of a task that were owed before. At least once.
     SignalAck {
@@ -91,6 +96,7 @@ impl Owed {
     pub fn in_memory(&self) -> Option<Change> {
         match &self.effect {
             Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),
+            Effect::SendNotice { notice } => Some(Change::OweNotice(self.id, notice.clone())),
             Effect::WriteFiles { apply, of, .. } => {
                 Some(Change::OweDeed(self.id, Deed::Apply(*apply), of.clone()))
             }

@@ -1,19 +1,15 @@
-//! The results of a command: events to announce, and rows to store.
-
-use std::sync::Arc;
+//! The results of a command that are announced: events, as the log keeps them.
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{Post, PostChange};
+use super::post::Post;
 use super::{
-    ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
-    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
-    Notice, Parked, Passkey, PasskeyChange, PermissionEvent, RegisteredAgent, ReservationKind, Scopes,
-    SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
+    ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
+    PermissionEvent, ReservationKind, Scopes, SignedWord, Status, Switch, Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
-    RepoPath, RuleId, Slug, SymbolPath, TaskId, Ticket, Timestamp,
+    RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
 };
 
 /// One entry of the log: the agent, the time and the change.
@@ -236,6 +232,21 @@ pub enum EventKind {
     ApprovalExpired {
         /// The approval that has expired.
         approval: ApprovalId,
+    },
+    /// No approver has answered in time, and the question is asked again.
+    ApprovalAskedAgain {
+        /// The approval that goes on waiting.
+        approval: ApprovalId,
+        /// The task that it would make.
+        task: Option<TaskId>,
+        /// Digest of what is shown to the approver; the same as before.
+        shown: Digest,
+        /// How often it was asked again so far.
+        asked: u32,
+        /// How often it is going to be asked again.
+        left: u32,
+        /// The end of the time in which an answer counts.
+        expires_at: Timestamp,
     },
     /// A granted command could not be carried out any more.
     GrantFailed {
@@ -470,6 +481,7 @@ impl EventKind {
             EventKind::ApprovalAsked { .. } => "approval_asked",
             EventKind::ApprovalAnswered { .. } => "approval_answered",
             EventKind::ApprovalExpired { .. } => "approval_expired",
+            EventKind::ApprovalAskedAgain { .. } => "approval_asked_again",
             EventKind::GrantFailed { .. } => "grant_failed",
             EventKind::AgentNamed { .. } => "agent_named",
             EventKind::LockAcquired { .. } => "lock_acquired",
@@ -518,88 +530,9 @@ impl EventKind {
             | EventKind::HookDropped { task, .. } => Some(task),
             EventKind::Denied { task, .. }
             | EventKind::MailQueued { task, .. }
-            | EventKind::ApprovalAsked { task, .. } => task.as_ref(),
+            | EventKind::ApprovalAsked { task, .. }
+            | EventKind::ApprovalAskedAgain { task, .. } => task.as_ref(),
             _ => None,
         }
     }
-}
-
-/// A row to write. Memory and store apply the same changes in the same order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// A task that is not finished: kept in memory and in the store.
-    PutTask(Arc<Task>),
-    /// A task that has just finished: leaves memory, stays in the store as history.
-    FinishTask(Arc<Task>),
-    /// More is known of a finished task; its place in history stays.
-    AmendTask(Arc<Task>),
-    /// An agent that is known, with what it announced.
-    PutAgent(Arc<RegisteredAgent>),
-    /// A sign of life. Memory only.
-    Beat(AgentId, Timestamp),
-    /// An agent has come by a door. Memory only.
-    CameBy(AgentId, Door),
-    /// An agent that the daemon need not remember.
-    DropAgent(AgentId),
-    /// A message in an agent's queue.
-    PutMail(Arc<Mail>),
-    /// A message that arrived or was given up.
-    DropMail(AgentId, MailSeq),
-    /// A message is on its way (or, with `false`, came back). Memory only.
-    CarryMail(AgentId, MailSeq, bool),
-    /// A command that waits for approval.
-    PutApproval(Arc<Parked>),
-    /// An approval that is settled.
-    DropApproval(ApprovalId),
-    /// The outcome of a question, kept or used. Memory only.
-    Grant(GrantChange),
-    /// A change of the memory of recent applies. Memory only.
-    Apply(ApplyChange),
-    /// Uses of a rate-limited rule.
-    PutUses(Uses),
-    /// A lock on a symbol, held or lapsed.
-    PutLock(Arc<Lock>),
-    /// A lock that is free.
-    DropLock(SymbolPath),
-    /// An agent waits for a lock. Memory only.
-    PutWaiter(Arc<Waiter>),
-    /// An agent waits for a lock no longer. Memory only.
-    DropWaiter(Ticket),
-    /// An announced change, or a change of one.
-    PutIntent(Arc<Intent>),
-    /// An announced change that is forgotten.
-    DropIntent(IntentId),
-    /// A contract that is offered, or whose status has changed.
-    PutContract(Arc<Contract>),
-    /// A contract that is forgotten.
-    DropContract(ContractId),
-    /// A change that a message between agents makes.
-    Post(PostChange),
-    /// A row of what a crew works by.
-    Crew(CrewChange),
-    /// A token that is good from now on.
-    PutToken(Arc<Token>),
-    /// A token that is good no more.
-    DropToken(Digest),
-    /// A row of the passkeys on record.
-    Passkey(PasskeyChange),
-    /// A row of a job.
-    Job(JobChange),
-    /// A branch that is to be merged, or how far it is.
-    PutMerge(Arc<MergeEntry>),
-    /// A branch of the queue that is forgotten.
-    DropMerge(Fence),
-    /// A worker that begins nothing, or (with `None`) does. Memory only.
-    Switch(AgentId, Option<Switched>),
-    /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
-    OweHook(EffectId, Arc<Notice>),
-    /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
-    /// effect itself is stored.
-    OweDeed(EffectId, Deed, Option<TaskId>),
-    /// An effect is being carried out; after a crash it is not tried again.
-    StartEffect(EffectId),
-    /// An effect needs nothing more.
-    DropEffect(EffectId),
-    /// The last number handed out, of each kind, and what was counted.
-    Count(Counters),
 }

@@ -233,6 +233,8 @@ pub enum Decision {
         terms: Terms,
         /// How long an answer counts.
         wait: Ttl,
+        /// How often the question is asked again after that time, before it counts as denied.
+        again: u32,
         /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,
     },

@@ -36,6 +36,7 @@ mod merge;
 mod note;
 mod origin;
 mod outbox;
+mod outgoing;
 mod owing;
 mod passkey;
 mod permission;
@@ -44,6 +45,7 @@ mod principal;
 mod progress;
 mod quota;
 mod refusal;
+mod row;
 mod screenshot;
 mod session;
 mod settings;
@@ -63,7 +65,7 @@ use std::sync::Arc;
 use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
-pub use approval::{Approvals, Parked, Verdict, approvers_text};
+pub use approval::{Again, Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use changes::{ChangesState, Taking, TaskChanges};
@@ -77,7 +79,7 @@ pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
 pub use effect::{Effect, Owed};
-pub use event::{Change, Event, EventKind};
+pub use event::{Event, EventKind};
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
@@ -98,6 +100,9 @@ pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
+pub use outgoing::{
+    ApprovalFacts, NoticeAbout, NoticeKind, NoticeTarget, NoticeWords, Outgoing, OutgoingNotice, TaskFacts,
+};
 pub use owing::{Deed, Owing};
 pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyReset, Passkeys, SignedWord};
 pub use permission::PermissionEvent;
@@ -106,6 +111,7 @@ pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
+pub use row::Change;
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
@@ -171,6 +177,8 @@ pub struct State {
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
+    /// Notices that are owed to addresses elsewhere.
+    pub outgoing: Outgoing,
     /// Jobs and applies that are owed.
     pub owing: Owing,
     /// Outcomes of questions, until their askers come back.
@@ -224,6 +232,7 @@ impl State {
             mail: Mailboxes::default(),
             quota: Quota::default(),
             hooks: Hooks::default(),
+            outgoing: Outgoing::default(),
             owing: Owing::default(),
             grants: Grants::default(),
             written: Written::default(),
@@ -286,9 +295,11 @@ impl State {
             Change::DropMerge(number) => self.merges.remove(*number),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
+            Change::OweNotice(id, notice) => self.outgoing.put(*id, notice.clone()),
             Change::OweDeed(id, deed, of) => self.owing.put(*id, deed.clone(), of.clone()),
             Change::DropEffect(id) => {
                 self.hooks.remove(*id);
+                self.outgoing.remove(*id);
                 self.owing.remove(*id);
             }
             Change::StartEffect(_) => {}
@@ -403,9 +414,10 @@ impl Core {
         }
         out.begin(self.state.counters, call.now, call.who.agent().clone());
         let (agent, door) = (call.who.agent().clone(), call.who.door());
-        let gives_back = command.gives_back();
+        let (now, gives_back) = (call.now, command.gives_back());
         match decide::decide(&self.state, &*self.judge, call, &command, out) {
             Ok(answer) => {
+                self.state.owe_notices(now, out);
                 // Who gives back what it does not have was not here for that.
                 let is_here = !gives_back || out.wrote();
                 if is_here && !self.state.agents.doors_of(&agent).contains(&door) {
@@ -427,12 +439,7 @@ impl Core {
         self.state.awake_since.get_or_insert(now);
         self.lapse(now, out);
         for parked in self.state.approvals.due(now) {
-            self.by_itself(now, out, |state, out| {
-                out.append_event(EventKind::ApprovalExpired { approval: parked.id });
-                state.drop_approval(parked.id, out);
-                let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
-                state.give_up_parked(now, &parked, "Approval timed out", failure, out);
-            });
+            self.by_itself(now, out, |state, out| state.time_over(now, &parked, out));
         }
         for task in self.state.tasks.due(now) {
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
@@ -471,6 +478,7 @@ impl Core {
     fn by_itself(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
         out.begin(self.state.counters, now, provost());
         step(&self.state, out);
+        self.state.owe_notices(now, out);
         out.finish(Durability::Commit).iter().for_each(|change| self.state.apply(change));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::event::{Change, Event, EventKind};
+use super::event::{Event, EventKind};
 use super::post::PostChange;
+use super::row::Change;
 use super::{Counters, Durability, Mail};
 use provost_base::{
     AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
@@ -66,6 +67,11 @@ impl Outbox {
         }
         self.durability = self.durability.max(durability);
         &self.changes[self.start.changes..]
+    }
+
+    /// What the current command has announced, and the changes that it makes.
+    pub(super) fn news(&self) -> (&[Event], &[Change]) {
+        (&self.events[self.start.events..], &self.changes[self.start.changes..])
     }
 
     /// Whether the current command has left anything that must be stored.
@@ -205,6 +211,7 @@ impl Change {
                 | Change::Apply(..)
                 | Change::OweHook(..)
                 | Change::OweDeed(..)
+                | Change::OweNotice(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
                 | Change::Post(PostChange::Newest(..))

@@ -77,6 +77,7 @@ impl Effect {
             Effect::SpawnWorker { .. }
             | Effect::StopWorker { .. }
             | Effect::RunHook { .. }
+            | Effect::SendNotice { .. }
             | Effect::SignalAck { .. }
             | Effect::WatchFiles { .. }
             | Effect::DropChanges { .. }

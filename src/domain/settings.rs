@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Delegate, Facts, Git, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
+use super::{
+    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind,
+};
 use provost_base::{AgentId, Resource, Ttl};
 
 /// The core's share of the configuration.
@@ -36,6 +38,8 @@ pub struct Settings {
     pub screenshots: bool,
     /// Whether there is a notification hook.
     pub hooks: bool,
+    /// Addresses elsewhere that get notices.
+    pub notices: Vec<NoticeTarget>,
     /// The settings of messages between agents.
     pub posts: PostSettings,
     /// How a crew works together.
@@ -149,6 +153,7 @@ impl Settings {
             counted: BTreeMap::new(),
             screenshots: false,
             hooks: false,
+            notices: Vec::new(),
             posts: PostSettings::default(),
             crew: CrewSetting::default(),
             screenshot_rate: None,

@@ -70,7 +70,9 @@ impl Event {
             EventKind::StakesMet { file, .. } => {
                 about(topic(daemon, "resource.conflict_detected"), file.as_str())
             }
-            EventKind::ApprovalAsked { .. } => self.for_task(topic(actor, "authority.escalation")),
+            EventKind::ApprovalAsked { .. } | EventKind::ApprovalAskedAgain { .. } => {
+                self.for_task(topic(actor, "authority.escalation"))
+            }
             EventKind::ApprovalAnswered { .. } | EventKind::ApprovalExpired { .. } => {
                 topic(actor, "authority.decision")
             }

@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use notify_rust::{Notification, NotificationHandle, NotificationResponse, Timeout, Urgency};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::desktop_options::{DesktopParts, TaskNotices};
 use super::engine_handle::EngineHandle;
 use super::result::clip;
 use provost_base::{ApprovalId, TaskId, visible};
@@ -46,40 +47,6 @@ const OPEN_MAX: usize = 64;
 const URGENT_OPEN_MAX: usize = 3;
 /// The verb of such a question, as events name it.
 const PERMISSION: &str = "AskPermission";
-
-/// Which ends of tasks are told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TaskNotices {
-    /// The ends of all tasks.
-    All,
-    /// The ends of failed tasks only.
-    Failed,
-    /// No ends of tasks.
-    None,
-}
-
-/// The configuration of notices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DesktopOptions {
-    /// Whether there are any.
-    pub enabled: bool,
-    /// Whether approvals can be answered from them.
-    pub answer: bool,
-    /// Whether that includes a yes to a tool of a host.
-    pub answer_permissions: bool,
-    /// Which ends of tasks are told.
-    pub tasks: TaskNotices,
-    /// How many come in a minute at most.
-    pub per_minute: u32,
-}
-
-/// The parts of the daemon that notices need.
-pub struct DesktopParts {
-    /// The principal that answers by a click.
-    pub person: Principal,
-    /// The options, as the configuration has them now.
-    pub options: watch::Receiver<DesktopOptions>,
-}
 
 /// Something that the person is to be told.
 enum DesktopNotice {
@@ -188,6 +155,11 @@ impl Desktop {
     async fn hear(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ApprovalAsked { approval: id, verb, .. } => self.tell(approval(*id, verb)).await,
+            EventKind::ApprovalAskedAgain { approval, .. } => {
+                let Ok(Some(parked)) = self.handle.engine.view(WaitingOne(*approval)).await else { return };
+                self.close(*approval);
+                self.tell(self::approval(*approval, parked.command.name())).await;
+            }
             EventKind::ApprovalAnswered { approval, .. }
             | EventKind::ApprovalExpired { approval }
             | EventKind::Permission(PermissionEvent::PermissionWithdrawn { approval, .. }) => {

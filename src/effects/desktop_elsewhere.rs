@@ -1,51 +1,172 @@
-//! Systems without desktop notices.
+//! Notices on the desktop of systems without a session bus: macOS and Windows show them by a command of theirs.
+//!
+//! They lead to the approval and have no button that answers: the daemon could not tell who has pressed it. Where there is no such
+//! command, or it fails, the log says so, and nothing waits and nothing else fails.
 
-use tokio::sync::watch;
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::time::Duration;
 
+use tokio::process::Command;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout};
+
+use super::desktop_command::DesktopSystem;
+use super::desktop_options::{DesktopParts, TaskNotices};
 use super::engine_handle::EngineHandle;
-use provost_domain::Principal;
+use provost_base::{ApprovalId, clipped, visible};
+use provost_domain::command::{Command as Verb, Status};
+use provost_domain::view::WaitingOne;
+use provost_domain::{Event, EventKind};
 
-/// Which ends of tasks are told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TaskNotices {
-    /// The ends of all tasks.
-    All,
-    /// The ends of failed tasks only.
-    Failed,
-    /// No ends of tasks.
-    None,
+const MINUTE: Duration = Duration::from_secs(60);
+/// How long the command may take to show one notice.
+const SHOWN_WITHIN: Duration = Duration::from_secs(15);
+/// How long a command that has failed is not tried again.
+const BROKEN_FOR: Duration = Duration::from_secs(10 * 60);
+/// Of a text from elsewhere, so many bytes are shown; no notice of these systems shows more.
+const SHOWN_BYTES_MAX: usize = 200;
+
+/// One looker-on.
+pub(super) struct Desktop {
+    handle: EngineHandle,
+    parts: DesktopParts,
+    shown: VecDeque<Instant>,
+    /// Notices that found no room in their minute.
+    left_out: u32,
+    broken_until: Option<Instant>,
 }
 
-/// The configuration of notices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DesktopOptions {
-    /// Whether there are any.
-    pub enabled: bool,
-    /// Whether approvals can be answered from them.
-    pub answer: bool,
-    /// Whether that includes a yes to a tool of a host.
-    pub answer_permissions: bool,
-    /// Which ends of tasks are told.
-    pub tasks: TaskNotices,
-    /// How many come in a minute at most.
-    pub per_minute: u32,
+/// What is shown.
+struct Shown {
+    title: String,
+    text: String,
+    path: String,
 }
-
-/// The parts of the daemon that notices need.
-pub struct DesktopParts {
-    /// The principal that answers by a click.
-    pub person: Principal,
-    /// The options, as the configuration has them now.
-    pub options: watch::Receiver<DesktopOptions>,
-}
-
-/// Takes the place of the observer where there are no notices, and looks at nothing.
-pub(super) struct Desktop;
 
 impl Desktop {
-    pub(super) fn new(_handle: EngineHandle, _parts: DesktopParts) -> Self {
-        Self
+    pub(super) fn new(handle: EngineHandle, parts: DesktopParts) -> Self {
+        Self { handle, parts, shown: VecDeque::new(), left_out: 0, broken_until: None }
     }
 
-    pub(super) async fn look_on(self) {}
+    /// Looks on until the daemon stops.
+    pub(super) async fn look_on(mut self) {
+        let Some(system) = DesktopSystem::here() else {
+            let os = std::env::consts::OS;
+            return tracing::info!(
+                "provost knows no command that shows notices on {os}; there are none on its desktop"
+            );
+        };
+        let mut events = self.handle.engine.subscribe_beside_posts();
+        let shutdown = self.handle.shutdown.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                event = events.recv() => match event {
+                    Ok(event) => if let Some(news) = self.news(&event).await {
+                        self.tell(system, news).await;
+                    },
+                    // What went by unseen is in the list of approvals.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+
+    async fn news(&self, event: &Event) -> Option<Shown> {
+        match &event.kind {
+            EventKind::ApprovalAsked { approval, .. } | EventKind::ApprovalAskedAgain { approval, .. } => {
+                self.question(*approval).await
+            }
+            EventKind::TaskFinished { task, status, failure, .. } => {
+                let wanted = match self.parts.options.borrow().tasks {
+                    TaskNotices::All => *status != Status::Cancelled,
+                    TaskNotices::Failed => *status == Status::Failed,
+                    TaskNotices::None => false,
+                };
+                let reason = failure.as_ref().map(|it| format!(", {}", it.reason())).unwrap_or_default();
+                wanted.then(|| Shown {
+                    title: format!("Provost: a task {}", status.as_str()),
+                    text: format!("{}{reason}", line(task.as_str())),
+                    path: "/tasks".into(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    async fn question(&self, approval: ApprovalId) -> Option<Shown> {
+        let parked = self.handle.engine.view(WaitingOne(approval)).await.ok()??;
+        let what = match &parked.command {
+            Verb::Delegate(order) => format!("a task for {}", line(order.worker.as_str())),
+            other => other.name().to_owned(),
+        };
+        let digest: String = parked.shown.to_string().chars().take(6).collect();
+        Some(Shown {
+            title: format!("Provost: approval {approval} is wanted"),
+            text: format!(
+                "{} wants {what}; rule {}, digest {digest}. Look: provost approval list",
+                line(parked.who.agent().as_str()),
+                parked.rule
+            ),
+            path: format!("/a/{approval}?d={digest}"),
+        })
+    }
+
+    /// Shows it while there is room in this minute; the next one that is shown says how many were not.
+    async fn tell(&mut self, system: DesktopSystem, news: Shown) {
+        let options = *self.parts.options.borrow();
+        let now = Instant::now();
+        if !options.enabled || self.broken_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.shown.retain(|at| at.elapsed() < MINUTE);
+        if self.shown.len() >= options.per_minute as usize {
+            self.left_out += 1;
+            return;
+        }
+        self.shown.push_back(now);
+        let more = match std::mem::take(&mut self.left_out) {
+            0 => String::new(),
+            more => format!(" ({more} more before it; see `provost`)"),
+        };
+        let link = (self.parts.page)().map(|base| format!("{base}{}", news.path));
+        let text = format!("{}{more}", news.text);
+        self.broken_until = match show(system, &news.title, &text, link.as_deref()).await {
+            Ok(()) => None,
+            Err(why) => {
+                tracing::warn!(
+                    "a notice was not shown on the desktop: {why}; the next attempt is in ten minutes"
+                );
+                Some(now + BROKEN_FOR)
+            }
+        };
+    }
+}
+
+/// Runs the command of the system.
+async fn show(system: DesktopSystem, title: &str, text: &str, link: Option<&str>) -> Result<(), String> {
+    let folder = std::env::var("SystemRoot").unwrap_or_default();
+    let command = system.command(&folder, title, text, link);
+    let mut process = Command::new(&command.program);
+    process.args(&command.args).envs(command.variables).kill_on_drop(true);
+    process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = match timeout(SHOWN_WITHIN, process.output()).await {
+        Ok(output) => output.map_err(|err| format!("{} was not started: {err}", command.program))?,
+        Err(_) => return Err(format!("{} did not end within {} s", command.program, SHOWN_WITHIN.as_secs())),
+    };
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            Err(format!("{} has failed: {}", command.program, line(&String::from_utf8_lossy(&output.stderr))))
+        }
+    }
+}
+
+/// A text from elsewhere on one line, cut, in which nothing hides.
+fn line(text: &str) -> String {
+    let text: String = text.trim().chars().map(|it| if it.is_whitespace() { ' ' } else { it }).collect();
+    clipped(&visible(&text), SHOWN_BYTES_MAX)
 }

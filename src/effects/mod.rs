@@ -23,6 +23,8 @@ mod conversation;
 mod deeds;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
+mod desktop_command;
+mod desktop_options;
 mod door;
 mod engine_handle;
 mod git;
@@ -36,6 +38,7 @@ mod mcp;
 mod mcp_result;
 mod needs;
 mod network;
+mod notices;
 mod other_trees;
 mod outside;
 mod prepare;
@@ -65,11 +68,16 @@ mod worker;
 pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};
-pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
+pub use desktop_command::{DesktopCommand, DesktopSystem};
+pub use desktop_options::{DesktopOptions, DesktopParts, PageAddress, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;
 pub use network::not_ours;
+pub use notices::{
+    Attempt, NoticeAddress, NoticeParts, NoticeService, NoticeSettings, NoticeUrl, Notices,
+    webhook_signatures,
+};
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};
 pub use router::{EffectParts, EffectRunner};

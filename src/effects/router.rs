@@ -9,9 +9,11 @@ use tokio::time::timeout;
 use super::capture::Captures;
 use super::capture_config::CaptureConfig;
 use super::deeds::DeedHands;
-use super::desktop::{Desktop, DesktopParts};
+use super::desktop::Desktop;
+use super::desktop_options::DesktopParts;
 use super::engine_handle::EngineHandle;
 use super::hook::{HookParts, Hooks};
+use super::notices::{NoticeParts, Notices};
 use super::worker::{WorkerParts, Workers};
 use provost_base::EffectId;
 use provost_domain::{Effect, Owed, Principal};
@@ -30,7 +32,9 @@ pub struct EffectParts {
     pub workers: WorkerParts,
     /// The parts that hooks need.
     pub hooks: HookParts,
-    /// The parts that notices need.
+    /// The parts that notices to addresses elsewhere need.
+    pub notices: NoticeParts,
+    /// The parts that notices on the desktop need.
     pub desktop: DesktopParts,
     /// What carries out jobs, and settles applies.
     pub deeds: DeedHands,
@@ -43,6 +47,7 @@ pub struct EffectRunner {
     handle: EngineHandle,
     /// Is closed when what was owed from before is in hand.
     taken_up: oneshot::Receiver<()>,
+    notices: Notices,
 }
 
 /// One hand for each kind of effect.
@@ -50,6 +55,7 @@ struct Router {
     handle: EngineHandle,
     workers: Arc<Workers>,
     hooks: Arc<Hooks>,
+    notices: Notices,
     captures: Arc<Captures>,
     deeds: Arc<DeedHands>,
 }
@@ -62,10 +68,12 @@ impl EffectRunner {
         owed: Vec<Owed>,
     ) -> Self {
         let handle = EngineHandle::new(parts.engine, parts.system);
+        let notices = Notices::new(handle.clone(), parts.notices);
         let router = Router {
             handle: handle.clone(),
             workers: Workers::new(handle.clone(), parts.workers),
             hooks: Hooks::new(handle.clone(), parts.hooks),
+            notices: notices.clone(),
             captures: Captures::new(handle.clone(), parts.capture_config),
             deeds: Arc::new(parts.deeds),
         };
@@ -73,7 +81,12 @@ impl EffectRunner {
         handle.tracker.spawn(super::reaper::look_on(handle.clone()));
         let (in_hand, taken_up) = oneshot::channel();
         handle.tracker.spawn(router.work(effects, owed, in_hand));
-        Self { handle, taken_up }
+        Self { handle, taken_up, notices }
+    }
+
+    /// The addresses that get notices, to try one out and to see how they stand.
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     /// Waits until everything that was owed from before is in hand: workers wait for their places, and what an earlier daemon
@@ -136,6 +149,7 @@ impl Router {
                 self.workers.stop(id, &task, reason);
             }
             Effect::RunHook { notice } => self.hooks.run(id, notice.task.clone()),
+            Effect::SendNotice { notice } => self.notices.send(id, &notice.to),
             Effect::SignalAck { task } => self.hooks.signal(id, &task),
             Effect::WatchFiles { task } => self.workers.watchers.take_up(id, task),
             Effect::Capture { task, asker } => self.captures.take(id, task, asker),

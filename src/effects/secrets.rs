@@ -63,6 +63,8 @@ impl Given {
                 self.files.push(HomeFile::new(path.clone(), credential.value.expose()))
             }
             Delivery::Env { variable } => self.variables.push((variable.clone(), text())),
+            // A worker whose entry names one is refused before.
+            Delivery::Daemon => {}
         }
     }
 

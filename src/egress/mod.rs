@@ -22,6 +22,7 @@ mod dial;
 mod forward;
 mod http;
 mod ledger;
+mod outward;
 mod own_ports;
 mod proxy;
 mod renew;
@@ -45,6 +46,7 @@ use auth_proxy::AuthProxy;
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};
 pub use ledger::{Reached, Used};
+pub use outward::{Outward, OutwardAnswer, post};
 pub use own_ports::is_our_door;
 use proxy::Proxy;
 pub use renew::renew;
@@ -177,7 +179,7 @@ fn new_token() -> Result<Token, String> {
 fn upstream_of(credential: &Credential) -> Option<Authority> {
     match &credential.delivery {
         Delivery::Proxy(by) => Some(by.upstream.authority().clone()),
-        Delivery::File { .. } | Delivery::Env { .. } => None,
+        Delivery::File { .. } | Delivery::Env { .. } | Delivery::Daemon => None,
     }
 }
 

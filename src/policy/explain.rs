@@ -24,6 +24,8 @@ pub struct Outcome {
     pub terms: Option<Terms>,
     /// How long an answer is waited for, in milliseconds.
     pub wait: Option<Ttl>,
+    /// How often the question is asked again after that, before it counts as denied.
+    pub again: u32,
     /// The kinds of approvers whose answer counts; empty unless the decision is to approve.
     pub by: Vec<Approver>,
 }
@@ -110,15 +112,15 @@ fn traces(rules: &RuleSet, subject: &Subject<'_>) -> Vec<RuleTrace> {
 
 impl Outcome {
     pub(super) fn of(rules: &RuleSet, decision: &Decision) -> Self {
-        let (reason, terms, wait, by) = match decision {
-            Decision::Allow { rule, terms } => (reason_of(rules, rule), Some(terms), None, Vec::new()),
-            Decision::NeedApproval { reason, terms, wait, by, .. } => {
-                (reason.clone(), Some(terms), Some(*wait), by.clone())
+        let (reason, terms, wait, again, by) = match decision {
+            Decision::Allow { rule, terms } => (reason_of(rules, rule), Some(terms), None, 0, Vec::new()),
+            Decision::NeedApproval { reason, terms, wait, again, by, .. } => {
+                (reason.clone(), Some(terms), Some(*wait), *again, by.clone())
             }
-            Decision::Deny { reason, .. } => (reason.clone(), None, None, Vec::new()),
+            Decision::Deny { reason, .. } => (reason.clone(), None, None, 0, Vec::new()),
         };
         let (decision, rule) = (ruling_of(decision), rule_of(decision).clone());
-        Self { decision, rule, reason, terms: terms.cloned(), wait, by }
+        Self { decision, rule, reason, terms: terms.cloned(), wait, again, by }
     }
 }
 
@@ -134,7 +136,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by {}: {}", self.decision.name(), self.rule, self.reason)?;
         if let Some(wait) = self.wait {
-            write!(f, " (ask {} within {}s)", approvers_text(&self.by), wait.as_seconds())?;
+            let again = match self.again {
+                0 => String::new(),
+                1 => ", asked again once".into(),
+                times => format!(", asked again {times} times"),
+            };
+            write!(f, " (ask {} within {}s{again})", approvers_text(&self.by), wait.as_seconds())?;
         }
         Ok(())
     }

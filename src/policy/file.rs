@@ -120,6 +120,15 @@ pub struct Ask {
     pub by: Vec<Approver>,
     /// How long an answer is waited for.
     pub expires: Ttl,
+    /// How often the question is asked again once that time is over, before it counts as denied.
+    #[serde(skip_serializing_if = "is_none")]
+    pub again: u32,
+}
+
+/// Whether nothing is asked again; a file without the key keeps the digest that it had before there was one.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_none(again: &u32) -> bool {
+    *again == 0
 }
 
 /// One rule, with its conditions and limits.

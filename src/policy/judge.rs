@@ -245,7 +245,7 @@ struct Found<'r> {
     names_job: bool,
     names_git: bool,
     hosts: Option<Vec<&'r str>>,
-    ask: Option<(Vec<&'r Approver>, Ttl)>,
+    ask: Option<Met<'r>>,
 }
 
 impl<'r> Found<'r> {
@@ -329,15 +329,16 @@ impl<'r> Found<'r> {
             terms.hosts = wanted.iter().filter(|host| admitted(host)).cloned().collect();
         }
         match (self.approve, self.ask, self.allow) {
-            (Some((rule, _)), Some((by, _)), _) if by.is_empty() => {
+            (Some((rule, _)), Some(met), _) if met.by.is_empty() => {
                 deny(rule, "several rules ask for approval, and no approver is accepted by all of them")
             }
-            (Some((rule, reason)), Some((by, wait)), _) => Decision::NeedApproval {
+            (Some((rule, reason)), Some(met), _) => Decision::NeedApproval {
                 rule: rule.clone(),
                 reason: reason.into(),
                 terms,
-                wait,
-                by: by.into_iter().cloned().collect(),
+                wait: met.wait,
+                again: met.again,
+                by: met.by.into_iter().cloned().collect(),
             },
             (_, _, Some(rule)) => Decision::Allow { rule: rule.clone(), terms },
             _ => deny(&named("no-rule"), NO_RULE),
@@ -375,12 +376,19 @@ fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
     ))
 }
 
-fn meet<'r>(known: Option<(Vec<&'r Approver>, Ttl)>, ask: &'r Ask) -> (Vec<&'r Approver>, Ttl) {
+/// What all rules together ask for.
+struct Met<'r> {
+    by: Vec<&'r Approver>,
+    wait: Ttl,
+    again: u32,
+}
+
+fn meet<'r>(known: Option<Met<'r>>, ask: &'r Ask) -> Met<'r> {
     match known {
-        None => (widest(ask.by.iter().collect()), ask.expires),
-        Some((by, wait)) => {
+        None => Met { by: widest(ask.by.iter().collect()), wait: ask.expires, again: ask.again },
+        Some(Met { by, wait, again }) => {
             let both = by.iter().flat_map(|it| ask.by.iter().filter_map(|other| it.narrower(other)));
-            (widest(both.collect()), wait.min(ask.expires))
+            Met { by: widest(both.collect()), wait: wait.min(ask.expires), again: again.min(ask.again) }
         }
     }
 }

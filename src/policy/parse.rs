@@ -8,14 +8,14 @@ use super::reader::{Notes, Problems, Section, choice, words};
 use super::request::{REQUEST_KEYS, Request};
 use super::rule;
 use super::units::{duration, rate, size};
-use provost_base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
+use provost_base::limits::{APPROVAL_AGAIN_MAX, POLICY_BYTES_MAX, POLICY_RULES_MAX};
 use provost_base::{AgentId, Destination, RuleId};
 use provost_domain::Approver;
 
 const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
 const LIMIT_KEYS: &[&str] =
     &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts", "credentials"];
-const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "scope"];
+const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "ask_again", "scope"];
 
 impl File {
     /// Reads a rule file. Its examples are not tried yet; [`super::Layer::parse`] does that.
@@ -169,6 +169,14 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
     }
     let by = from.texts(notes, "by", approver).map(in_approver_order);
     let expires = from.text(notes, "expires", duration).unwrap_or(APPROVAL_WAIT);
+    let again = from.small(notes, "ask_again").unwrap_or(0);
+    if again > APPROVAL_AGAIN_MAX {
+        from.wrong(
+            notes,
+            "ask_again",
+            format!("a question is asked again at most {APPROVAL_AGAIN_MAX} times"),
+        );
+    }
     from.text(notes, "scope", |text| match text {
         "once" => Ok(()),
         _ => {
@@ -176,7 +184,7 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
         }
     });
     from.text(notes, "auth", |text| check_auth(text, by.as_deref().unwrap_or_default()));
-    Some(Ask { by: by?, expires })
+    Some(Ask { by: by?, expires, again })
 }
 
 /// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.

@@ -45,7 +45,7 @@ pub enum BadDelivery {
     Authority,
 }
 
-/// How a worker gets a secret.
+/// How a worker gets a secret, if one does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delivery {
@@ -61,6 +61,8 @@ pub enum Delivery {
         /// The variable's name: letters, digits and `_`, at most 128 of them, not beginning with a digit.
         variable: String,
     },
+    /// No worker gets it: the daemon itself sends notices with it.
+    Daemon,
 }
 
 /// A secret that is added to requests.
@@ -86,7 +88,8 @@ impl Delivery {
     /// How far it lets the secret go.
     pub fn credentials(&self) -> Credentials {
         match self {
-            Delivery::Proxy(_) => Credentials::Proxy,
+            // It does not even leave the daemon by a proxy.
+            Delivery::Proxy(_) | Delivery::Daemon => Credentials::Proxy,
             Delivery::File { .. } => Credentials::File,
             Delivery::Env { .. } => Credentials::Env,
         }
@@ -106,7 +109,7 @@ impl Delivery {
         match self {
             Delivery::Proxy(it) => it.check(),
             Delivery::File { path } if path.is_root() => Err(BadDelivery::Path),
-            Delivery::File { .. } => Ok(()),
+            Delivery::File { .. } | Delivery::Daemon => Ok(()),
             Delivery::Env { variable } => check_variable(variable),
         }
     }

@@ -8,6 +8,7 @@
 //! proxy   the daemon adds it to requests for one host; the worker has a token of its run and a base URL
 //! file    a copy of it lies in the worker's private home
 //! env     a variable of the worker holds it
+//! daemon  no worker gets it: the daemon sends notices with it
 //! ```
 //! The value of a log-in stays in the file of the program that renews it, and is read there for each run.
 //!

@@ -75,7 +75,7 @@ pub fn signed(
         Fact::new(name, value)
     });
     let mut facts: Vec<Fact> = facts.collect();
-    facts.push(Fact::text("at the end", "without an answer the request is denied"));
+    facts.push(Fact::text("at the end", &at_the_end(approval)));
     let mut blocks = vec![Block::Facts { title: "What the daemon knows".into(), facts }];
     blocks.extend(words.into_iter().map(|(says, text)| match says.contains("difference") {
         true => Block::Diff { title: "What it would change".into(), files: diff_files(&text) },
@@ -149,6 +149,16 @@ fn why_not(approval: &Approval, known: &Passkeys) -> Option<(String, Option<Comm
         "No passkey is enrolled. {and_so} Have a code printed at a terminal, and enrol one under Passkeys."
     );
     Some((why, Some(Command::new("Print a code", "provost passkey add"))))
+}
+
+fn at_the_end(approval: &Approval) -> String {
+    match approval.asks_left {
+        0 => "without an answer the request is denied".into(),
+        1 => "without an answer it is asked again, once; then the request is denied".into(),
+        left => {
+            format!("without an answer it is asked again, up to {left} times; then the request is denied")
+        }
+    }
 }
 
 /// A heading from the words that stand before a text in a list.

@@ -29,9 +29,23 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     facts.push(("may answer", approval.by.clone()));
     facts.push(("asked", time(&approval.asked_at)));
     facts.push(("until", time(&approval.expires_at)));
+    facts.extend(asked_again(approval).map(|it| ("then", it)));
     facts.extend(approval.task.clone().map(|task| ("task", task)));
     facts.push(("digest", approval.digest.clone()));
     facts.into_iter().map(|(name, fact)| (name, visible(&fact))).collect()
+}
+
+/// What happens when its time is over, where that is no denial yet.
+fn asked_again(approval: &Approval) -> Option<String> {
+    let so_far = match approval.asked_again {
+        0 => String::new(),
+        times => format!(" (asked again so far: {times})"),
+    };
+    match (approval.asks_left, approval.asked_again) {
+        (0, 0) => None,
+        (0, _) => Some(format!("it is denied{so_far}")),
+        (left, _) => Some(format!("it is asked again, up to {left} times{so_far}")),
+    }
 }
 
 /// What the asker says: a heading and a text each, which are data. All of it can be seen: a person answers for all of it.

@@ -140,7 +140,7 @@ fn became(event: &Value, id: u64, known: &wire::Passkeys) -> Option<(String, Str
     }
     let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let what = match kind.as_str() {
-        "approval_asked" => view::ASKED.to_owned(),
+        "approval_asked" | "approval_asked_again" => view::ASKED.to_owned(),
         "approval_answered" => {
             let credential = about.get("signed").map(|it| text(it, "credential"));
             let key = known.passkeys.iter().find(|it| Some(&it.id) == credential.as_ref());

@@ -35,6 +35,7 @@ pub(super) fn streams() -> EventStreams {
 fn changed(event: &Event) -> EventText {
     let approval = match &event.kind {
         EventKind::ApprovalAsked { approval, .. }
+        | EventKind::ApprovalAskedAgain { approval, .. }
         | EventKind::ApprovalAnswered { approval, .. }
         | EventKind::ApprovalExpired { approval }
         | EventKind::GrantFailed { approval, .. } => Some(approval.0),

@@ -284,6 +284,7 @@ impl Rows {
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
+            | Change::OweNotice(..)
             | Change::OweDeed(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}

@@ -76,7 +76,10 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
         return no(asking.id.as_str(), why);
     }
     let wait: Ttl = asks.iter().map(|ask| ask.expires).min().unwrap_or(APPROVAL_WAIT);
-    Decision::NeedApproval { rule: asking.id.clone(), reason: asking.reason.clone(), terms, wait, by }
+    // Each rule says how many questions there may be; the fewest of all are asked.
+    let questions = asks.iter().map(|ask| ask.again + 1).min().unwrap_or(1);
+    let (rule, reason) = (asking.id.clone(), asking.reason.clone());
+    Decision::NeedApproval { rule, reason, terms, wait, again: questions - 1, by }
 }
 
 /// Whose answer all of these lists accept. Each word is taken for the ways of answering that it stands for.

@@ -229,6 +229,9 @@ fn details(it: &Event) -> Details {
         EventKind::ApprovalAsked { approval, verb, rule, .. } => {
             json!({ "type": "approval", "approval_id": approval, "verb": verb, "rule": rule })
         }
+        EventKind::ApprovalAskedAgain { approval, asked, left, .. } => {
+            json!({ "type": "approval", "approval_id": approval, "asked_again": asked, "asks_left": left })
+        }
         EventKind::ApprovalAnswered { approval, verdict, .. } => {
             json!({ "type": "approval", "approval_id": approval, "verdict": verdict })
         }

@@ -487,6 +487,8 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         host: parked.by.contains(&Approver::Host),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),
+        asked_again: parked.again.map_or(0, |it| it.asked),
+        asks_left: parked.asks_left(),
         digest: parked.shown.to_string(),
     }
 }

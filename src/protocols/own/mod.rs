@@ -75,6 +75,8 @@ pub enum DaemonCommand {
     Listen(std::path::PathBuf, Option<provost_base::Secret>),
     /// Open the page for people, for this run. What it says is the address.
     OpenPage,
+    /// Send a sample to the address of this name. What it says is the address's answer.
+    TestNotice(String),
     /// End the daemon in order, as the signal to terminate does.
     Stop,
 }

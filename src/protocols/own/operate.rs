@@ -8,7 +8,7 @@ use super::map::{self, OwnError};
 use super::{DaemonCommand, Own};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
+use provost_domain::view::{AllSwitches, KnownAgents, LiveTasks, OwedNotices, Waiting};
 use provost_domain::{Principal, Switch};
 
 impl Handles<endpoints::About> for Own {
@@ -19,6 +19,11 @@ impl Handles<endpoints::About> for Own {
         let head = provost.engine().journal_head().await.map_err(map::fault)?;
         let switches = provost.view(AllSwitches).await.map_err(map::fault)?;
         let mut about = (self.0.about)();
+        for owed in provost.view(OwedNotices).await.map_err(map::fault)? {
+            if let Some(row) = about.notices.iter_mut().find(|row| row.name == *owed.to) {
+                (row.owed, row.owed_since) = (owed.count, Some(owed.since.rfc3339()));
+            }
+        }
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
             let says = format!("{} by {}", switched.to.as_str(), switched.by);
@@ -79,6 +84,13 @@ impl Handles<endpoints::OpenPage> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PageAt> {
         let done = order(self, &call.who, DaemonCommand::OpenPage).await?;
         Ok(wire::PageAt { address: done.message })
+    }
+}
+
+impl Handles<endpoints::TestNotice> for Own {
+    async fn handle(&self, call: &Call, body: wire::TestNotice) -> Answered<wire::NoticeTested> {
+        let done = order(self, &call.who, DaemonCommand::TestNotice(body.name.clone())).await?;
+        Ok(wire::NoticeTested { name: body.name, says: done.message })
     }
 }
 

@@ -257,7 +257,7 @@ impl SqliteStore {
 }
 
 /// Has nothing done that may have been done already: workers, pictures and jobs count as begun, so that the
-/// next start reports them lost, and hooks with their releases are settled.
+/// next start reports them lost, and hooks with their releases are settled, as are notices.
 fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     let mut select = tx.prepare("SELECT id, body FROM effect")?;
     let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
@@ -267,7 +267,7 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
             Effect::SpawnWorker { .. } | Effect::Capture { .. } | Effect::RunJob { .. } => {
                 tx.execute("UPDATE effect SET started = 1 WHERE id = ?1", [id])?;
             }
-            Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+            Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::SendNotice { .. } => {
                 tx.execute("DELETE FROM effect WHERE id = ?1", [id])?;
             }
             // An end that was asked for holds, files are watched as long as their task goes on, and how far

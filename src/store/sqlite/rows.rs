@@ -89,6 +89,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
+            | Change::OweNotice(..)
             | Change::OweDeed(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..)

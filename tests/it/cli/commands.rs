@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 149] = [
+const COMMANDS: [&str; 152] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -69,6 +69,9 @@ const COMMANDS: [&str; 149] = [
     "worker pause",
     "web",
     "web open",
+    "notify",
+    "notify list",
+    "notify test",
     "merge",
     "merge branches",
     "merge queue",

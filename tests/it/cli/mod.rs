@@ -9,6 +9,8 @@ mod hooks;
 mod host_hooks;
 mod json;
 mod locking;
+#[cfg(target_os = "linux")]
+mod notices;
 mod passkeys;
 mod permissions;
 mod repositories;

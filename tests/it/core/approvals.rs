@@ -200,7 +200,7 @@ impl Judge for PeopleOnly {
             return Decision::Allow { rule: rule("any"), terms };
         }
         let (wait, by) = (Ttl::minutes(1), vec![Approver::Human]);
-        Decision::NeedApproval { rule: rule("people"), reason: "look".into(), terms, wait, by }
+        Decision::NeedApproval { rule: rule("people"), reason: "look".into(), terms, wait, again: 0, by }
     }
 
     fn version(&self) -> Digest {
@@ -351,7 +351,7 @@ struct AsksAlways;
 impl Judge for AsksAlways {
     fn decide(&self, _: &Principal, _: &Command, _: &Facts) -> Decision {
         let (rule, terms, by) = (rule("always"), Terms::default(), vec![Approver::Agent(named("boss"))]);
-        Decision::NeedApproval { rule, reason: "always".into(), terms, wait: Ttl::minutes(1), by }
+        Decision::NeedApproval { rule, reason: "always".into(), terms, wait: Ttl::minutes(1), again: 0, by }
     }
 
     fn version(&self) -> Digest {

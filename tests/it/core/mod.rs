@@ -2,6 +2,7 @@
 //! settings, and a daemon's life.
 
 mod approvals;
+mod asked_again;
 mod changes;
 #[cfg(target_os = "linux")]
 mod clock;
@@ -30,6 +31,7 @@ mod mail;
 mod memory;
 mod merges;
 mod one_truth;
+mod outgoing;
 mod passkey_answers;
 #[cfg(unix)]
 mod passkey_list;

@@ -269,6 +269,9 @@ fn rule(dice: &mut Dice, id: &str, decision: &str) -> String {
         if dice.one_in(2) {
             writeln!(out, "approve.expires = \"{}m\"", 1 + dice.below(20)).unwrap();
         }
+        if dice.one_in(2) {
+            writeln!(out, "approve.ask_again = {}", dice.below(4)).unwrap();
+        }
     }
     out
 }

@@ -316,6 +316,7 @@ impl Sim {
         let (effect, (what, started)) = self.pick(&owed);
         let said = match what {
             Effect::RunHook { .. }
+            | Effect::SendNotice { .. }
             | Effect::SignalAck { .. }
             | Effect::DropChanges { .. }
             | Effect::RunMerges { .. } => self.say(&host(), SettleEffect { effect }),

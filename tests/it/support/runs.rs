@@ -16,7 +16,7 @@ use provost::domain::{
 };
 use provost::effects::{
     CaptureConfig, DeedHands, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookMessage,
-    HookParts, Keep, TaskNotices, WorkerParts, shell_profile,
+    HookParts, Keep, NoticeParts, TaskNotices, WorkerParts, shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor, resolve_program};
@@ -54,12 +54,19 @@ pub(crate) struct World {
     pub(crate) concurrent: usize,
 }
 
+/// No address gets notices.
+fn no_notices() -> NoticeParts {
+    let settings = tokio::sync::watch::channel(Arc::default()).1;
+    let vault = provost::vault::Vault::at(PathBuf::from("/nowhere"));
+    NoticeParts { settings, vault, page: Arc::new(|| None) }
+}
+
 /// Nobody looks at these runs.
 pub(crate) fn no_desktop() -> DesktopParts {
     let (enabled, answer, answer_permissions) = (false, false, false);
     let options =
         DesktopOptions { enabled, answer, answer_permissions, tasks: TaskNotices::None, per_minute: 1 };
-    DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1 }
+    DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1, page: Arc::new(|| None) }
 }
 
 /// No jobs and no applies belong to these runs.
@@ -153,6 +160,7 @@ impl World {
             hooks,
             capture_config,
             desktop: no_desktop(),
+            notices: no_notices(),
             deeds: no_deeds(),
         };
         EffectRunner::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))

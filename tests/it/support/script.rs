@@ -30,6 +30,8 @@ pub(crate) struct ByWord {
 /// How often the word `rated` may be used in a minute, and how many `few` may be unfinished.
 pub(crate) const RATED: u32 = 3;
 pub(crate) const FEW: u32 = 2;
+/// How often the question of `ask-again` is asked again.
+pub(crate) const AGAIN: u32 = 2;
 pub(crate) const DEPTH: u32 = 3;
 
 impl Judge for ByWord {
@@ -44,11 +46,13 @@ impl Judge for ByWord {
         let id = rule(word);
         let boss = || Approver::Agent(agent("boss"));
         let mut terms = Terms::default();
+        let again = if word == "ask-again" { AGAIN } else { 0 };
         let asks = |terms, by| Decision::NeedApproval {
             rule: rule(word),
             reason: "it says so".into(),
             terms,
             wait: Ttl::minutes(5),
+            again,
             by,
         };
         if self.strict || facts.depth > DEPTH {
@@ -57,6 +61,7 @@ impl Judge for ByWord {
         match word {
             "never" => Decision::Deny { rule: id, reason: "never".into() },
             "ask" => asks(terms, vec![Approver::Human, boss()]),
+            "ask-again" => asks(terms, vec![Approver::Human, boss()]),
             "ask-human" => asks(terms, vec![Approver::Human]),
             "ask-passkey" => asks(terms, vec![Approver::Passkey]),
             "ask-passkey-if-enrolled" => asks(terms, vec![Approver::PasskeyIfEnrolled]),
@@ -267,6 +272,7 @@ impl Script {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
+            | Effect::SendNotice { .. }
             | Effect::SignalAck { .. }
             | Effect::Capture { .. }
             | Effect::RunJob { .. }

@@ -48,7 +48,14 @@ impl Judge for ByGoal {
         match verb.goal.split(' ').next() {
             Some("ask") => {
                 let by = vec![Approver::Human, Approver::Agent(agent("boss"))];
-                Decision::NeedApproval { rule, reason: "ask".into(), terms, wait: Ttl::minutes(5), by }
+                Decision::NeedApproval {
+                    rule,
+                    reason: "ask".into(),
+                    terms,
+                    wait: Ttl::minutes(5),
+                    again: 1,
+                    by,
+                }
             }
             Some("never") => Decision::Deny { rule, reason: "never".into() },
             _ => Decision::Allow { rule, terms },
@@ -290,6 +297,7 @@ impl Storm {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
+            | Effect::SendNotice { .. }
             | Effect::SignalAck { .. }
             | Effect::Capture { .. }
             | Effect::RunJob { .. }

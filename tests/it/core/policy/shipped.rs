@@ -76,12 +76,12 @@ fn the_shipped_rules_say_what_their_names_promise() {
 #[test]
 fn people_and_the_configured_approver_are_asked_by_default() {
     let decision = builtin("default").unwrap().decide_request(&request("network = \"ports\""));
-    let Decision::NeedApproval { by, wait, .. } = decision else { panic!("{decision:?}") };
+    let Decision::NeedApproval { by, wait, again, .. } = decision else { panic!("{decision:?}") };
     assert_eq!(
         by,
         [Approver::PasskeyIfEnrolled, Approver::Agent(AgentId::parse("client:approver").unwrap())]
     );
-    assert_eq!(wait, provost::base::Ttl::minutes(10));
+    assert_eq!((wait, again), (provost::base::Ttl::minutes(30), 3));
 }
 
 #[test]

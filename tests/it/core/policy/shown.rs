@@ -14,7 +14,7 @@ fn an_explanation_names_the_first_condition_that_failed() {
     let unmet = confined.first_failed.as_ref().unwrap();
     assert_eq!((&*unmet.key, &*unmet.wants, &*unmet.found), ("when.network", "none", "hosts"));
     let text = told.to_string();
-    assert!(text.starts_with("approve by worker.network: the worker wants to use the network (ask passkey-if-enrolled, client:approver within 600s)"), "{text}");
+    assert!(text.starts_with("approve by worker.network: the worker wants to use the network (ask passkey-if-enrolled, client:approver within 1800s, asked again 3 times)"), "{text}");
     assert!(text.contains("worker.confined (builtin:default:"), "{text}");
     assert!(text.contains("when.network wants none, found hosts"), "{text}");
     assert!(text.ends_with(&set.version().short()), "{text}");

@@ -11,6 +11,7 @@ impl Model {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
+            | Effect::SendNotice { .. }
             | Effect::SignalAck { .. }
             | Effect::RunJob { .. }
             | Effect::DropChanges { .. }

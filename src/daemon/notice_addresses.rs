@@ -1,0 +1,120 @@
+//! Translates the configuration of notices to addresses elsewhere: for the core, for what sends them, and for those who ask.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use provost_api::wire;
+use provost_base::WebAddress;
+use provost_config::{Config, NotifyDetail, NotifyKind, NotifyTarget, NotifyType, Places};
+use provost_domain::{self as domain, NoticeKind};
+use provost_effects::{NoticeAddress, NoticeService, NoticeSettings, NoticeUrl, Notices};
+use provost_vault::{Delivery, Vault};
+
+/// The addresses that are to be told, as far as rules care.
+pub(super) fn for_the_core(config: &Config) -> Vec<domain::NoticeTarget> {
+    let usable = config.notify_targets.targets.iter().filter(|(_, it)| it.enabled && address(it).is_ok());
+    let target = |(name, it): (&String, &NotifyTarget)| domain::NoticeTarget {
+        name: name.as_str().into(),
+        kinds: it.kinds.iter().copied().map(kind).collect(),
+        words: it.detail == NotifyDetail::Full,
+    };
+    usable.map(target).collect()
+}
+
+/// What sends notices.
+pub(super) fn settings(config: &Config, places: &Places) -> NoticeSettings {
+    let usable = config.notify_targets.targets.iter().filter(|(_, it)| it.enabled);
+    let addresses = usable.filter_map(|(name, it)| Some((name.as_str().into(), Arc::new(address(it).ok()?))));
+    let repository = places.root.file_name().unwrap_or_default().to_string_lossy();
+    NoticeSettings { addresses: addresses.collect(), repository: repository.into() }
+}
+
+/// All entries as lists show them; what is owed, and how attempts went, is added for each who asks.
+pub(super) fn rows(config: &Config, vault: &Vault) -> Vec<wire::NoticeTarget> {
+    let known = config.notify_targets.targets.iter().map(|(name, it)| wire::NoticeTarget {
+        name: name.clone(),
+        kind: it.kind.as_str().into(),
+        host: match (&it.url, &it.url_secret) {
+            (Some(url), _) => WebAddress::parse(&url.0).map(|it| it.origin()).unwrap_or_default(),
+            (None, secret) => format!("the address in the secret {}", secret.as_deref().unwrap_or_default()),
+        },
+        kinds: it.kinds.iter().map(|it| it.as_str().into()).collect(),
+        detail: it.detail.as_str().into(),
+        enabled: it.enabled,
+        broken: address(it).map(drop).and_then(|()| secrets_are_there(it, vault)).err(),
+        ..wire::NoticeTarget::default()
+    });
+    let refused = config.notify_targets.refused.iter().map(|(name, it)| wire::NoticeTarget {
+        name: name.clone(),
+        enabled: true,
+        broken: Some(format!("{}: {}", it.file, it.reason)),
+        ..wire::NoticeTarget::default()
+    });
+    known.chain(refused).collect()
+}
+
+/// How the last attempts at the addresses went.
+pub(super) fn with_attempts(rows: &mut [wire::NoticeTarget], notices: &Notices) {
+    let last = notices.last();
+    for row in rows {
+        row.last = last.get(row.name.as_str()).map(|it| wire::NoticeAttempt {
+            at: it.at.rfc3339(),
+            delivered: it.delivered,
+            says: it.says.clone(),
+        });
+    }
+}
+
+fn kind(kind: NotifyKind) -> NoticeKind {
+    match kind {
+        NotifyKind::Approval => NoticeKind::Approval,
+        NotifyKind::Permission => NoticeKind::Permission,
+        NotifyKind::Answered => NoticeKind::Answered,
+        NotifyKind::Failed => NoticeKind::Failed,
+        NotifyKind::Done => NoticeKind::Done,
+        NotifyKind::Tainted => NoticeKind::Tainted,
+        NotifyKind::Passkey => NoticeKind::Passkey,
+    }
+}
+
+/// An entry as it is sent to; a sentence, where a file that it names cannot be used.
+fn address(it: &NotifyTarget) -> Result<NoticeAddress, String> {
+    let url = match (&it.url, &it.url_secret) {
+        (Some(url), _) => {
+            NoticeUrl::Written(WebAddress::parse(&url.0).map_err(|why| format!("`url` {why}"))?)
+        }
+        (None, secret) => NoticeUrl::Secret(secret.clone().unwrap_or_default()),
+    };
+    Ok(NoticeAddress {
+        service: match it.kind {
+            NotifyType::Webhook => NoticeService::Webhook,
+            NotifyType::Ntfy => NoticeService::Ntfy,
+            NotifyType::Slack => NoticeService::Slack,
+            NotifyType::Discord => NoticeService::Discord,
+            NotifyType::Mattermost => NoticeService::Mattermost,
+        },
+        url,
+        at: it.address.map(|it| it.0),
+        authority: it.authority.as_deref().map(certificate).transpose()?,
+        keys: it.keys.clone(),
+        link: it.link.as_ref().map(|it| it.0.trim_end_matches('/').to_owned()),
+    })
+}
+
+fn certificate(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|err| format!("`authority`: {} cannot be read: {err}", path.display()))
+}
+
+/// Without their values.
+fn secrets_are_there(it: &NotifyTarget, vault: &Vault) -> Result<(), String> {
+    for name in it.keys.iter().chain(&it.url_secret) {
+        let found = vault.look(name).map_err(|why| format!("{why} --daemon"))?;
+        if found.delivery != Delivery::Daemon {
+            return Err(format!(
+                "the secret `{name}` is for workers; store one for notices: provost secret add NAME --daemon"
+            ));
+        }
+    }
+    Ok(())
+}

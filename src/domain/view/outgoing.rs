@@ -1,0 +1,60 @@
+//! Notices that are owed to addresses elsewhere, at one moment.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::{NoticeAbout, NoticeKind, OutgoingNotice, State};
+use provost_base::{EffectId, Timestamp};
+
+/// A notice that is to be sent, by its effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OwedNotice(pub EffectId);
+
+/// Answer to [`OwedNotice`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwedNoticeOut {
+    /// The notice.
+    pub notice: Arc<OutgoingNotice>,
+    /// Whether the question that it tells of waits for an answer no more.
+    pub is_past: bool,
+    /// The id of this daemon, made with its store.
+    pub daemon: Box<str>,
+}
+
+impl View for OwedNotice {
+    type Out = Option<OwedNoticeOut>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let notice = state.outgoing.get(self.0)?.clone();
+        let is_past = match &notice.about {
+            NoticeAbout::Approval(it) if notice.kind != NoticeKind::Answered => {
+                state.approvals.get(it.approval).is_none()
+            }
+            _ => false,
+        };
+        Some(OwedNoticeOut { notice, is_past, daemon: state.passkeys.daemon().into() })
+    }
+}
+
+/// How many notices are owed to each address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OwedNotices;
+
+/// What one address is owed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwedTo {
+    /// The name of the address in the configuration.
+    pub to: Box<str>,
+    /// How many notices.
+    pub count: usize,
+    /// When the oldest of them was made.
+    pub since: Timestamp,
+}
+
+impl View for OwedNotices {
+    type Out = Vec<OwedTo>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.outgoing.by_address().map(|(to, count, since)| OwedTo { to: to.into(), count, since }).collect()
+    }
+}

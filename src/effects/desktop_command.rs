@@ -1,0 +1,87 @@
+//! The commands by which macOS and Windows show a notice. What is shown travels as arguments or variables and never as part of a
+//! script, so that no text is code.
+
+/// A system that shows notices by a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DesktopSystem {
+    /// Shows them by `osascript`; a click opens nothing.
+    MacOs,
+    /// Shows them by PowerShell; a click opens the page.
+    Windows,
+}
+
+/// A command that shows one notice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesktopCommand {
+    /// The program, by its whole path.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables that it gets besides the daemon's own.
+    pub variables: Vec<(&'static str, String)>,
+}
+
+/// The program of macOS that runs a line of AppleScript.
+const OSASCRIPT: &str = "/usr/bin/osascript";
+
+/// Below the folder of Windows.
+const POWERSHELL: &str = r"System32\WindowsPowerShell\v1.0\powershell.exe";
+
+/// Shows a toast whose texts are nodes of text, whatever is in them. The name is PowerShell's own: programs that were not installed have
+/// none, and a toast without a name is not shown.
+const TOAST: &str = r"
+$ErrorActionPreference = 'Stop'
+[void][Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType = WindowsRuntime]
+$xml = [Windows.UI.Notifications.ToastNotificationManager]::GetTemplateContent([Windows.UI.Notifications.ToastTemplateType]::ToastText02)
+$texts = $xml.GetElementsByTagName('text')
+[void]$texts.Item(0).AppendChild($xml.CreateTextNode($env:PROVOST_NOTICE_TITLE))
+[void]$texts.Item(1).AppendChild($xml.CreateTextNode($env:PROVOST_NOTICE_TEXT))
+if ($env:PROVOST_NOTICE_LINK) {
+  $toast = $xml.GetElementsByTagName('toast').Item(0)
+  $toast.SetAttribute('activationType', 'protocol')
+  $toast.SetAttribute('launch', $env:PROVOST_NOTICE_LINK)
+}
+$name = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\WindowsPowerShell\v1.0\powershell.exe'
+[Windows.UI.Notifications.ToastNotificationManager]::CreateToastNotifier($name).Show([Windows.UI.Notifications.ToastNotification]::new($xml))
+";
+
+impl DesktopSystem {
+    /// This system, if it is one of them.
+    pub fn here() -> Option<Self> {
+        match std::env::consts::OS {
+            "macos" => Some(Self::MacOs),
+            "windows" => Some(Self::Windows),
+            _ => None,
+        }
+    }
+
+    /// The command that shows a notice. `folder` is that of Windows, where it is one.
+    pub fn command(self, folder: &str, title: &str, text: &str, link: Option<&str>) -> DesktopCommand {
+        let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
+        match self {
+            Self::MacOs => DesktopCommand {
+                program: OSASCRIPT.into(),
+                args: words(&[
+                    "-e",
+                    "on run argv",
+                    "-e",
+                    "display notification (item 2 of argv) with title (item 1 of argv)",
+                    "-e",
+                    "end run",
+                    title,
+                    text,
+                ]),
+                variables: Vec::new(),
+            },
+            Self::Windows => DesktopCommand {
+                program: format!(r"{}\{POWERSHELL}", folder.trim_end_matches('\\')),
+                args: words(&["-NoLogo", "-NoProfile", "-NonInteractive", "-Command", TOAST]),
+                variables: vec![
+                    ("PROVOST_NOTICE_TITLE", title.to_owned()),
+                    ("PROVOST_NOTICE_TEXT", text.to_owned()),
+                    ("PROVOST_NOTICE_LINK", link.unwrap_or_default().to_owned()),
+                ],
+            },
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Carrying out the effect `SendNotice`: notices to addresses elsewhere.
+//!
+//! ```text
+//!   [owed] --its turn--> sent --2xx--> settled
+//!     ^                    |  \--410, or three days over--> given up, which the journal tells
+//!     +------ a wait ------+---- no answer, 429, 5xx: all of the address wait; another status: this one waits
+//! ```
+//! Each address has a task of its own, which has one connection at a time: an address that is slow, or dead, holds nothing up but
+//! itself. What is owed is the store's, so that a daemon that was killed sends it after its next start, under the same id. Waits
+//! begin again then. No answer changes anything but whether a notice is still owed: nothing is approved by one.
+
+mod chat;
+mod ntfy;
+mod queue;
+mod told;
+mod webhook;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::desktop_options::PageAddress;
+use super::engine_handle::{EngineHandle, now};
+use provost_base::limits::{NOTICE_KEPT_MS, NOTICE_WAITS_MS};
+use provost_base::{EffectId, Json, Secret, Timestamp, WebAddress, clipped};
+use provost_domain::command::Record;
+use provost_domain::view::{OwedNotice, OwedNoticeOut};
+use provost_domain::{NoticeAbout, NoticeKind, OutgoingNotice};
+use provost_egress::{Outward, OutwardAnswer, post, system_resolver};
+use provost_vault::{Delivery, Vault};
+use queue::Queue;
+use told::Told;
+pub use webhook::signatures as webhook_signatures;
+
+/// How an address wants to be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoticeService {
+    /// A program that takes Standard Webhooks.
+    Webhook,
+    /// ntfy.
+    Ntfy,
+    /// An incoming webhook of Slack.
+    Slack,
+    /// A webhook of Discord.
+    Discord,
+    /// An incoming webhook of Mattermost.
+    Mattermost,
+}
+
+/// Where an address is written.
+#[derive(Clone)]
+pub enum NoticeUrl {
+    /// In the configuration.
+    Written(WebAddress),
+    /// In this secret.
+    Secret(String),
+}
+
+/// An address that gets notices, as the configuration has it.
+#[derive(Clone)]
+pub struct NoticeAddress {
+    /// How it wants to be told.
+    pub service: NoticeService,
+    /// Where it is.
+    pub url: NoticeUrl,
+    /// The address to connect to, in the place of what the name leads to.
+    pub at: Option<IpAddr>,
+    /// The authority that its certificate is from, as PEM, when it is not a public one.
+    pub authority: Option<String>,
+    /// Names of secrets: keys that sign, the newest first, or one token that is shown.
+    pub keys: Vec<String>,
+    /// Where links lead, without a slash at the end; `None` for the page of this daemon, where it is open.
+    pub link: Option<String>,
+}
+
+/// Notices, as the configuration has them.
+#[derive(Clone, Default)]
+pub struct NoticeSettings {
+    /// The addresses by name.
+    pub addresses: BTreeMap<Box<str>, Arc<NoticeAddress>>,
+    /// The name of the repository, for people.
+    pub repository: Box<str>,
+}
+
+/// The parts of the daemon that notices need.
+pub struct NoticeParts {
+    /// The settings, as the configuration has them now.
+    pub settings: watch::Receiver<Arc<NoticeSettings>>,
+    /// Where keys are.
+    pub vault: Vault,
+    /// The address of the page, without a slash at the end, where it is open.
+    pub page: PageAddress,
+}
+
+/// How the last attempt at an address went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// When it was made.
+    pub at: Timestamp,
+    /// Whether a notice was delivered.
+    pub delivered: bool,
+    /// What the address has answered, or why it has not, in words.
+    pub says: String,
+}
+
+/// All addresses. Clones share everything.
+#[derive(Clone)]
+pub struct Notices(Arc<Inner>);
+
+struct Inner {
+    handle: EngineHandle,
+    parts: NoticeParts,
+    ways: Mutex<HashMap<Box<str>, mpsc::UnboundedSender<EffectId>>>,
+    last: Mutex<BTreeMap<Box<str>, Attempt>>,
+}
+
+/// How an attempt went.
+enum Tried {
+    /// It was taken.
+    Delivered,
+    /// The address wants nothing any more.
+    Gone,
+    /// The address itself does not take anything now.
+    Down(Option<Duration>),
+    /// It does not take this one now.
+    Refused,
+}
+
+impl Notices {
+    pub(super) fn new(handle: EngineHandle, parts: NoticeParts) -> Self {
+        Self(Arc::new(Inner { handle, parts, ways: Mutex::default(), last: Mutex::default() }))
+    }
+
+    /// A notice is owed.
+    pub(super) fn send(&self, effect: EffectId, to: &str) {
+        let mut ways = lock(&self.0.ways);
+        if let Some(way) = ways.get(to) {
+            // The task goes only when the daemon stops; then the notice stays owed.
+            let _stopping = way.send(effect);
+            return;
+        }
+        let (way, owed) = mpsc::unbounded_channel();
+        let _first = way.send(effect);
+        ways.insert(to.into(), way);
+        self.0.handle.tracker.spawn(self.clone().serve(to.into(), owed));
+    }
+
+    /// How the last attempt at each address went, since the daemon's start.
+    pub fn last(&self) -> BTreeMap<Box<str>, Attempt> {
+        lock(&self.0.last).clone()
+    }
+
+    /// Sends a sample to an address, now, and says in words what it has answered.
+    ///
+    /// # Errors
+    /// Why it was not delivered, in words.
+    pub async fn try_out(&self, name: &str) -> Result<String, String> {
+        let (address, repository) = self.address(name).ok_or_else(|| {
+            format!("there is no address `{name}` in force: see `provost notify list` and [notify.{name}]")
+        })?;
+        let at = self.0.handle.engine.now();
+        let notice = OutgoingNotice {
+            to: name.into(),
+            kind: NoticeKind::Approval,
+            event: Default::default(),
+            at,
+            about: NoticeAbout::Sample,
+            words: Vec::new(),
+        };
+        let head = self.0.handle.engine.journal_head().await.map_err(|err| err.to_string())?;
+        let notice = OutgoingNotice { event: head.seq, ..notice };
+        let id = format!("sample_{}", uuid::Uuid::new_v4().simple());
+        let answer = self.request(&address, &repository, &notice, &id).await;
+        let (tried, says) = judged(&address, answer);
+        let delivered = matches!(tried, Tried::Delivered);
+        self.note(name, delivered, &says);
+        if delivered { Ok(says) } else { Err(says) }
+    }
+
+    fn address(&self, name: &str) -> Option<(Arc<NoticeAddress>, Box<str>)> {
+        let settings = self.0.parts.settings.borrow();
+        Some((settings.addresses.get(name)?.clone(), settings.repository.clone()))
+    }
+
+    /// Serves one address until the daemon stops.
+    async fn serve(self, name: Box<str>, mut owed: mpsc::UnboundedReceiver<EffectId>) {
+        let shutdown = self.0.handle.shutdown.clone();
+        let mut settings = self.0.parts.settings.clone();
+        let mut queue = Queue::default();
+        loop {
+            let due = queue.due();
+            let turn = async move {
+                match due {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                next = owed.recv() => match next {
+                    Some(effect) => queue.add(effect, Instant::now()),
+                    None => return,
+                },
+                // An address that was corrected is tried at once.
+                Ok(()) = settings.changed() => queue.begin_again(Instant::now()),
+                () = turn => tokio::select! {
+                    biased;
+                    // The attempt breaks off in the middle: the notice stays owed, under its id.
+                    () = shutdown.cancelled() => return,
+                    () = self.take_turn(&name, &mut queue) => {}
+                },
+            }
+        }
+    }
+
+    async fn take_turn(&self, name: &str, queue: &mut Queue) {
+        let Some(effect) = queue.next(Instant::now()) else { return };
+        // The core cannot say whether it is owed while the daemon stops: then it stays so.
+        let Ok(found) = self.0.handle.look_at(OwedNotice(effect)).await else {
+            return queue.put_off(effect, Instant::now());
+        };
+        let Some(found) = found else { return queue.remove(effect) };
+        let Some((address, repository)) = self.address(name) else {
+            return self
+                .give_up(queue, effect, &found, "the address is not in the configuration any more")
+                .await;
+        };
+        if queue.is_gone() {
+            return self.give_up(queue, effect, &found, GONE).await;
+        }
+        if self.0.handle.engine.now().since_ms(found.notice.at) > NOTICE_KEPT_MS {
+            return self.give_up(queue, effect, &found, "it could not be delivered for three days").await;
+        }
+        if found.is_past && address.service != NoticeService::Webhook {
+            // Nobody is called to a question that waits no more.
+            return self.settle(queue, effect).await;
+        }
+        let id = format!("evt_{}_{}", found.daemon, found.notice.event);
+        let answer = self.request(&address, &repository, &found.notice, &id).await;
+        let (tried, says) = judged(&address, answer);
+        self.note(name, matches!(tried, Tried::Delivered), &says);
+        let now = Instant::now();
+        match tried {
+            Tried::Delivered => {
+                queue.answers();
+                self.settle(queue, effect).await;
+            }
+            Tried::Gone => {
+                tracing::warn!(
+                    address = name,
+                    "{says}; it gets no more notices until the configuration is read again"
+                );
+                queue.is_gone_now(now);
+            }
+            Tried::Down(wait) => {
+                tracing::warn!(address = name, effect = %effect, "a notice was not delivered: {says}");
+                queue.is_down(effect, wait, now);
+            }
+            Tried::Refused => {
+                tracing::warn!(address = name, effect = %effect, "a notice was not taken: {says}");
+                queue.answers();
+                queue.put_off(effect, now);
+            }
+        }
+    }
+
+    async fn settle(&self, queue: &mut Queue, effect: EffectId) {
+        self.0.handle.settle(effect).await;
+        queue.remove(effect);
+    }
+
+    async fn give_up(&self, queue: &mut Queue, effect: EffectId, found: &OwedNoticeOut, why: &str) {
+        let details = json!({ "effect": effect, "kind": found.notice.kind, "why": why });
+        let (what, subject) = ("notice.given_up".into(), found.notice.to.clone());
+        let record = Record { what, subject, details: Json::from_value(&details) };
+        let _busy = self.0.handle.tell(record).await;
+        self.settle(queue, effect).await;
+    }
+
+    fn note(&self, name: &str, delivered: bool, says: &str) {
+        let attempt = Attempt { at: now(), delivered, says: says.to_owned() };
+        lock(&self.0.last).insert(name.into(), attempt);
+    }
+
+    /// Makes the request of an address, and sends it.
+    async fn request(
+        &self,
+        address: &Arc<NoticeAddress>,
+        repository: &str,
+        notice: &OutgoingNotice,
+        id: &str,
+    ) -> Result<OutwardAnswer, String> {
+        let base = address.link.clone().or_else(|| (self.0.parts.page)());
+        let told = Told::of(notice, repository, base.as_deref());
+        let (vault, from) = (self.0.parts.vault.clone(), address.clone());
+        let read = tokio::task::spawn_blocking(move || secrets(&vault, &from)).await;
+        let (to, keys) = read.map_err(|_| "its secrets could not be read".to_owned())??;
+        let (headers, body) = match address.service {
+            NoticeService::Webhook => webhook::request(notice, &told, (id, now()), &keys)?,
+            NoticeService::Ntfy => ntfy::request(notice, &told, keys.first()),
+            NoticeService::Slack => chat::slack(&told),
+            NoticeService::Discord => chat::discord(&told),
+            NoticeService::Mattermost => chat::mattermost(&told),
+        };
+        let outward = Outward { to, at: address.at, authority: address.authority.clone(), headers, body };
+        post(outward, system_resolver()).await
+    }
+}
+
+/// Why an address gets nothing any more.
+const GONE: &str = "the address has answered 410: it wants no more notices";
+
+/// Headers and body.
+type Request = (Vec<(&'static str, String)>, Vec<u8>);
+
+/// Where the request goes, and the keys of the address. Blocks.
+fn secrets(vault: &Vault, address: &NoticeAddress) -> Result<(WebAddress, Vec<Secret>), String> {
+    let get = |name: &String| {
+        let found = vault.get(name).map_err(|why| why.to_string())?;
+        match found.delivery {
+            Delivery::Daemon => Ok(found.value),
+            _ => Err(format!(
+                "the secret `{name}` is for workers; store one for notices: provost secret add NAME --daemon"
+            )),
+        }
+    };
+    let to = match &address.url {
+        NoticeUrl::Written(url) => url.clone(),
+        NoticeUrl::Secret(name) => {
+            let value = get(name)?;
+            let text = std::str::from_utf8(value.expose()).unwrap_or_default().trim();
+            WebAddress::parse(text).map_err(|why| format!("the address in the secret `{name}` {why}"))?
+        }
+    };
+    Ok((to, address.keys.iter().map(get).collect::<Result<_, String>>()?))
+}
+
+/// What an answer means, and in words what the address has said.
+fn judged(address: &NoticeAddress, answer: Result<OutwardAnswer, String>) -> (Tried, String) {
+    let OutwardAnswer { status, retry_after_s, text } = match answer {
+        Ok(answer) => answer,
+        Err(why) => return (Tried::Down(None), why),
+    };
+    let said = match text.is_empty() {
+        true => String::new(),
+        false => format!(": {}", clipped(&text.replace(['\n', '\t'], " "), SAID_BYTES_MAX)),
+    };
+    let most = NOTICE_WAITS_MS.last().copied().unwrap_or_default();
+    let wait = retry_after_s.map(|it| Duration::from_millis(it.saturating_mul(1_000).min(most)));
+    match status {
+        200..=299 => (Tried::Delivered, format!("it has taken the notice (status {status}{said})")),
+        410 => (Tried::Gone, format!("it wants no more notices (status 410{said})")),
+        300..=399 => {
+            let hint = "provost follows no redirect; write the address that it leads to";
+            (Tried::Refused, format!("it leads elsewhere (status {status}); {hint}"))
+        }
+        429 => (Tried::Down(wait), format!("it wants fewer notices at a time (status 429{said})")),
+        500.. => (Tried::Down(wait), format!("it is out of order (status {status}{said})")),
+        400 | 401 | 403 if address.service == NoticeService::Webhook => {
+            let hint = "is the key the one that it knows, and its clock right?";
+            (Tried::Refused, format!("it does not take the notice (status {status}{said}); {hint}"))
+        }
+        _ => (Tried::Refused, format!("it does not take the notice (status {status}{said})")),
+    }
+}
+
+/// How much of an answer is quoted, in bytes.
+const SAID_BYTES_MAX: usize = 300;
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Inserting leaves a map valid at every moment.
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
