@@ -257,7 +257,7 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     // The owner takes their time.
     tab.before(
         "{ const real = navigator.credentials.get.bind(navigator.credentials); \
-         navigator.credentials.get = async (asked) => { \
+         navigator.credentials.get = async (asked) => { globalThis.asking = true; \
          while (!globalThis.touched) await new Promise((go) => setTimeout(go, 20)); return real(asked); }; }",
     );
     tab.go(&at(door, &format!("/a/{approval}")));
@@ -268,7 +268,7 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     tab.until("the note is back", "document.querySelector('textarea')?.value === 'not before noon'");
     // The daemon goes while the browser waits for the owner.
     tab.click("button[data-does=deny]");
-    tab.shows("Your browser asks for your passkey");
+    tab.until("a challenge", "globalThis.asking");
     daemon.kill();
     tab.until("stale", "document.body.dataset.live === 'stale'");
     assert!(tab.is("[...document.querySelectorAll('button[data-action]')].every((it) => it.disabled)"));
@@ -279,9 +279,9 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     // The note stays, also through the change of daemons.
     assert!(tab.is("document.querySelector('textarea').value === 'not before noon'"), "{}", tab.text());
     // A challenge of the daemon before is none of the one that comes after it.
-    tab.eval("globalThis.touched = false");
+    tab.eval("globalThis.touched = globalThis.asking = false");
     tab.click("button[data-does=deny]");
-    tab.shows("Your browser asks for your passkey");
+    tab.until("a challenge", "globalThis.asking");
     daemon.kill();
     tab.until("stale", "document.body.dataset.live === 'stale'");
     daemon = world.start();
