@@ -429,11 +429,18 @@ fn what_a_person_does_on_the_page_is_signed_and_on_record() {
         );
         tab.until(state, &off);
     }
+    // An agent's tokens end.
+    let minted = world.command(&["token", "mint", "agent-a"]).output().unwrap();
+    assert!(minted.status.success(), "{minted:?}");
+    let tokens =
+        || String::from_utf8(world.command(&["token", "list", "--json"]).output().unwrap().stdout).unwrap();
+    assert!(tokens().contains("agent-a"));
     tab.go(&at(door, "/agents"));
     tab.until("its row", "document.querySelector('button[data-does=revoke-tokens]')");
     tab.eval("document.querySelector('button[data-does=revoke-tokens]').closest('details').open = true");
     tab.click("button[data-does=revoke-tokens]");
     tab.shows("Done.");
+    assert!(!tokens().contains("agent-a"), "{}", tokens());
     let said = words(&world);
     let verbs: Vec<&str> = said.iter().map(|(verb, _)| verb.as_str()).collect();
     assert_eq!(verbs, ["cancel-task", "unlock", "switch-worker", "switch-worker", "revoke-tokens"]);
