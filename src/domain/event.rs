@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command::SayWord;
 use super::post::Post;
 use super::{
     ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
@@ -431,14 +432,7 @@ pub enum EventKind {
         until: Timestamp,
     },
     /// A person has signed a verb with a passkey; what it does follows, unless it is refused.
-    WordSaid {
-        /// The verb.
-        verb: Box<str>,
-        /// Its arguments.
-        arguments: Json,
-        /// What was signed.
-        signed: Box<SignedWord>,
-    },
+    WordSaid(Box<SayWord>),
     /// Something that happened outside the core.
     Recorded {
         /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
@@ -507,7 +501,7 @@ impl EventKind {
             EventKind::PasskeyAdded { .. } => "passkey_added",
             EventKind::PasskeyRevoked { .. } => "passkey_revoked",
             EventKind::PasskeysReset { .. } => "passkeys_reset",
-            EventKind::WordSaid { .. } => "word_said",
+            EventKind::WordSaid(_) => "word_said",
             EventKind::Recorded { .. } => "recorded",
         }
     }

@@ -274,8 +274,7 @@ impl State {
             return Err(Refusal::PasskeyRefused { why });
         }
         self.use_passkey(now, &verb.signed, out)?;
-        let SayWord { verb, arguments, signed } = verb.clone();
-        out.append_event(EventKind::WordSaid { verb, arguments, signed });
+        out.append_event(EventKind::WordSaid(Box::new(verb.clone())));
         Ok(WordSaid)
     }
 

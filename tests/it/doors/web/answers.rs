@@ -257,7 +257,7 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     // The owner takes their time.
     tab.before(
         "{ const real = navigator.credentials.get.bind(navigator.credentials); \
-         navigator.credentials.get = async (asked) => { \
+         navigator.credentials.get = async (asked) => { globalThis.asking = true; \
          while (!globalThis.touched) await new Promise((go) => setTimeout(go, 20)); return real(asked); }; }",
     );
     tab.go(&at(door, &format!("/a/{approval}")));
@@ -268,7 +268,7 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     tab.until("the note is back", "document.querySelector('textarea')?.value === 'not before noon'");
     // The daemon goes while the browser waits for the owner.
     tab.click("button[data-does=deny]");
-    tab.shows("Your browser asks for your passkey");
+    tab.until("a challenge", "globalThis.asking");
     daemon.kill();
     tab.until("stale", "document.body.dataset.live === 'stale'");
     assert!(tab.is("[...document.querySelectorAll('button[data-action]')].every((it) => it.disabled)"));
@@ -279,9 +279,9 @@ fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
     // The note stays, also through the change of daemons.
     assert!(tab.is("document.querySelector('textarea').value === 'not before noon'"), "{}", tab.text());
     // A challenge of the daemon before is none of the one that comes after it.
-    tab.eval("globalThis.touched = false");
+    tab.eval("globalThis.touched = globalThis.asking = false");
     tab.click("button[data-does=deny]");
-    tab.shows("Your browser asks for your passkey");
+    tab.until("a challenge", "globalThis.asking");
     daemon.kill();
     tab.until("stale", "document.body.dataset.live === 'stale'");
     daemon = world.start();
@@ -429,11 +429,18 @@ fn what_a_person_does_on_the_page_is_signed_and_on_record() {
         );
         tab.until(state, &off);
     }
+    // An agent's tokens end.
+    let minted = world.command(&["token", "mint", "agent-a"]).output().unwrap();
+    assert!(minted.status.success(), "{minted:?}");
+    let tokens =
+        || String::from_utf8(world.command(&["token", "list", "--json"]).output().unwrap().stdout).unwrap();
+    assert!(tokens().contains("agent-a"));
     tab.go(&at(door, "/agents"));
     tab.until("its row", "document.querySelector('button[data-does=revoke-tokens]')");
     tab.eval("document.querySelector('button[data-does=revoke-tokens]').closest('details').open = true");
     tab.click("button[data-does=revoke-tokens]");
     tab.shows("Done.");
+    assert!(!tokens().contains("agent-a"), "{}", tokens());
     let said = words(&world);
     let verbs: Vec<&str> = said.iter().map(|(verb, _)| verb.as_str()).collect();
     assert_eq!(verbs, ["cancel-task", "unlock", "switch-worker", "switch-worker", "revoke-tokens"]);
