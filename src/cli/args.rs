@@ -242,7 +242,7 @@ pub(super) enum Command {
     Secret(secrets::Secrets),
     /// Show what needs you and what agents do, live, in all of your repositories, and answer with a key
     #[command(
-        after_help = "Examples:\n  provost ui\n  provost -C . ui\n  provost ui --no-mouse\n  NO_COLOR=1 provost ui\n\nKeys: ? lists those of the moment; q ends."
+        after_help = "Examples:\n  provost ui\n  provost ui --no-mouse\n  NO_COLOR=1 provost ui\n\nKeys: ? lists those of the moment; q ends."
     )]
     Ui(ui::Ui),
     /// Check this machine, the files and the daemon for problems

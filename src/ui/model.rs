@@ -311,17 +311,24 @@ impl Model {
         self.lists.values_mut().for_each(|it| drop(it.errors.remove(&repository)));
     }
 
-    /// An approval that was answered elsewhere leaves with a line that says so.
-    fn tell_of_answer(&mut self, repository: usize, approval: u64, who: &str, what: &str) {
-        let is_waited_for = matches!(
-            &self.mode,
-            Mode::Passkey { repository: r, approval: a } | Mode::Typing(What::Reason { repository: r, approval: a }
-                | What::Note { repository: r, approval: a }, _)
-                | Mode::Confirm(Confirm::Approve { repository: r, approval: a }) if *r == repository && *a == approval
-        );
-        if is_waited_for {
+    /// Leaves what was begun about an approval that has ended; whether something was.
+    fn leave(&mut self, repository: usize, approval: u64) -> bool {
+        let about = match &self.mode {
+            Mode::Passkey { repository, approval }
+            | Mode::Typing(What::Reason { repository, approval } | What::Note { repository, approval }, _)
+            | Mode::Confirm(Confirm::Approve { repository, approval }) => Some((*repository, *approval)),
+            _ => None,
+        };
+        let is_begun = about == Some((repository, approval));
+        if is_begun {
             self.mode = Mode::Normal;
         }
+        is_begun
+    }
+
+    /// An approval that was answered elsewhere leaves with a line that says so.
+    fn tell_of_answer(&mut self, repository: usize, approval: u64, who: &str, what: &str) {
+        let is_waited_for = self.leave(repository, approval);
         if !self.own.remove(&(repository, approval)) {
             let tone = if is_waited_for { Tone::Bad } else { Tone::Quiet };
             self.say(format!("approval {approval}: {what}, by {who}"), tone);
@@ -395,6 +402,11 @@ impl Model {
             (_, Ok(Got::Gone(shown))) => {
                 (detail.shown, detail.error, detail.digest) = (Some(*shown), None, None);
                 detail.answerable = Answerable::No;
+                if let Asked::Approval(id) = asked
+                    && self.leave(repository, *id)
+                {
+                    self.say(format!("approval {id} does not wait any more"), Tone::Bad);
+                }
             }
             (_, Ok(Got::Shown(shown))) => (detail.shown, detail.error) = (Some(*shown), None),
             (_, Ok(_)) => {}

@@ -109,6 +109,23 @@ fn an_approval_that_others_have_answered_says_so_and_is_not_answered_again() {
 }
 
 #[test]
+fn an_approval_that_has_ended_without_an_answer_ends_what_was_begun() {
+    for (by, keys) in [("human", "a"), ("human", "dbecause"), ("human", "an"), ("passkey", "a")] {
+        let it = approval(7, "high", by, &json!({}));
+        let mut desk = Desk::new((80, 24), &["shop"]);
+        desk.list(0, Screen::Needs, "", needs(vec![it.clone()], vec![], vec![]));
+        desk.keys(&keys[..1]);
+        desk.approval(0, &it);
+        desk.keys(&keys[1..]);
+        let gone = Got::Gone(Box::new(provost::view::gone(7, &[])));
+        desk.news(News::Got { repository: 0, asked: Asked::Approval(7), got: Ok(gone) });
+        assert!(desk.shows("approval 7 does not wait any more"), "{by} {keys}: {:?}", desk.drawn());
+        desk.keys("y\n");
+        assert!(answers(&desk.ordered()).is_empty());
+    }
+}
+
+#[test]
 fn one_that_only_others_may_answer_is_not_begun_and_a_passkey_is_waited_for() {
     for (by, says) in [("client:approver", "not yours to answer"), ("passkey", "provost web")] {
         let it = approval(7, "high", by, &json!({}));
