@@ -116,6 +116,9 @@ macro_rules! for_each_endpoint {
             /// Lists locks, and the agents that wait for one.
             GET "/locks" locks Locks(Whose) -> Locks,
                 tools ["locks_list"], commands ["lock list"];
+            /// Says who waits for what: locks, resources, approvals, answers, tasks, handoffs and contracts.
+            GET "/waits" waits Waits() -> Waits,
+                tools ("`locks_list` says who waits for locks; the rest is for people"), commands ["wait list"];
             /// Gives back all locks of the caller, and ends its intents when asked to.
             POST "/leave" leave Leave(Leave) -> Left,
                 tools ("a host's session ends by itself"), commands ["adapter run", "hook run"];
@@ -218,6 +221,9 @@ macro_rules! for_each_endpoint {
             /// Lists questions that wait for an answer of a person's.
             GET "/questions" questions Questions() -> Vec<Question>,
                 tools ("a person answers them"), commands ["question answer", "daemon status"];
+            /// Lists what two agents have in the same place, through whichever doors, with the words of both.
+            GET "/meetings" meetings Meetings() -> Vec<Meeting>,
+                tools ("`conflicts_check` says whom a change would collide with"), commands ["intent conflicts"];
             /// Lists agents that change the same files.
             GET "/overlaps" overlaps Overlaps() -> Vec<Overlap>,
                 tools ("`conflicts_check` says whom a change would collide with"), commands ["daemon status"];
@@ -299,6 +305,10 @@ macro_rules! for_each_endpoint {
             /// Reads the journal from a position.
             GET "/events" events Events(EventsQuery) -> Events,
                 tools ("the resource `provost://journal` brings it"), commands ["journal show", "timeline watch"], waits;
+            /// Finds tasks, messages and events by the words in them, newest first.
+            GET "/search" search Search(SearchQuery) -> Found,
+                tools ("a person looks for what was said; a model has `task_status`, `inbox_read` and `provost://journal`"),
+                commands ["journal search"];
             /// Opens the DevIt door at one more address, until the daemon stops.
             POST "/listen" listen Listen(Listen) -> Done,
                 tools ("a person starts programs"), commands ("`devitd` of DevIt's own name asks it");

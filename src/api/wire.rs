@@ -19,8 +19,10 @@ mod passkeys;
 mod permissions;
 mod posts;
 mod scans;
+mod search;
 mod token;
 mod used;
+mod waits;
 mod work_trees;
 
 use serde::{Deserialize, Serialize};
@@ -41,8 +43,10 @@ pub use passkeys::*;
 pub use permissions::*;
 pub use posts::*;
 pub use scans::*;
+pub use search::*;
 pub use token::*;
 pub use used::*;
+pub use waits::*;
 pub use work_trees::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.

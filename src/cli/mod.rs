@@ -51,6 +51,7 @@ mod policy;
 mod port;
 mod repo_context;
 mod screenshot;
+mod search;
 mod secrets;
 mod session;
 mod signatures;
@@ -58,6 +59,7 @@ mod status;
 mod tasks;
 mod tokens;
 mod up;
+mod waits;
 mod watch;
 mod web;
 mod with;
@@ -165,6 +167,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Worker(it) => worker::switch(here, &it),
         Command::Workflow(it) => workflows::workflows(here, it),
         Command::Lock(it) => locks::lock(here, it),
+        Command::Wait(it) => waits::wait(here, &it),
         Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Claim(it) => claims::claim(here, it),

@@ -8,8 +8,8 @@ use super::post::{Post, PostChange};
 use super::{
     ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Deed, Door, Failure,
     Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, MergeEntry, MergeEvent,
-    Notice, Parked, Passkey, PasskeyChange, PermissionEvent, RegisteredAgent, ReservationKind, Scopes,
-    SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
+    Notice, Parked, Passkey, PasskeyChange, PermissionEvent, Proof, RefusedCircle, RegisteredAgent,
+    ReservationKind, Scopes, SignedWord, Status, Switch, Switched, Task, Token, Usage, Uses, Verdict, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -285,6 +285,15 @@ pub enum EventKind {
         /// The agent that waited.
         agent: AgentId,
     },
+    /// An agent was not let wait for a lock, since a circle of agents would wait for each other.
+    LockWaitRefused {
+        /// The symbol that it wanted to wait for.
+        symbol: SymbolPath,
+        /// The agent that has the lock, or waits for it already.
+        by: AgentId,
+        /// The agents in the circle, the one that was refused first; the first few of many.
+        circle: Vec<AgentId>,
+    },
     /// An intent was declared.
     IntentDeclared {
         /// The id of the new intent.
@@ -340,6 +349,9 @@ pub enum EventKind {
         n: PostSeq,
         /// The message, with its whole text.
         post: Post,
+        /// By what its sender has proven the name in it; `None` where it only says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<Proof>,
     },
     /// A message that was kept for an agent is in its inbox.
     PostDelivered {
@@ -467,6 +479,7 @@ impl EventKind {
             EventKind::LockFreed { .. } => "lock_freed",
             EventKind::LockAwaited { .. } => "lock_awaited",
             EventKind::LockWaitEnded { .. } => "lock_wait_ended",
+            EventKind::LockWaitRefused { .. } => "lock_wait_refused",
             EventKind::IntentDeclared { .. } => "intent_declared",
             EventKind::IntentMoved { .. } => "intent_moved",
             EventKind::ContractProposed { .. } => "contract_proposed",
@@ -555,6 +568,8 @@ pub enum Change {
     PutWaiter(Arc<Waiter>),
     /// An agent waits for a lock no longer. Memory only.
     DropWaiter(Ticket),
+    /// A circle of waiting was refused. Memory only.
+    RefuseCircle(Arc<RefusedCircle>),
     /// An announced change, or a change of one.
     PutIntent(Arc<Intent>),
     /// An announced change that is forgotten.

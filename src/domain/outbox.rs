@@ -207,6 +207,7 @@ impl Change {
                 | Change::OweDeed(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
+                | Change::RefuseCircle(..)
                 | Change::Post(PostChange::Newest(..))
         )
     }

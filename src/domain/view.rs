@@ -10,6 +10,7 @@ mod merge;
 mod passkey;
 mod post;
 mod switch;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,8 +32,9 @@ pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use mail::MailOf;
 pub use merge::AllMerges;
 pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
-pub use post::{Inboxes, OpenQuestions, Overlaps, Roster, SeenFiles};
+pub use post::{Inboxes, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
+pub use waits::{AllWaits, AllWaitsOut};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {

@@ -80,6 +80,8 @@ enum Envelope {
     Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
+    /// What can be searched is taken into the index, as far as a search waits for it.
+    Index(oneshot::Sender<()>),
     SetJudge(Box<dyn Judge>),
     SetSettings(Box<Settings>),
     SetCodeOwners(Vec<Owner>),
@@ -326,6 +328,17 @@ impl Engine {
         let stopped = || StoreError::Stopped("the engine has stopped".into());
         self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
+    }
+
+    /// Waits until what is on record can be searched, or as much of it as a search waits for.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn index(&self) -> Result<(), Refusal> {
+        self.settled().await;
+        let (reply, done) = oneshot::channel();
+        self.hand_over(Envelope::Index(reply))?;
+        done.await.map_err(|_| gone())
     }
 
     /// Where the journal's chain ends at the moment.

@@ -70,6 +70,7 @@ use provost_index::Index;
 use provost_jail::{OutputBoard, Profile, Root};
 pub use provost_store::Artifacts;
 use provost_store::StoreError;
+pub use provost_store::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use provost_store::{TimelineOrder, TimelineQuery, UsageBy, UsageQuery, UsageRow};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;

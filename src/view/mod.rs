@@ -11,11 +11,16 @@ mod block;
 mod diff;
 mod events;
 mod filter;
+mod graph;
 mod health;
+mod intents;
 mod locks;
+mod messages;
 mod needs;
+mod search;
 mod task;
 mod tasks;
+mod waits;
 mod word;
 
 pub use agents::agents;
@@ -24,11 +29,16 @@ pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row
 pub use diff::files as diff_files;
 pub use events::events;
 pub use filter::Filter;
+pub use graph::{Drawing, Edge, Placed, draw};
 pub use health::health;
+pub use intents::intents;
 pub use locks::locks;
+pub use messages::messages;
 pub use needs::{NeedSources, needs};
+pub use search::{no_search, search};
 pub use task::{changes, task};
 pub use tasks::tasks;
+pub use waits::waits;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.

@@ -25,8 +25,10 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("time.js", SCRIPT, include_bytes!("page/time.js")),
     ("live.js", SCRIPT, include_bytes!("page/live.js")),
     ("log.js", SCRIPT, include_bytes!("page/log.js")),
+    ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
     ("blocks.js", SCRIPT, include_bytes!("page/blocks.js")),
     ("keys.js", SCRIPT, include_bytes!("page/keys.js")),
+    ("palette.js", SCRIPT, include_bytes!("page/palette.js")),
     ("main.js", SCRIPT, include_bytes!("page/main.js")),
 ];
 

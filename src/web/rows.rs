@@ -7,10 +7,12 @@ use serde_json::Value;
 use super::WebError;
 use super::query::Query;
 use provost_api::wire;
-use provost_base::limits::{WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_ROWS_MAX};
+use provost_base::limits::{
+    WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
+};
 use provost_base::{Timestamp, visible};
-use provost_client::Client;
 use provost_client::approvals::{facts, words};
+use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, NeedSources, Shown};
 
 /// A view, with what its reader needs to know of the daemon.
@@ -50,6 +52,10 @@ pub(super) async fn answer(
         "changes" => changes(client, query).await?,
         "agents" => agents(client, &filter).await?,
         "locks" => locks(client, &filter, now).await?,
+        "waits" => view::waits(&client.waits().await?, &filter, WEB_ROWS_MAX),
+        "intents" => intents(client, &filter).await?,
+        "messages" => messages(client, query, &filter).await?,
+        "search" => search(client, query).await?,
         "events" => events(client, query, &filter, about.journal_seq).await?,
         "health" => view::health(&about),
         _ => return Err(WebError::not_there()),
@@ -165,6 +171,38 @@ async fn events(client: &Client, query: &Query, filter: &Filter, head: u64) -> R
     let mut page = client.events(&asked).await?;
     page.events.retain(|it| it.get("seq").and_then(Value::as_u64).is_some_and(|seq| seq < before));
     Ok(view::events(&page.events, filter))
+}
+
+async fn intents(client: &Client, filter: &Filter) -> Result<Shown, WebError> {
+    let (everyones, all) = (wire::Whose::default(), wire::ContractsQuery::default());
+    let (met, overlaps, contracts, intents) = tokio::try_join!(
+        client.meetings(),
+        client.overlaps(),
+        client.contracts(&all),
+        client.intents(&everyones),
+    )?;
+    Ok(view::intents(&met, &overlaps, &contracts, &intents, filter, WEB_ROWS_MAX))
+}
+
+async fn messages(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
+    let before = query.number("before")?;
+    let asked = wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
+    let (questions, posts) = tokio::try_join!(client.questions(), client.posts(&asked))?;
+    Ok(view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some()))
+}
+
+async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
+    let words = query.text("q").unwrap_or_default().to_owned();
+    if words.trim().is_empty() {
+        return Ok(view::no_search("Type words that are in a task, a message or an event."));
+    }
+    let asked = wire::SearchQuery { words, before: query.number("before")?, ..wire::SearchQuery::default() };
+    match client.search(&asked).await {
+        Ok(found) => Ok(view::search(&asked.words, &found)),
+        // While one types, most of what is there is no search yet.
+        Err(ClientError::Refused { status: 400, fault }) => Ok(view::no_search(&fault.message)),
+        Err(err) => Err(err.into()),
+    }
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

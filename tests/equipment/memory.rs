@@ -286,7 +286,8 @@ impl Rows {
             | Change::OweHook(..)
             | Change::OweDeed(..)
             | Change::PutWaiter(..)
-            | Change::DropWaiter(..) => {}
+            | Change::DropWaiter(..)
+            | Change::RefuseCircle(..) => {}
         }
     }
 
@@ -478,6 +479,15 @@ impl Store for MemoryStore {
             rows.seal()?;
         }
         Ok(Pruned { tasks, events, more: tasks == most || events == most })
+    }
+
+    // The words of what is in memory are not looked for.
+    fn index(&mut self, _most: u32) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn lacks_index(&self) -> bool {
+        false
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

@@ -28,10 +28,11 @@ impl Worker {
         let tells = matches!(first, None | Some(Envelope::Messages | Envelope::Committed));
         // An earlier step has done it.
         let is_due = self.messages.any() || !self.is_through() || self.patience().is_zero();
-        let is_due = is_due || self.broken.is_some() || self.prune_on;
+        let is_due = is_due || self.broken.is_some() || self.prune_on || self.indexing.is_due();
         if self.lost.is_none() && tells && !is_due {
             return self.wait();
         }
+        let is_idle = first.is_none();
         let (mut waiting, mut looks) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.looks));
         let stop = self.step_of_all(first, inbox, &mut waiting, &mut looks);
         (self.waiting, self.looks) = (waiting, looks);
@@ -44,6 +45,7 @@ impl Worker {
             return Step::End(None);
         }
         self.housekeeping();
+        self.index(is_idle);
         self.wait()
     }
 
@@ -142,6 +144,7 @@ impl Worker {
         // The end of a commit beside this thread wakes it.
         let due = self.receiving.due().filter(|_| !self.store.is_away());
         let received = due.map(|at| at.saturating_duration_since(Instant::now()));
-        [deadline, repeats, received].into_iter().flatten().fold(prune, Duration::min)
+        let index = self.indexing.due_in().filter(|_| !self.store.is_away());
+        [deadline, repeats, received, index].into_iter().flatten().fold(prune, Duration::min)
     }
 }

@@ -24,11 +24,13 @@ mod pending;
 mod permissions;
 mod posts;
 mod read;
+mod search;
 mod serve;
 mod stream;
 mod tasks;
 mod ties;
 mod token;
+mod waits;
 mod words;
 mod work_trees;
 

@@ -4,6 +4,7 @@
 import { make, say } from './dom.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
+import { graphNode } from './graph.js';
 
 /** Lines of a file up to which its difference is open at once. */
 const OPEN_LINES = 400;
@@ -203,6 +204,8 @@ function whole(block) {
         make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
     case 'diff':
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+    case 'graph':
+      return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':
       return make('section', { class: 'block' }, title(), commandsNode(block.commands));
     default:

@@ -6,6 +6,7 @@ import { moment, setClock } from './time.js';
 import { Live } from './live.js';
 import { Blocks, state as stateNode } from './blocks.js';
 import { listen } from './keys.js';
+import { listen as listenForSearch, open as search } from './palette.js';
 
 /** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
 const TOGETHER = 50;
@@ -169,6 +170,8 @@ function filter() {
     const query = new URLSearchParams(location.search);
     if (field.value) query.set('q', field.value);
     else query.delete('q');
+    // Another search begins at its first page.
+    if (view === 'search') query.delete('before');
     const text = query.toString();
     // The address is the view: it can be shared, and comes back.
     history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
@@ -188,7 +191,8 @@ byId('scheme').onclick = () => {
 document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
 scheme();
 filter();
-listen({ news: release });
+listen({ news: release, search });
+listenForSearch();
 // Before the first rows, so that no change falls between the two.
 live.start();
 ask();

@@ -16,12 +16,29 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 8] = ["/", "/tasks", "/agents", "/locks", "/e", "/health", "/a/1", "/t/x"];
-const ROWS: [&str; 7] = [
+const DOCUMENTS: [&str; 12] = [
+    "/",
+    "/tasks",
+    "/agents",
+    "/locks",
+    "/waits",
+    "/intents",
+    "/messages",
+    "/search",
+    "/e",
+    "/health",
+    "/a/1",
+    "/t/x",
+];
+const ROWS: [&str; 11] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
     "/rows/locks",
+    "/rows/waits",
+    "/rows/intents",
+    "/rows/messages",
+    "/rows/search?q=x",
     "/rows/events",
     "/rows/health",
     "/rows/approval?id=1",

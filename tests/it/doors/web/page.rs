@@ -1,6 +1,7 @@
 //! The page in a real browser: live, stale and live again, keys, hostile words, narrow and dark, and nothing from elsewhere.
 
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -10,7 +11,7 @@ use crate::support::browser::{Browser, Tab};
 use crate::support::loopback_client::Http;
 use crate::support::rules::{ASK, allow};
 use crate::support::terminal::at_the_terminal;
-use crate::support::{Daemon, World};
+use crate::support::{Daemon, World, eventually};
 
 fn at(door: Http, path: &str) -> String {
     format!("http://provost.localhost:{}{path}", door.port)
@@ -225,6 +226,10 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
         ("t", "Tasks"),
         ("a", "Agents"),
         ("l", "Locks"),
+        ("w", "Waits"),
+        ("i", "Intents"),
+        ("m", "Messages"),
+        ("s", "Search"),
         ("e", "Events"),
         ("h", "Health"),
         ("n", "Needs you"),
@@ -288,6 +293,20 @@ fn full_world() -> (World, Daemon, Http) {
     let lock =
         world.command(&["lock", "acquire", "src/auth.py:login", "--reason", "a new form"]).output().unwrap();
     assert!(lock.status.success(), "{lock:?}");
+    let wait = ["lock", "src/auth.py:login", "--wait", "10m", "--as", "ada"];
+    let mut waits = world.command(&wait);
+    waits.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let intent =
+        ["intent", "declare", "a new form", "--file", "src/auth.py", "--symbol", "login", "--as", "eve"];
+    let question = r#"{"type":"agent.question","agent_id":"ada","payload":{"question":"which login?"}}"#;
+    let answer =
+        r#"{"type":"agent.feedback","agent_id":"ada","payload":{"from":"eve","errors":["<b>mine</b>"]}}"#;
+    let says = |message: &'static str| ["broker", "publish", message];
+    for args in [&intent[..], &says(question), &says(answer)] {
+        let done = world.command(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+    eventually("ada waits", || Http::look(door, "/rows/waits").json().to_string().contains("\"ada\""));
     (world, daemon, door)
 }
 
@@ -310,6 +329,11 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
         &one,
         "/agents",
         "/locks",
+        "/waits",
+        "/intents",
+        "/messages",
+        "/search",
+        "/search?q=login",
         "/e",
         "/health",
     ];
