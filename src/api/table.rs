@@ -17,6 +17,13 @@ macro_rules! for_each_endpoint {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
                 tools ["workers_list"], commands ["daemon status", "daemon start", "doctor"];
+            /// Says in numbers how the daemon is at work, and what a person should look at.
+            GET "/health" health Health() -> Health,
+                tools ("a person looks after the daemon"), commands ["daemon status"];
+            /// Lists the rules in force, and says what they would say to a request that is only thought of.
+            GET "/rules" rules Rules(RulesQuery) -> Rules,
+                tools ("a model asks for what it wants done, and is told what the rules say"),
+                commands ("`provost policy explain` reads the rules' files, also where no daemon runs");
             /// Names the agent as which the caller speaks.
             GET "/who-am-i" who_am_i WhoAmI() -> Me,
                 tools ["delegate"], commands ["hook run"];
@@ -33,6 +40,9 @@ macro_rules! for_each_endpoint {
             /// Lists tasks.
             GET "/tasks" tasks Tasks(TasksQuery) -> Tasks,
                 tools ["task_status", "devit_orchestration_status"], commands ["task list", "daemon status"];
+            /// Reads a page of the tasks that pass a filter, with how many there are in each state.
+            GET "/task-page" task_page TaskPage(TaskPageQuery) -> TaskPage,
+                tools ("`task_status` lists tasks"), commands ["task list"];
             /// Reads one task, at once or when it changes.
             GET "/task" task Task(TaskQuery) -> Task,
                 tools ["task_status", "task_wait", "devit_task_result"], commands ["task show", "task delegate"], waits;

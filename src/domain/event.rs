@@ -289,8 +289,6 @@ pub enum EventKind {
     LockWaitRefused {
         /// The symbol that it wanted to wait for.
         symbol: SymbolPath,
-        /// The agent that has the lock, or waits for it already.
-        by: AgentId,
         /// The agents in the circle, the one that was refused first; the first few of many.
         circle: Vec<AgentId>,
     },

@@ -437,9 +437,9 @@ impl Core {
         refusal: &Refusal,
         out: &mut Outbox,
     ) {
-        let Refusal::WouldDeadlock { circle, rival } = refusal else { return };
+        let Refusal::WouldDeadlock { circle, .. } = refusal else { return };
         out.begin(self.state.counters, now, who.clone());
-        self.state.note_circle(now, wanted, circle, &rival.by, out);
+        self.state.note_circle(now, wanted, circle, out);
         let durability = if out.wrote() { Durability::Commit } else { Durability::Unstored };
         out.finish(durability).iter().for_each(|change| self.state.apply(change));
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::{
     AutoSetting, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent,
-    State, Task, Token, Waiter,
+    State, Task, Token, Waiter, WorkerSetting,
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
@@ -91,6 +91,18 @@ impl View for Waiting {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.approvals.iter().cloned().collect()
+    }
+}
+
+/// What the configuration says of a worker.
+#[derive(Clone, Debug)]
+pub struct OneWorkerSetting(pub AgentId);
+
+impl View for OneWorkerSetting {
+    type Out = Option<WorkerSetting>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.settings.workers.get(&self.0).cloned()
     }
 }
 

@@ -12,6 +12,7 @@ mod follower;
 mod held;
 mod inbox_index;
 mod live;
+mod measures;
 mod message_queue;
 mod readers;
 mod repeats;
@@ -37,6 +38,7 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
+pub use measures::{Durations, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
@@ -105,6 +107,7 @@ pub struct Engine {
     readers: Arc<Readers>,
     clock: Arc<dyn Clock>,
     trouble: Trouble,
+    measures: Measures,
     /// Is cancelled when the thread ends. A handle keeps the channel of events open, so its end says nothing.
     over: CancellationToken,
 }
@@ -173,7 +176,7 @@ pub fn start(
     repeats.open(!store.waits_for_disk());
     let (received, messages) = (Arc::new(AtomicBool::new(false)), Arc::new(MessageQueue::default()));
     let tokens = Arc::new(TokenBoard::new(core.state().tokens.clone()));
-    let trouble = Trouble::default();
+    let (trouble, measures) = (Trouble::default(), Measures::default());
     let worker = Worker::new(
         core,
         (store, intake, beside),
@@ -189,6 +192,7 @@ pub fn start(
             received.clone(),
             tokens.clone(),
             trouble.clone(),
+            measures.clone(),
         ),
     );
     let turns = Arc::new(Turns::new(worker, messages.clone()));
@@ -205,6 +209,7 @@ pub fn start(
         readers: Arc::default(),
         clock,
         trouble,
+        measures,
         over: CancellationToken::new(),
     };
     let (running, ended) = oneshot::channel();
@@ -464,7 +469,14 @@ impl Engine {
         self.queue.try_send(envelope).map_err(|err| match err {
             TrySendError::Full(_) => Refusal::busy("too many requests at once"),
             TrySendError::Disconnected(_) => gone(),
-        })
+        })?;
+        self.measures.came();
+        Ok(())
+    }
+
+    /// What the engine measures of itself.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
     }
 }
 

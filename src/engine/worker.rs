@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
+use super::measures::Measures;
 use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said, last_ones};
 use super::token_board::TokenBoard;
@@ -64,6 +65,7 @@ pub(super) type Boards = (
     Arc<AtomicBool>,
     Arc<TokenBoard>,
     Trouble,
+    Measures,
 );
 
 pub(super) struct Worker {
@@ -113,6 +115,7 @@ pub(super) struct Worker {
     prune_at: Instant,
     prune_on: bool,
     indexing: Indexing,
+    measures: Measures,
 }
 
 impl Worker {
@@ -123,7 +126,7 @@ impl Worker {
         retention: Retention,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, repeats, messages, received, tokens, trouble): Boards,
+        (board, letterboxes, repeats, messages, received, tokens, trouble, measures): Boards,
     ) -> Self {
         let now = clock.now();
         let mut worker = Self {
@@ -160,6 +163,7 @@ impl Worker {
             prune_at: Instant::now() + PRUNE_FIRST,
             prune_on: false,
             indexing: Indexing::default(),
+            measures,
         };
         worker.tell_note();
         worker.indexing.begin(&*worker.store);
@@ -332,10 +336,12 @@ impl Worker {
         self.ended.clear();
         let (batch, head) = (self.take_batch(), self.store.journal_head());
         if !batch.out.is_empty() {
+            let began = Instant::now();
             if let Err(err) = self.store.commit(&batch.out) {
                 self.roll_back(batch, &err, waiting);
                 return;
             }
+            self.measures.commits.note(began.elapsed());
             self.keep_after(head);
             self.receiving.done();
         }

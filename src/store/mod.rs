@@ -16,6 +16,7 @@ mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
+mod letters;
 mod marks;
 mod migrations;
 mod search;
@@ -28,16 +29,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
-use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
+use provost_base::{AgentId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{
-    Event, EventKind, JobResult, Outbox, Owed, Post, Proof, Settings, State, Status, Task, Usage,
-};
+use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task, Usage};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
+pub use letters::{Letters, StoredPost};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 
@@ -227,42 +227,6 @@ pub trait Reader: Send {
     /// # Errors
     /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
-}
-
-/// A choice of messages between agents.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Letters {
-    /// The messages in an agent's inbox after a number.
-    In(Slug, PostSeq),
-    /// All after a number.
-    After(PostSeq),
-    /// The newest that there is room for.
-    Newest,
-    /// All before a number, newest first.
-    Before(PostSeq),
-}
-
-/// A message between agents, at its place.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StoredPost {
-    /// Its number here; another one than its own where it had to wait for its reader.
-    pub n: PostSeq,
-    /// The number with which it was published.
-    pub own: PostSeq,
-    /// When it was published.
-    pub at: Timestamp,
-    /// The message, as it was published.
-    pub post: Post,
-    /// By what its sender has proven the name in it; `None` where it only says so.
-    pub proof: Option<Proof>,
-}
-
-impl StoredPost {
-    /// A letter from the event that carries it; `None` for an event of another kind.
-    pub fn of(n: PostSeq, event: Event) -> Option<Self> {
-        let EventKind::Published { n: own, post, proof } = event.kind else { return None };
-        Some(Self { n, own, at: event.at, post, proof })
-    }
 }
 
 /// The state and the debts with which a start begins.

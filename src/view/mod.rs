@@ -7,6 +7,7 @@
 
 mod agents;
 mod approval;
+mod audit;
 mod block;
 mod diff;
 mod events;
@@ -17,6 +18,7 @@ mod intents;
 mod locks;
 mod messages;
 mod needs;
+mod numbers;
 mod search;
 mod task;
 mod tasks;
@@ -25,6 +27,7 @@ mod word;
 
 pub use agents::agents;
 pub use approval::{ASKED, approval, gone};
+pub use audit::{audit, request};
 pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
 pub use diff::files as diff_files;
 pub use events::events;
@@ -35,9 +38,10 @@ pub use intents::intents;
 pub use locks::locks;
 pub use messages::messages;
 pub use needs::{NeedSources, needs};
+pub use numbers::{numbers, numbers_in_words};
 pub use search::{no_search, search};
 pub use task::{changes, task};
-pub use tasks::tasks;
+pub use tasks::{task_page, tasks};
 pub use waits::waits;
 pub use word::{Tone, Word, of_risk, of_task};
 

@@ -26,7 +26,7 @@ const fn listed(
 }
 
 /// In the order of the navigation.
-const VIEWS: [Listed; 10] = [
+const VIEWS: [Listed; 11] = [
     listed("/", "needs-you", "Needs you", "n", false),
     listed("/tasks", "tasks", "Tasks", "t", true),
     listed("/agents", "agents", "Agents", "a", true),
@@ -35,6 +35,7 @@ const VIEWS: [Listed; 10] = [
     listed("/intents", "intents", "Intents", "i", true),
     listed("/messages", "messages", "Messages", "m", true),
     listed("/e", "events", "Events", "e", true),
+    listed("/audit", "audit", "Audit", "p", true),
     listed("/health", "health", "Health", "h", false),
     listed("/search", "search", "Search", "s", true),
 ];
@@ -128,7 +129,7 @@ fn heading(title: &str, filters: bool) -> Markup {
         }
         @if filters {
             form #filter role="search" {
-                label for="query" { @if title == "Search" { "Words" } @else { "Filter" } }
+                label for="query" { (match title { "Search" => "Words", "Audit" => "Request", _ => "Filter" }) }
                 input #query type="search" name="q" autocomplete="off" spellcheck="false" maxlength="200";
             }
         }

@@ -8,7 +8,8 @@ use super::WebError;
 use super::query::Query;
 use provost_api::wire;
 use provost_base::limits::{
-    WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
+    WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
+    WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
 use provost_client::approvals::{facts, words};
@@ -57,7 +58,12 @@ pub(super) async fn answer(
         "messages" => messages(client, query, &filter).await?,
         "search" => search(client, query).await?,
         "events" => events(client, query, &filter, about.journal_seq).await?,
-        "health" => view::health(&about),
+        "audit" => audit(client, query, &about).await?,
+        "health" => {
+            let mut shown = view::health(&about);
+            shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+            shown
+        }
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -131,9 +137,20 @@ fn became(event: &Value, id: u64) -> Option<(String, String, String)> {
 }
 
 async fn tasks(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
-    let before = query.text("before");
-    let found = client.tasks(&of_tasks("all", WEB_FINISHED_PAGE, before)).await?;
-    Ok(view::tasks(&found, filter, WEB_ROWS_MAX, before.is_some()))
+    // Links of an earlier version name the task alone.
+    let after = query.text("after").map(str::to_owned);
+    let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
+    let older = after.is_some();
+    let asked = wire::TaskPageQuery { after, ..filter.task_query() };
+    let typed = query.text("q").unwrap_or_default();
+    match client.task_page(&asked).await {
+        Ok(found) => Ok(view::task_page(&found, filter, typed, older)),
+        // A state that there is not is none of any task.
+        Err(ClientError::Refused { status: 400, .. }) if !older => {
+            Ok(view::task_page(&wire::TaskPage::default(), filter, typed, older))
+        }
+        Err(err) => Err(err.into()),
+    }
 }
 
 async fn task(client: &Client, query: &Query) -> Result<Shown, WebError> {
@@ -203,6 +220,38 @@ async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
         Err(ClientError::Refused { status: 400, fault }) => Ok(view::no_search(&fault.message)),
         Err(err) => Err(err.into()),
     }
+}
+
+/// Kinds of events that are decisions.
+const DECISIONS: [&str; 3] = ["approval_answered", "approval_expired", "denied"];
+
+async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<Shown, WebError> {
+    let (asked, mut wrong) = match view::request(query.text("q").unwrap_or_default()) {
+        Ok(asked) => (asked, None),
+        Err(why) => (wire::RulesQuery::default(), Some(why)),
+    };
+    let rules = match client.rules(&asked).await {
+        Err(ClientError::Refused { status: 400, fault }) => {
+            wrong = Some(fault.message);
+            client.rules(&wire::RulesQuery::default()).await?
+        }
+        rules => rules?,
+    };
+    let mut decided = Vec::new();
+    for kind in DECISIONS {
+        let asked = wire::SearchQuery {
+            words: kind.into(),
+            only: Some("events".into()),
+            limit: Some(WEB_DECISIONS_SHOWN),
+            ..wire::SearchQuery::default()
+        };
+        let found = client.search(&asked).await?.hits;
+        // The word may stand in another event as well.
+        decided.extend(found.into_iter().filter(|it| it.what == kind));
+    }
+    decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
+    decided.truncate(WEB_DECISIONS_SHOWN);
+    Ok(view::audit(about, &rules, &decided, wrong.as_deref()))
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

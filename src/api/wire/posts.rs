@@ -66,7 +66,8 @@ pub struct Post {
     /// All that it says, without its sender.
     #[serde(default)]
     pub said: String,
-    /// By what its sender has proven that name: `own_key`, `token`, `jailed`, `terminal` and the like. Absent where it only says so.
+    /// By what its sender has proven that name: `own_key`, `token`, `jailed`, `terminal` and the like. Absent where it only says
+    /// so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
 }

@@ -20,8 +20,8 @@ pub struct Waits {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wait {
-    /// `lock`, `resource`, `approval`, `answer`, `task`, `handoff` or `contract`. No agent waits for a claim: one that another agent
-    /// has is refused at once.
+    /// `lock`, `resource`, `approval`, `answer`, `task`, `handoff` or `contract`. No agent waits for a claim: one that another
+    /// agent has is refused at once.
     pub kind: String,
     /// The agent that waits.
     pub agent: String,

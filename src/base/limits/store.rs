@@ -55,3 +55,15 @@ pub const INDEX_AFTER_MS: u64 = 1_000;
 
 /// Bites that a search has made at most before it looks; what is behind those is found a little later, and the answer says so.
 pub const INDEX_BITES_BEFORE_SEARCH: u32 = 20;
+
+/// Tasks of one page.
+pub const TASK_PAGE_MAX: usize = 200;
+
+/// Finished tasks that are read for one page of those that pass a filter; a page may be short, and then says where to go on.
+pub const TASK_PAGE_SCANNED_MAX: usize = 1_000;
+
+/// How much of a goal is compared with the words of a filter, in bytes: some screens of it.
+pub const TASK_TEXT_LOOKED_AT: usize = 16 << 10;
+
+/// What has to be free on the disk of the store before a person is told, in bytes: room for some hours of busy agents.
+pub const DISK_FREE_BYTES_MIN: u64 = 512 << 20;

@@ -32,3 +32,6 @@ pub const WEB_RETRY_MS: u64 = 1_000;
 
 /// Messages of one page: some screens of them.
 pub const WEB_MESSAGES_PAGE: usize = 200;
+
+/// Decisions that are shown: some screens of them.
+pub const WEB_DECISIONS_SHOWN: usize = 50;

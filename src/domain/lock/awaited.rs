@@ -82,14 +82,7 @@ impl RefusedCircle {
 
 impl crate::State {
     /// Remembers a circle that was refused, and puts it on record; one that is tried again and again, once in a while.
-    pub(crate) fn note_circle(
-        &self,
-        now: Timestamp,
-        at: &SymbolPath,
-        circle: &[AgentId],
-        by: &AgentId,
-        out: &mut Outbox,
-    ) {
+    pub(crate) fn note_circle(&self, now: Timestamp, at: &SymbolPath, circle: &[AgentId], out: &mut Outbox) {
         let members: Vec<AgentId> = circle.iter().take(CIRCLE_MEMBERS_MAX).cloned().collect();
         let mut it = RefusedCircle { at: now, told_at: now, times: 1, wanted: at.clone(), members };
         let before = self.circles.lately(now).find(|known| known.is_same(&it));
@@ -98,8 +91,8 @@ impl crate::State {
         if let Some(known) = told {
             it.told_at = known.told_at;
         } else {
-            let (symbol, by, circle) = (at.clone(), by.clone(), it.members.clone());
-            out.append_event(EventKind::LockWaitRefused { symbol, by, circle });
+            let (symbol, circle) = (at.clone(), it.members.clone());
+            out.append_event(EventKind::LockWaitRefused { symbol, circle });
         }
         out.put(Change::RefuseCircle(Arc::new(it)));
     }

@@ -20,6 +20,7 @@ impl Worker {
     /// One step of anything, on the engine's own thread. Without an envelope, the time has come for
     /// something.
     pub(in super::super) fn step(&mut self, first: Option<Envelope>, inbox: &Receiver<Envelope>) -> Step {
+        self.went(first.as_ref());
         if matches!(first, Some(Envelope::Repeated)) {
             self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
             return self.wait();
@@ -47,6 +48,13 @@ impl Worker {
         self.housekeeping();
         self.index(is_idle);
         self.wait()
+    }
+
+    /// Something has left the queue. The end of a commit beside the thread was not counted when it came.
+    fn went(&self, envelope: Option<&Envelope>) {
+        if envelope.is_some_and(|it| !matches!(it, Envelope::Committed | Envelope::Stop)) {
+            self.measures.went();
+        }
     }
 
     fn wait(&mut self) -> Step {
@@ -97,6 +105,7 @@ impl Worker {
             stop |= self.take_in(envelope, waiting, looks);
             if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
                 next = inbox.try_recv().ok();
+                self.went(next.as_ref());
             }
         }
         self.tick();

@@ -24,7 +24,7 @@ let dirty = false;
 function source() {
   const query = new URLSearchParams();
   const here = new URLSearchParams(location.search);
-  for (const name of ['q', 'before']) {
+  for (const name of ['q', 'before', 'after']) {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
@@ -170,8 +170,8 @@ function filter() {
     const query = new URLSearchParams(location.search);
     if (field.value) query.set('q', field.value);
     else query.delete('q');
-    // Another search begins at its first page.
-    if (view === 'search') query.delete('before');
+    // What is typed anew begins at its first page.
+    for (const place of ['before', 'after']) query.delete(place);
     const text = query.toString();
     // The address is the view: it can be shared, and comes back.
     history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));

@@ -56,5 +56,6 @@ mod tasks;
 mod transcripts;
 mod view;
 mod view_waits;
+mod view_words;
 mod waiters;
 mod writing;

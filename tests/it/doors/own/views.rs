@@ -193,3 +193,133 @@ fn a_claim_and_an_intent_of_another_door_meet_once_with_the_words_of_both() {
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.starts_with("same symbol: src/b.py: ") && text.contains("a new form of f"), "{text}");
 }
+
+#[test]
+fn tasks_come_by_pages_and_filters_each_once_with_the_counts_of_all() {
+    let world = World::new();
+    world.configure("[policy]\nfile = \"builtin:open\"\n[workers.paint]\ntype = \"polling\"\n");
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch");
+    for n in 0..25 {
+        let (_, reply) = client.delegate("paint", &format!("paint Shed number {n}"), json!({}));
+        reply.ack();
+    }
+    let page = |query: &str| {
+        let (status, page) = get(&world, &format!("/task-page{query}"));
+        assert_eq!(status, 200, "{query}: {page}");
+        page
+    };
+    let goals = |page: &Value| -> Vec<String> {
+        page["tasks"].as_array().unwrap().iter().map(|it| it["goal"].as_str().unwrap().to_owned()).collect()
+    };
+    let (mut seen, mut at, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let found = page(&format!("?limit=10{at}"));
+        assert_eq!((&found["live"], &found["counts"]["queued"]), (&json!(25), &json!(25)));
+        seen.extend(goals(&found));
+        pages += 1;
+        match found["next"].as_str() {
+            Some(next) => at = format!("&after={}", next.replace(':', "%3A")),
+            None => break,
+        }
+    }
+    assert_eq!((seen.len(), pages), (25, 3));
+    let unlike: std::collections::BTreeSet<&String> = seen.iter().collect();
+    assert_eq!(unlike.len(), 25, "none twice");
+    assert_eq!(goals(&page("?text=shed+NUMBER+7")), ["paint Shed number 7"]);
+    assert_eq!(goals(&page("?worker=pai&by=orch&state=queued")).len(), 25);
+    for none in ["?state=running", "?worker=shell", "?by=nobody", "?text=bread"] {
+        assert_eq!((goals(&page(none)).len(), page(none)["live"].clone()), (0, json!(0)), "{none}");
+    }
+    // What has ended stands behind what has not, and a page goes on from one to the other.
+    let done = page("?text=number+7")["tasks"][0]["id"].as_str().unwrap().to_owned();
+    assert!(world.command(&["task", "cancel", &done]).output().unwrap().status.success());
+    let all = page("?limit=200");
+    assert_eq!(goals(&all).last().map(String::as_str), Some("paint Shed number 7"));
+    assert_eq!((&all["live"], &all["counts"]["completed"]), (&json!(24), &json!(1)));
+    assert_eq!(goals(&page("?state=cancelled")), ["paint Shed number 7"]);
+    for wrong in ["?state=bread", "?after=7", "?after=live%3Ax", &format!("?text={}", "a".repeat(400))] {
+        let (status, said) = get(&world, &format!("/task-page{wrong}"));
+        assert_eq!((status, &said["error"]), (400, &json!("invalid")), "{wrong}: {said}");
+    }
+    let list = |args: &[&str]| {
+        let done = world.command(&[&["task", "list"], args].concat()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
+    };
+    let (text, note) = list(&["--state", "queued", "--limit", "5"]);
+    assert!(text.lines().count() == 6 && note.contains("--after live:"), "{text}{note}");
+    assert_eq!(list(&["--text", "number 7"]).0.lines().count(), 2);
+    let (json, _) = list(&["--by", "orch", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["live"], 24);
+}
+
+#[test]
+fn the_numbers_of_the_page_are_those_of_the_status_and_unknown_is_not_zero() {
+    let world = World::new();
+    world.write("src/a.py", "def f():\n    return 1\n");
+    let _daemon = world.start();
+    let (status, fresh) = get(&world, "/health");
+    assert_eq!((status, &fresh["used_today"], &fresh["lock_waits"]), (200, &Value::Null, &Value::Null));
+    assert!(fresh["store_bytes"].as_u64().unwrap() > 10_000);
+    let (free, all) = (fresh["disk_free_bytes"].as_u64().unwrap(), fresh["disk_bytes"].as_u64().unwrap());
+    assert!(free <= all && all > 1 << 20, "{fresh}");
+    world.done("ada", &["lock", "src/a.py:f"]);
+    let waits = world.begin("bob", &["lock", "src/a.py:f", "--wait", "1m"]);
+    eventually("bob waits", || world.waiting() == ["bob"]);
+    assert_eq!(get(&world, "/health").1["waiting_for_locks"], 1);
+    world.done("ada", &["unlock", "src/a.py:f"]);
+    assert_eq!(said(&waits.wait_with_output().unwrap()).0, 0);
+    let (_, health) = get(&world, "/health");
+    let spread = &health["lock_waits"];
+    assert_eq!(spread["count"], 1, "{health}");
+    assert!(spread["p50_us"].as_u64() <= spread["p99_us"].as_u64() && spread["p50_us"].as_u64().unwrap() > 0);
+    assert!(health["commits"]["count"].as_u64().unwrap() >= 3, "{health}");
+    assert_eq!((&health["queued"], &health["hooks_owed"]), (&json!(0), &json!(0)));
+    let status = world.command(&["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    for same in ["commits", "lock_waits", "hooks_owed", "approvals", "disk_bytes", "queued_max"] {
+        assert_eq!(status["health"][same], health[same], "{same}");
+    }
+    let text = String::from_utf8(world.command(&["status"]).output().unwrap().stdout).unwrap();
+    assert!(text.contains("half within") && text.contains("cost") | text.contains("unknown"), "{text}");
+}
+
+#[test]
+fn the_rules_in_force_are_listed_and_say_what_they_would_to_a_made_up_request() {
+    let world = World::new();
+    world.rule(ASK);
+    let _daemon = world.start();
+    let (status, listed) = get(&world, "/rules");
+    assert_eq!((status, &listed["outcome"]), (200, &Value::Null), "{listed}");
+    let about = get(&world, "/about").1;
+    assert_eq!(listed["digest"], about["policy"]);
+    let rules = listed["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|it| it["id"] == "test.ask" && it["decision"] == "approve"), "{listed}");
+    assert!(rules.iter().all(|it| it["matched"].is_null()));
+    let before = about["journal_seq"].clone();
+    let (status, said) = get(&world, "/rules?worker=shell&dir=src&client=ann&door=own&proof=peer_uid");
+    assert_eq!(status, 200, "{said}");
+    let here = [
+        "policy", "explain", "--worker", "shell", "--dir", "src", "--client", "ann", "--proof", "peer_uid",
+        "--json",
+    ];
+    let explained = world.command(&here).output().unwrap();
+    let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
+    assert_eq!(said["outcome"]["decision"], explained["outcome"]["decision"], "{said} {explained}");
+    assert_eq!(said["outcome"]["rule"], explained["outcome"]["rule"]);
+    assert!(said["rules"].as_array().unwrap().iter().any(|it| it["matched"] == json!(true)));
+    assert_eq!(get(&world, "/about").1["journal_seq"], before, "nothing was asked for");
+    for wrong in
+        ["?worker=bread", "?worker=shell&door=bread", "?worker=shell&proof=x", "?worker=shell&action=x"]
+    {
+        assert_eq!(get(&world, &format!("/rules{wrong}")).0, 400, "{wrong}");
+    }
+    // Other rules are told as soon as they are in force.
+    world.rule(crate::support::rules::ALLOW);
+    assert!(world.command(&["daemon", "reload"]).output().unwrap().status.success());
+    let (_, other) = get(&world, "/rules");
+    assert_ne!(other["digest"], listed["digest"]);
+    assert_eq!(other["digest"], get(&world, "/about").1["policy"]);
+}

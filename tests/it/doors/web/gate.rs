@@ -16,7 +16,7 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "/",
     "/tasks",
     "/agents",
@@ -25,12 +25,13 @@ const DOCUMENTS: [&str; 12] = [
     "/intents",
     "/messages",
     "/search",
+    "/audit",
     "/e",
     "/health",
     "/a/1",
     "/t/x",
 ];
-const ROWS: [&str; 11] = [
+const ROWS: [&str; 13] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
@@ -39,6 +40,8 @@ const ROWS: [&str; 11] = [
     "/rows/intents",
     "/rows/messages",
     "/rows/search?q=x",
+    "/rows/audit",
+    "/rows/audit?q=worker:shell",
     "/rows/events",
     "/rows/health",
     "/rows/approval?id=1",

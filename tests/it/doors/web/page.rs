@@ -230,6 +230,7 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
         ("i", "Intents"),
         ("m", "Messages"),
         ("s", "Search"),
+        ("p", "Audit"),
         ("e", "Events"),
         ("h", "Health"),
         ("n", "Needs you"),
@@ -247,6 +248,46 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
     tab.ask("Input.insertText", &json!({ "text": "second" }));
     tab.until("one row", "document.querySelectorAll('tr[data-key]').length === 1");
     assert!(tab.is("location.search === '?q=second'"), "the address is the view");
+    is_clean(&browser, &[&tab], door);
+}
+
+#[test]
+fn one_field_leads_to_each_view_and_to_what_was_said() {
+    let (world, daemon, door) = open_world();
+    let hostile = "paint the shed <img src=x onerror=\"globalThis.hacked = 1\"> \u{202e}green";
+    ask(&world, &daemon, hostile);
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/"));
+    tab.shows("paint the shed");
+    let is_open = "document.querySelector('#palette').open && document.activeElement.id === 'palette-field'";
+    tab.press("/");
+    tab.until("the field", is_open);
+    tab.ask("Input.insertText", &json!({ "text": "wai" }));
+    tab.until("a view", "document.querySelector('#palette-ways li')?.textContent.includes('Waits')");
+    tab.press("Enter");
+    tab.until("the view", "location.pathname === '/waits'");
+    tab.until("its rows", "document.querySelector('.graph svg polyline.edge')");
+    assert_eq!(tab.eval("document.querySelectorAll('main [style]').length"), json!(0));
+    tab.eval(
+        "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }))",
+    );
+    tab.until("the field by its key", is_open);
+    tab.ask("Input.insertText", &json!({ "text": "shed gree" }));
+    let way = "[...document.querySelectorAll('#palette-ways li')].find((it) => it.textContent.includes('paint the shed'))";
+    tab.until("the task", &format!("{way} !== undefined"));
+    tab.picture("palette");
+    assert_eq!(tab.eval("document.querySelectorAll('#palette img').length"), json!(0));
+    tab.eval(&format!("{way}.click()"));
+    tab.until("its page", "location.pathname.startsWith('/t/')");
+    // The whole search is a view, whose address is the search; one that is none says why.
+    tab.go(&at(door, "/search"));
+    tab.press("/");
+    tab.ask("Input.insertText", &json!({ "text": "\"shed" }));
+    tab.shows("a quotation mark is not closed");
+    tab.ask("Input.insertText", &json!({ "text": "\"" }));
+    tab.until("the task", "document.querySelector('tr[data-key^=\"task:\"]')");
+    assert!(tab.is("location.search === '?q=%22shed%22'"));
+    assert_eq!(tab.eval("typeof globalThis.hacked"), json!("undefined"));
     is_clean(&browser, &[&tab], door);
 }
 
@@ -299,8 +340,7 @@ fn full_world() -> (World, Daemon, Http) {
     let intent =
         ["intent", "declare", "a new form", "--file", "src/auth.py", "--symbol", "login", "--as", "eve"];
     let question = r#"{"type":"agent.question","agent_id":"ada","payload":{"question":"which login?"}}"#;
-    let answer =
-        r#"{"type":"agent.feedback","agent_id":"ada","payload":{"from":"eve","errors":["<b>mine</b>"]}}"#;
+    let answer = r#"{"type":"agent.feedback","agent_id":"ada","payload":{"from":"eve","errors":["mine & yours: 1 < 2"]}}"#;
     let says = |message: &'static str| ["broker", "publish", message];
     for args in [&intent[..], &says(question), &says(answer)] {
         let done = world.command(args).output().unwrap();
@@ -334,6 +374,8 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
         "/messages",
         "/search",
         "/search?q=login",
+        "/audit",
+        "/audit?q=worker:shell",
         "/e",
         "/health",
     ];
