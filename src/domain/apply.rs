@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::change::Change;
 use super::command::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, EndApply, TellApplied};
-use super::event::{Change, EventKind};
+use super::event::EventKind;
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::owing::{self, Deed};
 use super::{

@@ -10,6 +10,7 @@ mod apply;
 mod approval;
 pub mod artifact;
 mod assignment;
+mod change;
 mod changes;
 mod claim;
 pub mod command;
@@ -66,6 +67,7 @@ pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
+pub use change::Change;
 pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
@@ -77,7 +79,7 @@ pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
 pub use effect::{Effect, Owed};
-pub use event::{Change, Event, EventKind};
+pub use event::{Event, EventKind};
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};

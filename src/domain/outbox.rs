@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::change::Change;
 use super::effect::Effect;
-use super::event::{Change, Event, EventKind};
+use super::event::{Event, EventKind};
 use super::post::PostChange;
 use super::{Counters, Durability, Mail};
 use provost_base::{

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Member, Role, Standing};
-use crate::event::{Change, EventKind};
+use crate::change::Change;
+use crate::event::EventKind;
 use crate::{Assignment, AssignmentState, Claim, Content, Handoff, Version};
 use provost_base::{AgentId, AssignmentId, HandoffId, Json, RepoPath, Timestamp};
 

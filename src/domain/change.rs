@@ -1,0 +1,96 @@
+//! The rows that a command leaves, in memory and in the store.
+
+use std::sync::Arc;
+
+use super::post::PostChange;
+use super::{
+    ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
+    MergeEntry, Notice, Parked, PasskeyChange, RefusedCircle, RegisteredAgent, Switched, Task, Token, Uses,
+    Waiter,
+};
+use provost_base::{
+    AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
+    Timestamp,
+};
+
+/// A row to write. Memory and store apply the same changes in the same order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A task that is not finished: kept in memory and in the store.
+    PutTask(Arc<Task>),
+    /// A task that has just finished: leaves memory, stays in the store as history.
+    FinishTask(Arc<Task>),
+    /// More is known of a finished task; its place in history stays.
+    AmendTask(Arc<Task>),
+    /// An agent that is known, with what it announced.
+    PutAgent(Arc<RegisteredAgent>),
+    /// A sign of life. Memory only.
+    Beat(AgentId, Timestamp),
+    /// An agent has come by a door. Memory only.
+    CameBy(AgentId, Door),
+    /// An agent that the daemon need not remember.
+    DropAgent(AgentId),
+    /// A message in an agent's queue.
+    PutMail(Arc<Mail>),
+    /// A message that arrived or was given up.
+    DropMail(AgentId, MailSeq),
+    /// A message is on its way (or, with `false`, came back). Memory only.
+    CarryMail(AgentId, MailSeq, bool),
+    /// A command that waits for approval.
+    PutApproval(Arc<Parked>),
+    /// An approval that is settled.
+    DropApproval(ApprovalId),
+    /// The outcome of a question, kept or used. Memory only.
+    Grant(GrantChange),
+    /// A change of the memory of recent applies. Memory only.
+    Apply(ApplyChange),
+    /// Uses of a rate-limited rule.
+    PutUses(Uses),
+    /// A lock on a symbol, held or lapsed.
+    PutLock(Arc<Lock>),
+    /// A lock that is free.
+    DropLock(SymbolPath),
+    /// An agent waits for a lock. Memory only.
+    PutWaiter(Arc<Waiter>),
+    /// An agent waits for a lock no longer. Memory only.
+    DropWaiter(Ticket),
+    /// A circle of waiting was refused. Memory only.
+    RefuseCircle(Arc<RefusedCircle>),
+    /// An announced change, or a change of one.
+    PutIntent(Arc<Intent>),
+    /// An announced change that is forgotten.
+    DropIntent(IntentId),
+    /// A contract that is offered, or whose status has changed.
+    PutContract(Arc<Contract>),
+    /// A contract that is forgotten.
+    DropContract(ContractId),
+    /// A change that a message between agents makes.
+    Post(PostChange),
+    /// A row of what a crew works by.
+    Crew(CrewChange),
+    /// A token that is good from now on.
+    PutToken(Arc<Token>),
+    /// A token that is good no more.
+    DropToken(Digest),
+    /// A row of the passkeys on record.
+    Passkey(PasskeyChange),
+    /// A row of a job.
+    Job(JobChange),
+    /// A branch that is to be merged, or how far it is.
+    PutMerge(Arc<MergeEntry>),
+    /// A branch of the queue that is forgotten.
+    DropMerge(Fence),
+    /// A worker that begins nothing, or (with `None`) does. Memory only.
+    Switch(AgentId, Option<Switched>),
+    /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
+    OweHook(EffectId, Arc<Notice>),
+    /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
+    /// effect itself is stored.
+    OweDeed(EffectId, Deed, Option<TaskId>),
+    /// An effect is being carried out; after a crash it is not tried again.
+    StartEffect(EffectId),
+    /// An effect needs nothing more.
+    DropEffect(EffectId),
+    /// The last number handed out, of each kind, and what was counted.
+    Count(Counters),
+}
