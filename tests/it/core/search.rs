@@ -228,6 +228,28 @@ fn an_index_goes_on_over_starts_and_is_cut_where_a_store_goes_on_from_a_backup()
 }
 
 #[test]
+fn a_store_that_goes_on_without_its_end_forgets_the_words_of_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (mut store, mut storm) = started(dir.path());
+    (0..20).for_each(|n| tell(&mut storm, &format!("kept part {n}")));
+    write(&mut *store, &mut storm);
+    let kept = store.journal_head().seq;
+    (0..20).for_each(|n| tell(&mut storm, &format!("lost part {n}")));
+    write(&mut *store, &mut storm);
+    all(&mut *store);
+    drop(store);
+    let db = rusqlite::Connection::open(dir.path().join("provost.db")).expect("SQLite");
+    let gone = db.execute("DELETE FROM event WHERE seq > ?1", [i64::try_from(kept.0).expect("a number")]);
+    assert_eq!(gone.expect("the end is lost"), 20);
+    restore(dir.path(), None, Restore::AsItIs, storm.now).expect("a restore");
+    let left = "SELECT count(*) FROM search_event WHERE search_event MATCH 'lost'";
+    assert_eq!(db.query_row(left, [], |row| row.get::<_, i64>(0)).expect("a number"), 0, "the index itself");
+    let (mut store, _) = started(dir.path());
+    all(&mut *store);
+    assert_eq!((seqs(&*store, "lost").len(), seqs(&*store, "kept").len()), (0, 20));
+}
+
+#[test]
 fn a_bite_takes_as_long_among_many_events_as_among_few() {
     let dir = tempfile::tempdir().expect("a folder");
     let (mut store, mut storm) = started(dir.path());

@@ -283,7 +283,7 @@ fn the_numbers_of_the_page_are_those_of_the_status_and_unknown_is_not_zero() {
         assert_eq!(status["health"][same], health[same], "{same}");
     }
     let text = String::from_utf8(world.command(&["status"]).output().unwrap().stdout).unwrap();
-    assert!(text.contains("half within") && text.contains("cost") | text.contains("unknown"), "{text}");
+    assert!(text.contains("half within") && text.contains("unknown: no run"), "{text}");
 }
 
 #[test]
