@@ -128,7 +128,7 @@ impl List {
             limit: None,
         };
         (query != wire::TaskPageQuery::default())
-            .then(|| wire::TaskPageQuery { limit: Some(self.limit), ..query })
+            .then_some(wire::TaskPageQuery { limit: Some(self.limit), ..query })
     }
 }
 

@@ -183,6 +183,9 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
+/// What two agents have in one place, by name of the agent.
+pub(crate) type Both = (Arc<Reservation>, Arc<Reservation>);
+
 /// A new reservation and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
@@ -254,13 +257,9 @@ impl State {
 
     /// What agents have in the same place at this moment, whichever doors they use: each two once for each place, `most` at the
     /// most.
-    pub(crate) fn present_meetings(
-        &self,
-        now: Timestamp,
-        most: usize,
-    ) -> Vec<(Arc<Reservation>, Arc<Reservation>)> {
+    pub(crate) fn present_meetings(&self, now: Timestamp, most: usize) -> Vec<Both> {
         let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
-        let mut found: BTreeMap<(&str, &str, &str), (Arc<Reservation>, Arc<Reservation>)> = BTreeMap::new();
+        let mut found: BTreeMap<(&str, &str, &str), Both> = BTreeMap::new();
         for mine in self.stakes.iter().filter(live) {
             let met = self.stakes.near(&mine.at).filter(live);
             for with in met.filter(|it| !mine.is_of_same_agent(it) && it.meets(mine)) {

@@ -205,9 +205,10 @@ fn columns(graph: &Graph, ranks: &[usize]) -> (Vec<Vec<Slot>>, Vec<Vec<Place>>) 
     let mut paths = Vec::new();
     for (n, (from, to, ..)) in graph.edges.iter().enumerate() {
         let mut path = vec![(ranks[*from] * 2, of_node[*from])];
-        for at in ranks[*from] * 2 + 1..ranks[*to] * 2 {
+        let between = ranks[*from] * 2 + 1..ranks[*to] * 2;
+        for (at, column) in columns.iter_mut().enumerate().take(between.end).skip(between.start) {
             let item = if path.len() == 1 { Item::Label(n) } else { Item::Passing };
-            let (before, column) = (path[path.len() - 1].1, &mut columns[at]);
+            let before = path[path.len() - 1].1;
             path.push((at, column.len()));
             column.push(Slot { item, before: vec![before], id: column.len() });
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::View;
+use crate::conflict::Both;
 use crate::post::{Mailbox, Question};
-use crate::{Overlap, Reservation, State};
+use crate::{Overlap, State};
 use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everybody who has said where they stand, by name.
@@ -73,7 +74,7 @@ impl View for Overlaps {
 pub struct PresentMeetings(pub usize);
 
 impl View for PresentMeetings {
-    type Out = Vec<(Arc<Reservation>, Arc<Reservation>)>;
+    type Out = Vec<Both>;
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         state.present_meetings(now, self.0)

@@ -219,7 +219,8 @@ fn rules_say_whether_they_match_and_what_is_not_known_is_never_zero() {
         commits: Some(wire::Spread { count: 7, p50_us: 250, p99_us: 12_500 }),
         store_bytes: Some(5 << 20),
         used_today: Some(
-            serde_json::from_value(serde_json::json!({ "key": "", "worker": null, "runs": 1 })).unwrap(),
+            serde_json::from_value(serde_json::json!({ "key": "", "worker": null, "runs": 1, "used": {} }))
+                .unwrap(),
         ),
         ..wire::Health::default()
     });

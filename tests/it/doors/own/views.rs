@@ -201,7 +201,7 @@ fn tasks_come_by_pages_and_filters_each_once_with_the_counts_of_all() {
     let daemon = world.start();
     let client = world.client(&daemon, "orch");
     for n in 0..25 {
-        let (_, reply) = client.delegate("paint", &format!("paint Shed number {n}"), json!({}));
+        let (_, reply) = client.delegate("paint", &format!("paint Shed unique-{n:02}-end"), json!({}));
         reply.ack();
     }
     let page = |query: &str| {
@@ -226,18 +226,18 @@ fn tasks_come_by_pages_and_filters_each_once_with_the_counts_of_all() {
     assert_eq!((seen.len(), pages), (25, 3));
     let unlike: std::collections::BTreeSet<&String> = seen.iter().collect();
     assert_eq!(unlike.len(), 25, "none twice");
-    assert_eq!(goals(&page("?text=shed+NUMBER+7")), ["paint Shed number 7"]);
+    assert_eq!(goals(&page("?text=shed+UNIQUE-07-end")), ["paint Shed unique-07-end"]);
     assert_eq!(goals(&page("?worker=pai&by=orch&state=queued")).len(), 25);
     for none in ["?state=running", "?worker=shell", "?by=nobody", "?text=bread"] {
         assert_eq!((goals(&page(none)).len(), page(none)["live"].clone()), (0, json!(0)), "{none}");
     }
     // What has ended stands behind what has not, and a page goes on from one to the other.
-    let done = page("?text=number+7")["tasks"][0]["id"].as_str().unwrap().to_owned();
+    let done = page("?text=unique-07-end")["tasks"][0]["id"].as_str().unwrap().to_owned();
     assert!(world.command(&["task", "cancel", &done]).output().unwrap().status.success());
     let all = page("?limit=200");
-    assert_eq!(goals(&all).last().map(String::as_str), Some("paint Shed number 7"));
+    assert_eq!(goals(&all).last().map(String::as_str), Some("paint Shed unique-07-end"));
     assert_eq!((&all["live"], &all["counts"]["completed"]), (&json!(24), &json!(1)));
-    assert_eq!(goals(&page("?state=cancelled")), ["paint Shed number 7"]);
+    assert_eq!(goals(&page("?state=cancelled")), ["paint Shed unique-07-end"]);
     for wrong in ["?state=bread", "?after=7", "?after=live%3Ax", &format!("?text={}", "a".repeat(400))] {
         let (status, said) = get(&world, &format!("/task-page{wrong}"));
         assert_eq!((status, &said["error"]), (400, &json!("invalid")), "{wrong}: {said}");
@@ -249,7 +249,7 @@ fn tasks_come_by_pages_and_filters_each_once_with_the_counts_of_all() {
     };
     let (text, note) = list(&["--state", "queued", "--limit", "5"]);
     assert!(text.lines().count() == 6 && note.contains("--after live:"), "{text}{note}");
-    assert_eq!(list(&["--text", "number 7"]).0.lines().count(), 2);
+    assert_eq!(list(&["--text", "shed unique-07-end"]).0.lines().count(), 2);
     let (json, _) = list(&["--by", "orch", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["live"], 24);
