@@ -26,6 +26,7 @@ mod ready;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
+mod rules;
 mod seen_files;
 mod shutdown;
 mod wiring;
@@ -208,6 +209,8 @@ struct Daemon {
     /// How many connections each of them may have.
     capacity: Capacity,
     shared: Arc<Mutex<Shared>>,
+    /// The rules that were put in force last, for those who ask what they are.
+    in_force: watch::Sender<RuleSet>,
     policy: PolicyFile,
     clock: Arc<clock::Watch>,
     hook: watch::Sender<Option<Arc<HookCommand>>>,
@@ -308,6 +311,7 @@ async fn assemble(
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, workers, agents) = wiring::of_this_repository(config, places);
     let about = about::about(&start, prepared, config, &policy, &rules);
+    let in_force = watch::Sender::new(rules.clone());
     let steady = SteadyClock::default();
     let started =
         engine::start(store, Box::new(rules), settings, Box::new(steady), wiring::retention(config))?;
@@ -326,7 +330,8 @@ async fn assemble(
     let sender = Arc::new(OnceLock::new());
     let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
-    let own = Own::new(agents.clone(), names.clone(), user, orders, about, wiring::bases(places), passkeys);
+    let told = (about, rules::told(in_force.subscribe(), places.root.clone()));
+    let own = Own::new(agents.clone(), names.clone(), user, orders, told, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
@@ -357,6 +362,7 @@ async fn assemble(
         doors: TaskTracker::new(),
         capacity: Capacity::within(&AllDoors::of_a_process_with(system::descriptors_max()), CONNECTIONS_MAX),
         shared,
+        in_force,
         policy,
         clock: watch,
         hook,
@@ -522,7 +528,8 @@ impl Daemon {
 
     async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {
         let version = rules.version().to_string();
-        self.engine().set_judge(Box::new(rules)).map_err(|err| anyhow!("{err}"))?;
+        self.engine().set_judge(Box::new(rules.clone())).map_err(|err| anyhow!("{err}"))?;
+        self.in_force.send_replace(rules);
         let name = self.policy.name();
         let before = {
             let about = &mut self.shared().0;

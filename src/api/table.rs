@@ -17,6 +17,13 @@ macro_rules! for_each_endpoint {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
                 tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list"];
+            /// Says in numbers how the daemon is at work, and what a person should look at.
+            GET "/health" health Health() -> Health,
+                tools ("a person looks after the daemon"), commands ["daemon status"];
+            /// Lists the rules in force, and says what they would say to a request that is only thought of.
+            GET "/rules" rules Rules(RulesQuery) -> Rules,
+                tools ("a model asks for what it wants done, and is told what the rules say"),
+                commands ("`provost policy explain` reads the rules' files, also where no daemon runs");
             /// Names the agent as which the caller speaks.
             GET "/who-am-i" who_am_i WhoAmI() -> Me,
                 tools ["delegate"], commands ["hook run"];
@@ -33,6 +40,9 @@ macro_rules! for_each_endpoint {
             /// Lists tasks.
             GET "/tasks" tasks Tasks(TasksQuery) -> Tasks,
                 tools ["task_status", "devit_orchestration_status"], commands ["task list", "daemon status"];
+            /// Reads a page of the tasks that pass a filter, with how many there are in each state.
+            GET "/task-page" task_page TaskPage(TaskPageQuery) -> TaskPage,
+                tools ("`task_status` lists tasks"), commands ["task list"];
             /// Reads one task, at once or when it changes.
             GET "/task" task Task(TaskQuery) -> Task,
                 tools ["task_status", "task_wait", "devit_task_result"], commands ["task show", "task delegate"], waits;
@@ -116,6 +126,9 @@ macro_rules! for_each_endpoint {
             /// Lists locks, and the agents that wait for one.
             GET "/locks" locks Locks(Whose) -> Locks,
                 tools ["locks_list"], commands ["lock list"];
+            /// Says who waits for what: locks, resources, approvals, answers, tasks, handoffs and contracts.
+            GET "/waits" waits Waits() -> Waits,
+                tools ("`locks_list` says who waits for locks; the rest is for people"), commands ["wait list"];
             /// Gives back all locks of the caller, and ends its intents when asked to.
             POST "/leave" leave Leave(Leave) -> Left,
                 tools ("a host's session ends by itself"), commands ["adapter run", "hook run"];
@@ -218,6 +231,9 @@ macro_rules! for_each_endpoint {
             /// Lists questions that wait for an answer of a person's.
             GET "/questions" questions Questions() -> Vec<Question>,
                 tools ("a person answers them"), commands ["question answer", "daemon status"];
+            /// Lists what two agents have in the same place, through whichever doors, with the words of both.
+            GET "/meetings" meetings Meetings() -> Vec<Meeting>,
+                tools ("`conflicts_check` says whom a change would collide with"), commands ["intent conflicts"];
             /// Lists agents that change the same files.
             GET "/overlaps" overlaps Overlaps() -> Vec<Overlap>,
                 tools ("`conflicts_check` says whom a change would collide with"), commands ["daemon status"];
@@ -299,6 +315,10 @@ macro_rules! for_each_endpoint {
             /// Reads the journal from a position.
             GET "/events" events Events(EventsQuery) -> Events,
                 tools ("the resource `provost://journal` brings it"), commands ["journal show", "timeline watch"], waits;
+            /// Finds tasks, messages and events by the words in them, newest first.
+            GET "/search" search Search(SearchQuery) -> Found,
+                tools ("a person looks for what was said; a model has `task_status`, `inbox_read` and `provost://journal`"),
+                commands ["journal search"];
             /// Opens the DevIt door at one more address, until the daemon stops.
             POST "/listen" listen Listen(Listen) -> Done,
                 tools ("a person starts programs"), commands ("`devitd` of DevIt's own name asks it");

@@ -11,7 +11,7 @@ use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, screenshot,
-    secrets, tasks, tokens, ui, up, watch, web, workflows, worktrees,
+    secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -129,6 +129,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost lock acquire src/auth.ts:login --wait 2m\n  provost lock run @db:test -- make it\n  provost lock release src/auth.ts:login\n  provost lock list"
     )]
     Lock(locks::Lock),
+    /// List who waits for what: locks, approvals, answers, tasks
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost wait list\n  provost wait list --kind lock --json"
+    )]
+    Wait(waits::Wait),
     /// Declare, list and update intents, which announce changes
     #[command(
         subcommand,

@@ -163,13 +163,14 @@ fn inbox(here: &RepoContext, asked: &Inbox) -> Result<u8, CliError> {
         inbox: Some(asked.agent.clone()),
         since: Some(asked.since),
         wait_ms: asked.wait.map(|it| u64::from(it.as_millis())),
+        ..wire::PostsQuery::default()
     };
     let posts = wait_for(async { Ok(here.daemon(None).await?.posts(&query).await?) })?;
     show(here, &posts)
 }
 
 fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
-    let query = wire::PostsQuery { inbox: None, since: asked.since, wait_ms: None };
+    let query = wire::PostsQuery { since: asked.since, ..wire::PostsQuery::default() };
     let posts = wait_for(async { Ok(here.daemon(None).await?.posts(&query).await?) })?;
     show(here, &posts)
 }

@@ -17,6 +17,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "agent",
             "lock",
+            "wait",
             "intent",
             "contract",
             "claim",

@@ -30,6 +30,9 @@ pub(super) enum Intent {
         after_help = "Examples:\n  provost intent list\n  provost intent list --file src/auth.ts --status resolved"
     )]
     List(List),
+    /// List where two agents are in the same place, through whichever doors, the gravest first
+    #[command(after_help = "Examples:\n  provost intent conflicts\n  provost intent conflicts --json")]
+    Conflicts,
     /// Update the status of an intent
     #[command(
         after_help = "Examples:\n  provost intent update 3f0c2a active\n  provost intent update 3f0c2a resolved"
@@ -125,8 +128,25 @@ pub(super) fn intent(here: &RepoContext, asked: Intent) -> Result<u8, CliError> 
     match asked {
         Intent::Declare(it) => declare(here, it),
         Intent::List(it) => list(here, it),
+        Intent::Conflicts => conflicts(here),
         Intent::Update(it) => update(here, it),
     }
+}
+
+fn conflicts(here: &RepoContext) -> Result<u8, CliError> {
+    let met = wait_for(async { Ok(here.daemon(None).await?.meetings().await?) })?;
+    if here.json {
+        return out::json(&met).map(|()| DONE);
+    }
+    if met.is_empty() {
+        out::note("no two agents are in the same place");
+    }
+    for it in &met {
+        let side = |it: &wire::MeetingSide| format!("{} ({}: {})", it.agent, it.kind, it.asked);
+        let sides = it.sides.iter().map(side).collect::<Vec<_>>().join(" and ");
+        out::line(out::one_line(&format!("same {}: {}: {sides}", it.severity, it.file), 600))?;
+    }
+    Ok(DONE)
 }
 
 fn declare(here: &RepoContext, asked: Declare) -> Result<u8, CliError> {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
-use super::{CliError, RepoContext, log, out, signatures};
+use super::{CliError, RepoContext, log, out, search, signatures};
 use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
@@ -18,6 +18,11 @@ pub(super) enum Journal {
         after_help = "Examples:\n  provost journal show\n  provost journal show --follow\n  provost journal show --after 120 --json\n  provost journal show job_a2b3c4d5e6f7g8h9 --follow"
     )]
     Show(log::Log),
+    /// Search tasks, messages and events by the words in them
+    #[command(
+        after_help = "Examples:\n  provost journal search login\n  provost journal search \"token refresh\" --only messages\n  provost journal search src/auth.rs 'valid*' --json\n\nAll words have to be there, whatever signs are in them. What was pruned is not found."
+    )]
+    Search(search::Search),
     /// Verify the whole chain, and that it still contains an anchor
     #[command(
         after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor"
@@ -52,6 +57,7 @@ pub(super) struct Export {
 pub(super) fn journal(here: &RepoContext, asked: Journal) -> Result<u8, CliError> {
     match asked {
         Journal::Show(it) => log::log(here, &it),
+        Journal::Search(it) => search::search(here, &it),
         Journal::Verify(it) => verify(here, it.anchor),
         Journal::Head => head(here),
         Journal::Export(it) => export(here, it.output.as_ref()),

@@ -52,6 +52,7 @@ mod policy;
 mod port;
 mod repo_context;
 mod screenshot;
+mod search;
 mod secrets;
 mod session;
 mod signatures;
@@ -60,6 +61,7 @@ mod tasks;
 mod tokens;
 mod ui;
 mod up;
+mod waits;
 mod watch;
 mod web;
 mod with;
@@ -168,6 +170,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Worker(it) => worker::switch(here, &it),
         Command::Workflow(it) => workflows::workflows(here, it),
         Command::Lock(it) => locks::lock(here, it),
+        Command::Wait(it) => waits::wait(here, &it),
         Command::Intent(it) => intents::intent(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Claim(it) => claims::claim(here, it),

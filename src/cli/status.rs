@@ -204,6 +204,9 @@ struct Glance {
     about: wire::About,
     /// Tasks of the last day whose runs have left something that runs later.
     tainted: Vec<String>,
+    /// The daemon at work in numbers; absent where an earlier version answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<wire::Health>,
 }
 
 /// `provost status`.
@@ -217,13 +220,16 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
             tasks => tasks?,
         };
         let tainted = finished.into_iter().filter(is_newly_tainted).map(|task| task.id).collect();
-        Ok(Glance { about, tainted })
+        // A daemon of an earlier version has no numbers.
+        let health = client.health().await.ok();
+        Ok(Glance { about, tainted, health })
     });
-    let Glance { about, tainted } = glance.map_err(|error| about_the_store(here, error))?;
+    let glance = glance.map_err(|error| about_the_store(here, error))?;
     if here.json {
-        out::json(&Glance { about, tainted })?;
+        out::json(&glance)?;
         return Ok(DONE);
     }
+    let Glance { about, tainted, health } = glance;
     let row = |name: &str, value: &str| [name.to_owned(), out::one_line(value, 4096)];
     let mut rows = vec![
         row(
@@ -259,6 +265,10 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
         rows.push(row("tainted", &format!("{} of late: {}", tainted.len(), ids.join(", "))));
     }
     rows.push(row("approvals", &format!("{} waiting", about.approvals)));
+    let numbers = health.iter().flat_map(provost_view::numbers_in_words);
+    rows.extend(
+        numbers.filter(|(name, _)| *name != "approvals that wait").map(|(name, value)| row(name, &value)),
+    );
     rows.push(row("journal", &about.journal_anchor));
     rows.extend(about.broken.iter().map(|why| row("BROKEN", why)));
     out::text_as_is(&out::table(&rows))?;

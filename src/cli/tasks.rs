@@ -63,9 +63,73 @@ pub(super) struct List {
     /// Which tasks are listed
     #[arg(long, value_enum, default_value_t = Filter::All)]
     filter: Filter,
-    /// The largest number of finished tasks in the list
+    /// The largest number of finished tasks in the list; with one of the filters below, of all tasks
     #[arg(long, default_value_t = 20)]
     limit: usize,
+    /// List only tasks in this state
+    #[arg(long, value_enum, conflicts_with = "filter")]
+    state: Option<State>,
+    /// List only tasks of workers whose names have this in them
+    #[arg(long, conflicts_with = "filter")]
+    worker: Option<String>,
+    /// List only tasks that agents have asked for whose names have this in them
+    #[arg(long, conflicts_with = "filter")]
+    by: Option<String>,
+    /// List only tasks that have all of these words in their ids, goals or names
+    #[arg(long, value_name = "WORDS", conflicts_with = "filter")]
+    text: Option<String>,
+    /// Go on where the list before ended: what it has printed last
+    #[arg(long, value_name = "PLACE", conflicts_with = "filter")]
+    after: Option<String>,
+}
+
+/// A state of a task.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum State {
+    /// It waits for approval
+    Awaiting,
+    /// Its worker is at it
+    Running,
+    /// A polling worker has it
+    Assigned,
+    /// It waits for its worker
+    Queued,
+    /// It has succeeded
+    Completed,
+    /// It has failed
+    Failed,
+    /// It was cancelled
+    Cancelled,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Awaiting => "awaiting",
+            State::Running => "running",
+            State::Assigned => "assigned",
+            State::Queued => "queued",
+            State::Completed => "completed",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl List {
+    /// The page that is asked for, where it is one.
+    fn page(&self) -> Option<wire::TaskPageQuery> {
+        let query = wire::TaskPageQuery {
+            state: self.state.map(|it| it.word().into()),
+            worker: self.worker.clone(),
+            by: self.by.clone(),
+            text: self.text.clone(),
+            after: self.after.clone(),
+            limit: None,
+        };
+        (query != wire::TaskPageQuery::default())
+            .then_some(wire::TaskPageQuery { limit: Some(self.limit), ..query })
+    }
 }
 
 /// Which tasks are listed.
@@ -157,7 +221,30 @@ pub(super) fn task(here: &RepoContext, asked: Task) -> Result<u8, CliError> {
     }
 }
 
+/// A page of the tasks that pass a filter, as the page for people orders them.
+fn page(here: &RepoContext, query: &wire::TaskPageQuery) -> Result<u8, CliError> {
+    let page = wait_for(async { Ok(here.daemon(None).await?.task_page(query).await?) })?;
+    if here.json {
+        return out::json(&page).map(|()| DONE);
+    }
+    if page.tasks.is_empty() {
+        out::note("no task of this page passes the filter");
+    } else {
+        out::text_as_is(&table(page.tasks.iter()))?;
+    }
+    if let Some(next) = &page.next {
+        out::note(out::one_line(
+            &format!("there may be more: --after {}", provost_base::shell_word(next)),
+            400,
+        ));
+    }
+    Ok(DONE)
+}
+
 fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
+    if let Some(query) = asked.page() {
+        return page(here, &query);
+    }
     let filter = match asked.filter {
         Filter::All => "all",
         Filter::Active => "active",

@@ -16,7 +16,7 @@
 
 mod reservations;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -183,6 +183,9 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
+/// What two agents have in one place, by name of the agent.
+pub(crate) type Both = (Arc<Reservation>, Arc<Reservation>);
+
 /// A new reservation and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
@@ -250,6 +253,31 @@ impl State {
         });
         found.extend(both.chain(changed).take(most));
         found.into_iter().take(most).collect()
+    }
+
+    /// What agents have in the same place at this moment, whichever doors they use: each two once for each place, `most` at the
+    /// most.
+    pub(crate) fn present_meetings(&self, now: Timestamp, most: usize) -> Vec<Both> {
+        let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
+        let mut found: BTreeMap<(&str, &str, &str), Both> = BTreeMap::new();
+        for mine in self.stakes.iter().filter(live) {
+            let met = self.stakes.near(&mine.at).filter(live);
+            for with in met.filter(|it| !mine.is_of_same_agent(it) && it.meets(mine)) {
+                let (one, other) = if mine.agent <= with.agent { (mine, with) } else { (with, mine) };
+                let at = if with.at.as_str().len() > mine.at.as_str().len() { &with.at } else { &mine.at };
+                let place = (at.as_str(), one.agent.as_str(), other.agent.as_str());
+                let known =
+                    found.get(&place).is_some_and(|it| it.0.part.names.len() + it.1.part.names.len() > 0);
+                // What names a symbol says more than what is about the whole file.
+                if !known {
+                    found.insert(place, (one.clone(), other.clone()));
+                }
+                if found.len() >= most {
+                    return found.into_values().collect();
+                }
+            }
+        }
+        found.into_values().collect()
     }
 
     pub(super) fn meetings(&self, now: Timestamp, new: &[Reservation]) -> Vec<Meeting> {

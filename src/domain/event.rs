@@ -6,7 +6,7 @@ use super::command::SayWord;
 use super::post::Post;
 use super::{
     ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
-    PermissionEvent, ReservationKind, Scopes, SignedWord, Status, Switch, Usage, Verdict,
+    PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -297,6 +297,13 @@ pub enum EventKind {
         /// The agent that waited.
         agent: AgentId,
     },
+    /// An agent was not let wait for a lock, since a circle of agents would wait for each other.
+    LockWaitRefused {
+        /// The symbol that it wanted to wait for.
+        symbol: SymbolPath,
+        /// The agents in the circle, the one that was refused first; the first few of many.
+        circle: Vec<AgentId>,
+    },
     /// An intent was declared.
     IntentDeclared {
         /// The id of the new intent.
@@ -352,6 +359,9 @@ pub enum EventKind {
         n: PostSeq,
         /// The message, with its whole text.
         post: Post,
+        /// By what its sender has proven the name in it; `None` where it only says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<Proof>,
     },
     /// A message that was kept for an agent is in its inbox.
     PostDelivered {
@@ -482,6 +492,7 @@ impl EventKind {
             EventKind::LockFreed { .. } => "lock_freed",
             EventKind::LockAwaited { .. } => "lock_awaited",
             EventKind::LockWaitEnded { .. } => "lock_wait_ended",
+            EventKind::LockWaitRefused { .. } => "lock_wait_refused",
             EventKind::IntentDeclared { .. } => "intent_declared",
             EventKind::IntentMoved { .. } => "intent_moved",
             EventKind::ContractProposed { .. } => "contract_proposed",

@@ -13,6 +13,7 @@
 //! hold parts gets the rest, and a warning. A lapsed lock is remembered for a while, so that its late holder gets the
 //! same answer at any time. wit, 5.3 to 5.5; waiting is Provost's own.
 
+mod awaited;
 mod needs;
 mod resource;
 mod table;
@@ -39,6 +40,7 @@ use provost_base::limits::{
 use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 use waiting::Want;
 
+pub use awaited::{LockWait, RefusedCircle, RefusedCircles};
 pub use needs::{AwaitedNeed, AwaitedNeeds, NeedsWait};
 pub use table::Locks;
 pub use waiting::{Units, Waiter};

@@ -62,7 +62,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_text};
@@ -94,7 +94,8 @@ pub use judge::{
     Tier, WorkerKind,
 };
 pub use lock::{
-    AwaitedNeed, AwaitedNeeds, Lock, Locks, NeedsWait, ProcessMark, Units, Waiter, Writer, Writing,
+    AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
+    Units, Waiter, Writer, Writing,
 };
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
@@ -187,6 +188,8 @@ pub struct State {
     pub written: Written,
     /// Locks on symbols, held and lapsed, and those who wait for them.
     pub locks: Locks,
+    /// Circles of waiting that were refused lately. Memory only.
+    pub circles: RefusedCircles,
     /// Changes that agents have announced.
     pub intents: Intents,
     /// Agreements on signatures, offered and in force.
@@ -237,6 +240,7 @@ impl State {
             grants: Grants::default(),
             written: Written::default(),
             locks: Locks::default(),
+            circles: RefusedCircles::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
             stakes: Reservations::default(),
@@ -281,6 +285,7 @@ impl State {
             Change::DropLock(at) => self.locks.remove(at),
             Change::PutWaiter(waiter) => self.locks.put_waiter(waiter.clone()),
             Change::DropWaiter(ticket) => self.locks.remove_waiter(*ticket),
+            Change::RefuseCircle(it) => self.circles.put(it.clone()),
             Change::PutIntent(intent) => self.intents.put(intent.clone()),
             Change::DropIntent(id) => self.intents.remove(id),
             Change::PutContract(contract) => self.contracts.put(contract.clone()),
@@ -432,6 +437,23 @@ impl Core {
                 Err(refusal)
             }
         }
+    }
+
+    /// Notes that an agent was not let wait for a lock, since a circle would begin; any other refusal is not noted. A refused command
+    /// leaves nothing itself: this is a step of its own.
+    pub fn note_circle(
+        &mut self,
+        now: Timestamp,
+        who: &AgentId,
+        wanted: &SymbolPath,
+        refusal: &Refusal,
+        out: &mut Outbox,
+    ) {
+        let Refusal::WouldDeadlock { circle, .. } = refusal else { return };
+        out.begin(self.state.counters, now, who.clone());
+        self.state.note_circle(now, wanted, circle, out);
+        let durability = if out.wrote() { Durability::Commit } else { Durability::Unstored };
+        out.finish(durability).iter().for_each(|change| self.state.apply(change));
     }
 
     /// Ends what has run out. The engine calls this when [`State::next_deadline`] has come.

@@ -214,6 +214,7 @@ impl Change {
                 | Change::OweNotice(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
+                | Change::RefuseCircle(..)
                 | Change::Post(PostChange::Newest(..))
         )
     }

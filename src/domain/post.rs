@@ -226,6 +226,14 @@ impl Post {
         )
     }
 
+    /// The agent that it is for, in the broker's spelling; `None` where it is for all or for none.
+    pub fn recipient(&self) -> Option<Slug> {
+        match self.audience() {
+            Audience::One { to, .. } => Some(to),
+            Audience::Nobody | Audience::AllBut(_) => None,
+        }
+    }
+
     fn audience(&self) -> Audience {
         let one = |name: &str| Audience::One { to: slug(name), absent: Absent::Wait };
         let sure = |to: Slug| Audience::One { to, absent: Absent::Make };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
-    MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, RegisteredAgent, Switched, Task, Token, Uses,
-    Waiter,
+    MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, RefusedCircle, RegisteredAgent, Switched,
+    Task, Token, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
@@ -54,6 +54,8 @@ pub enum Change {
     PutWaiter(Arc<Waiter>),
     /// An agent waits for a lock no longer. Memory only.
     DropWaiter(Ticket),
+    /// A circle of waiting was refused. Memory only.
+    RefuseCircle(Arc<RefusedCircle>),
     /// An announced change, or a change of one.
     PutIntent(Arc<Intent>),
     /// An announced change that is forgotten.

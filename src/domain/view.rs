@@ -11,13 +11,14 @@ mod outgoing;
 mod passkey;
 mod post;
 mod switch;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
     AutoSetting, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent,
-    State, Task, Token, Waiter,
+    State, Task, Token, Waiter, WorkerSetting,
 };
 use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
@@ -33,8 +34,9 @@ pub use mail::MailOf;
 pub use merge::AllMerges;
 pub use outgoing::{OwedNotice, OwedNoticeOut, OwedNotices, OwedTo};
 pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
-pub use post::{Inboxes, OpenQuestions, Overlaps, Roster, SeenFiles};
+pub use post::{Inboxes, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
+pub use waits::{AllWaits, AllWaitsOut};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {
@@ -91,6 +93,18 @@ impl View for Waiting {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.approvals.iter().cloned().collect()
+    }
+}
+
+/// What the configuration says of a worker.
+#[derive(Clone, Debug)]
+pub struct OneWorkerSetting(pub AgentId);
+
+impl View for OneWorkerSetting {
+    type Out = Option<WorkerSetting>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.settings.workers.get(&self.0).cloned()
     }
 }
 

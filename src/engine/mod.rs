@@ -12,6 +12,7 @@ mod follower;
 mod held;
 mod inbox_index;
 mod live;
+mod measures;
 mod message_queue;
 mod readers;
 mod repeats;
@@ -37,6 +38,7 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
+pub use measures::{Durations, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
@@ -80,6 +82,8 @@ enum Envelope {
     Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
+    /// What can be searched is taken into the index, as far as a search waits for it.
+    Index(oneshot::Sender<()>),
     SetJudge(Box<dyn Judge>),
     SetSettings(Box<Settings>),
     SetCodeOwners(Vec<Owner>),
@@ -103,6 +107,7 @@ pub struct Engine {
     readers: Arc<Readers>,
     clock: Arc<dyn Clock>,
     trouble: Trouble,
+    measures: Measures,
     /// Is cancelled when the thread ends. A handle keeps the channel of events open, so its end says nothing.
     over: CancellationToken,
 }
@@ -171,7 +176,7 @@ pub fn start(
     repeats.open(!store.waits_for_disk());
     let (received, messages) = (Arc::new(AtomicBool::new(false)), Arc::new(MessageQueue::default()));
     let tokens = Arc::new(TokenBoard::new(core.state().tokens.clone()));
-    let trouble = Trouble::default();
+    let (trouble, measures) = (Trouble::default(), Measures::default());
     let worker = Worker::new(
         core,
         (store, intake, beside),
@@ -187,6 +192,7 @@ pub fn start(
             received.clone(),
             tokens.clone(),
             trouble.clone(),
+            measures.clone(),
         ),
     );
     let turns = Arc::new(Turns::new(worker, messages.clone()));
@@ -203,6 +209,7 @@ pub fn start(
         readers: Arc::default(),
         clock,
         trouble,
+        measures,
         over: CancellationToken::new(),
     };
     let (running, ended) = oneshot::channel();
@@ -328,6 +335,17 @@ impl Engine {
         answer.await.map_err(|_| stopped())?
     }
 
+    /// Waits until what is on record can be searched, or as much of it as a search waits for.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn index(&self) -> Result<(), Refusal> {
+        self.settled().await;
+        let (reply, done) = oneshot::channel();
+        self.hand_over(Envelope::Index(reply))?;
+        done.await.map_err(|_| gone())
+    }
+
     /// Where the journal's chain ends at the moment.
     ///
     /// # Errors
@@ -451,7 +469,14 @@ impl Engine {
         self.queue.try_send(envelope).map_err(|err| match err {
             TrySendError::Full(_) => Refusal::busy("too many requests at once"),
             TrySendError::Disconnected(_) => gone(),
-        })
+        })?;
+        self.measures.came();
+        Ok(())
+    }
+
+    /// What the engine measures of itself.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
     }
 }
 

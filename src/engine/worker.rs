@@ -7,6 +7,7 @@
 //! a reason. The process ends only when memory cannot be rebuilt.
 
 pub(super) mod beside;
+mod indexing;
 pub(super) mod receiving;
 pub(super) mod steps;
 
@@ -18,10 +19,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
+use super::measures::Measures;
 use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said, last_ones};
 use super::token_board::TokenBoard;
 use beside::{Batch, Beside, Home};
+use indexing::Indexing;
 use receiving::Receiving;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
@@ -62,6 +65,7 @@ pub(super) type Boards = (
     Arc<AtomicBool>,
     Arc<TokenBoard>,
     Trouble,
+    Measures,
 );
 
 pub(super) struct Worker {
@@ -110,6 +114,8 @@ pub(super) struct Worker {
     probed: Instant,
     prune_at: Instant,
     prune_on: bool,
+    indexing: Indexing,
+    measures: Measures,
 }
 
 impl Worker {
@@ -120,10 +126,10 @@ impl Worker {
         retention: Retention,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, repeats, messages, received, tokens, trouble): Boards,
+        (board, letterboxes, repeats, messages, received, tokens, trouble, measures): Boards,
     ) -> Self {
         let now = clock.now();
-        let worker = Self {
+        let mut worker = Self {
             core,
             store: Home::of(store),
             intake,
@@ -156,8 +162,11 @@ impl Worker {
             probed: Instant::now(),
             prune_at: Instant::now() + PRUNE_FIRST,
             prune_on: false,
+            indexing: Indexing::default(),
+            measures,
         };
         worker.tell_note();
+        worker.indexing.begin(&*worker.store);
         worker
     }
 
@@ -207,6 +216,7 @@ impl Worker {
             Envelope::Head(reply) => {
                 let _ = reply.send(self.store.journal_head());
             }
+            Envelope::Index(reply) => self.indexing.asked.push(reply),
             Envelope::SetJudge(judge) => self.core.set_judge(judge),
             Envelope::SetSettings(settings) => {
                 self.core.set_settings(*settings);
@@ -239,10 +249,17 @@ impl Worker {
             _ => None,
         };
         let collects = matches!(command, Command::CollectMail(_));
+        let wanted = match &command {
+            Command::AcquireLock(verb) if verb.wait.is_some() => Some(verb.at.clone()),
+            _ => None,
+        };
         let said = said_by(who, &command);
         let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past };
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
+        if let (Err(refusal), Some(wanted)) = (&answer, &wanted) {
+            self.core.note_circle(self.now, who.agent(), wanted, refusal, &mut self.out);
+        }
         for change in &self.out.changes[before..] {
             if let Change::FinishTask(task) | Change::AmendTask(task) = change {
                 self.ended.insert(task.id().clone(), task.clone());
@@ -319,10 +336,12 @@ impl Worker {
         self.ended.clear();
         let (batch, head) = (self.take_batch(), self.store.journal_head());
         if !batch.out.is_empty() {
+            let began = Instant::now();
             if let Err(err) = self.store.commit(&batch.out) {
                 self.roll_back(batch, &err, waiting);
                 return;
             }
+            self.measures.commits.note(began.elapsed());
             self.keep_after(head);
             self.receiving.done();
         }
@@ -360,6 +379,9 @@ impl Worker {
                 Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
                 _ => {}
             }
+        }
+        if !batch.out.events.is_empty() {
+            self.indexing.wait_for_more();
         }
         for event in batch.out.events.drain(..) {
             self.events.tell(event);

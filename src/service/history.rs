@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{Provost, unreadable};
 use provost_base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
-use provost_base::{AgentId, TaskId};
+use provost_base::{AgentId, EventSeq, TaskId};
 use provost_domain::command::Status;
 use provost_domain::view::{LiveTask, LiveTasks};
 use provost_domain::{Refusal, Task};
-use provost_store::{FinishedFilter, Reader, StoreError, UsageBy, UsageQuery, UsageRow};
+use provost_store::{FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -178,6 +178,17 @@ impl Provost {
             Ok((reader.usage(&query)?, total))
         })
         .await
+    }
+
+    /// Tasks, messages and events that have all the words of a query; and the end of the journal at that moment.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn search(&self, query: SearchQuery) -> Result<(Found, EventSeq), Refusal> {
+        // What is on record by now is to be found.
+        let head = self.engine().journal_head().await?.seq;
+        self.engine().index().await?;
+        Ok((self.read(move |reader| reader.search(&query)).await?, head))
     }
 
     /// Asks the store something.

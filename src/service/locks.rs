@@ -85,6 +85,7 @@ impl Provost {
             in_session: order.in_session,
             apart: order.apart,
         };
+        let (began, mut waited) = (Instant::now(), false);
         let mut news = self.engine().subscribe();
         let mut place = PlaceInQueue { provost: self, who, ticket: None };
         loop {
@@ -92,11 +93,15 @@ impl Provost {
             let (ticket, until) = match answer? {
                 Locked::Held { lock, mut warnings, more, .. } => {
                     place.ticket = None;
+                    if waited {
+                        self.engine().measures().lock_waits.note(began.elapsed());
+                    }
                     warnings.extend(in_use(&lock).await);
                     return Ok(Granted { lock, warnings, more });
                 }
                 Locked::Queued { ticket, until, .. } => (ticket, until),
             };
+            waited = true;
             // From now on it is the ticket that waits. When its time is up, the last word is the conflict itself.
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
             let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);

@@ -159,6 +159,16 @@ const STEPS: &[&str] = &[
     CREATE TABLE daemon (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL) STRICT;
     INSERT INTO daemon VALUES (1, json_quote(lower(hex(randomblob(16)))));
 ",
+    // What is searched by words. The indexes have no texts, and are made behind the commits: see `sqlite/search.rs`.
+    "
+    CREATE VIRTUAL TABLE search_event USING fts5(
+        what, said, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+    );
+    CREATE VIRTUAL TABLE search_task USING fts5(
+        what, said, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+    );
+    CREATE TABLE searched_task (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT; -- rows of search_task
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -16,8 +16,10 @@ mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
+mod letters;
 mod marks;
 mod migrations;
+mod search;
 mod sqlite;
 
 use std::collections::BTreeSet;
@@ -27,14 +29,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
-use provost_base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
+use provost_base::{AgentId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task, Usage};
+use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task, Usage};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
+pub use letters::{Letters, StoredPost};
+pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 
 /// The database in the state folder.
@@ -86,6 +90,16 @@ pub trait Store: Send {
     /// # Errors
     /// Any; then nothing was removed.
     fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError>;
+
+    /// Takes one bounded bite of what can be searched and is not in the index yet: at most `most` events, with their tasks.
+    /// `true` where there is more.
+    ///
+    /// # Errors
+    /// Any; then nothing of it is in the index.
+    fn index(&mut self, most: u32) -> Result<bool, StoreError>;
+
+    /// Whether there is an event whose words are not in the index.
+    fn lacks_index(&self) -> bool;
 
     /// A reader of its own, for another thread.
     ///
@@ -147,7 +161,7 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError>;
 
-    /// Messages between agents, oldest first: no more than `bytes_max` bytes as stored, but always one.
+    /// Messages between agents, oldest first unless the choice says otherwise: no more than `bytes_max` bytes as stored, but always one.
     ///
     /// # Errors
     /// As for [`Reader::finished`].
@@ -202,43 +216,17 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
 
+    /// Tasks, messages and events that have all the words of a query.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError>;
+
     /// Checks the whole journal, and against `anchor` if one is given.
     ///
     /// # Errors
     /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
-}
-
-/// A choice of messages between agents.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Letters {
-    /// The messages in an agent's inbox after a number.
-    In(Slug, PostSeq),
-    /// All after a number.
-    After(PostSeq),
-    /// The newest that there is room for.
-    Newest,
-}
-
-/// A message between agents, at its place.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StoredPost {
-    /// Its number here; another one than its own where it had to wait for its reader.
-    pub n: PostSeq,
-    /// The number with which it was published.
-    pub own: PostSeq,
-    /// When it was published.
-    pub at: Timestamp,
-    /// The message, as it was published.
-    pub post: Post,
-}
-
-impl StoredPost {
-    /// A letter from the event that carries it; `None` for an event of another kind.
-    pub fn of(n: PostSeq, event: Event) -> Option<Self> {
-        let EventKind::Published { n: own, post } = event.kind else { return None };
-        Some(Self { n, own, at: event.at, post })
-    }
 }
 
 /// The state and the debts with which a start begins.

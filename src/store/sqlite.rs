@@ -11,6 +11,7 @@ mod foreign;
 mod posts;
 mod read;
 mod rows;
+mod search;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -98,6 +99,8 @@ struct Written {
     pruned_to: EventSeq,
     /// The last place given to a finished task.
     finished: i64,
+    /// The last event whose words can be searched.
+    indexed_to: EventSeq,
 }
 
 impl SqliteStore {
@@ -226,6 +229,7 @@ impl SqliteStore {
             checkpoint: last.as_ref().map(|it| it.head.seq).unwrap_or_default(),
             pruned_to: last.map(|it| it.pruned_to).unwrap_or_default(),
             finished: read::newest_finished(&self.db)?,
+            indexed_to: search::indexed_to(&self.db)?,
         })
     }
 
@@ -366,6 +370,21 @@ impl Store for SqliteStore {
         self.written = next;
         self.settle();
         Ok(Pruned { tasks, events, more: [tasks, events, beats, swept, summed].contains(&most) })
+    }
+
+    fn index(&mut self, most: u32) -> Result<bool, StoreError> {
+        self.about_to_write()?;
+        self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (indexed_to, more) = search::index(&tx, most.max(1))?;
+        tx.commit()?;
+        self.written.indexed_to = indexed_to;
+        self.settle();
+        Ok(more)
+    }
+
+    fn lacks_index(&self) -> bool {
+        self.written.indexed_to < self.written.head.seq
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

@@ -60,6 +60,20 @@ pub fn user_name() -> String {
     name.unwrap_or_else(|| user_number().to_string())
 }
 
+/// What is free for this user on the disk of a file or folder, and the size of that disk, in bytes; `None` where the system does
+/// not say so.
+#[cfg(unix)]
+pub fn disk_space(at: &Path) -> Option<(u64, u64)> {
+    let found = rustix::fs::statvfs(at).ok()?;
+    Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
+}
+
+/// What is free for this user on the disk of a file or folder, and the size of that disk: not known on this system.
+#[cfg(not(unix))]
+pub fn disk_space(_at: &Path) -> Option<(u64, u64)> {
+    None
+}
+
 /// A program by its name: an absolute path as it is, anything else in the folders of our own `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);

@@ -344,8 +344,12 @@ impl Lines {
                 self.line(one_line(title), self.look.heading());
                 commands.iter().for_each(|it| self.command(it));
             }
-            // A browser signs; the screen answers by its keys.
-            Block::Answer(_) | Block::Enrol(_) | Block::Changes { .. } | Block::Log { .. } => return,
+            // A browser signs, and the screen answers by its keys; what a drawing shows, the list beside it says.
+            Block::Answer(_)
+            | Block::Enrol(_)
+            | Block::Graph { .. }
+            | Block::Changes { .. }
+            | Block::Log { .. } => return,
         }
         self.blank();
     }

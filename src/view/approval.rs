@@ -30,8 +30,12 @@ pub fn no_terminal(by: &str) -> Option<String> {
 
 /// The commands that answer, each with the reason where it is of no use to a person.
 pub(crate) fn commands(approval: &Approval) -> Vec<Command> {
-    let id = approval.id;
-    let not_yours = no_terminal(&approval.by);
+    commands_for(&approval.id.to_string(), &approval.by)
+}
+
+/// The same for one of this number that these may answer.
+pub(crate) fn commands_for(id: &str, by: &str) -> Vec<Command> {
+    let (id, not_yours) = (provost_base::shell_word(id), no_terminal(by));
     [
         Command::new("Deny", format!("provost deny {id} --reason WHY")),
         Command::new("Approve", format!("provost approve {id}")),

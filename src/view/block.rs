@@ -4,7 +4,7 @@ use provost_base::limits::WEB_CELL_CHARS_MAX;
 use provost_base::{visible, visible_name};
 use serde::Serialize;
 
-use super::Word;
+use super::{Drawing, Word};
 
 /// A view.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -58,6 +58,13 @@ pub enum Block {
         title: String,
         /// The files.
         files: Vec<DiffFile>,
+    },
+    /// A drawing of what a list of the same view says.
+    Graph {
+        /// The heading.
+        title: String,
+        /// What is drawn.
+        drawing: Drawing,
     },
     /// Commands to type, each with what it does.
     Commands {

@@ -1,6 +1,6 @@
 //! A filter of lists as it is typed: words that each row has to have, and `state:`, `worker:` and `by:` before a value.
 
-use provost_api::wire::Task;
+use provost_api::wire::{Task, TaskPageQuery};
 
 /// A filter. All of its parts have to hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -42,6 +42,23 @@ impl Filter {
     /// Whether it lets everything pass.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.fields.is_empty()
+    }
+
+    /// The same as a query for a page of tasks. A state may be typed in part; one that there is not is none of any task.
+    pub fn task_query(&self) -> TaskPageQuery {
+        let field =
+            |wanted: Field| self.fields.iter().find(|(it, _)| *it == wanted).map(|(_, value)| value.clone());
+        let state = field(Field::State).map(|typed| {
+            let known = ["awaiting", "running", "assigned", "queued", "completed", "failed", "cancelled"];
+            known.iter().find(|it| it.contains(typed.as_str())).map_or(typed, |it| (*it).to_owned())
+        });
+        TaskPageQuery {
+            state,
+            worker: field(Field::Worker),
+            by: field(Field::By),
+            text: Some(self.words.join(" ")),
+            ..TaskPageQuery::default()
+        }
     }
 
     /// Whether a task passes.

@@ -7,21 +7,29 @@
 
 mod agents;
 mod approval;
+mod audit;
 mod block;
 mod diff;
 mod events;
 mod filter;
+mod graph;
 mod health;
+mod intents;
 mod locks;
+mod messages;
 mod needs;
+mod numbers;
 mod passkeys;
 mod request;
+mod search;
 mod task;
 mod tasks;
+mod waits;
 mod word;
 
 pub use agents::agents;
 pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
+pub use audit::{audit, request};
 pub use block::{
     Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
     Shown, Signer,
@@ -29,13 +37,19 @@ pub use block::{
 pub use diff::files as diff_files;
 pub use events::events;
 pub use filter::Filter;
+pub use graph::{Drawing, Edge, Placed, draw};
 pub use health::health;
+pub use intents::intents;
 pub use locks::locks;
+pub use messages::messages;
 pub use needs::{NeedSources, needs};
+pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;
 pub use request::{facts, words};
+pub use search::{no_search, search};
 pub use task::{changes, task};
-pub use tasks::tasks;
+pub use tasks::{task_page, tasks};
+pub use waits::waits;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.

@@ -1,10 +1,10 @@
 //! Tasks: what waits and runs first, then what has ended.
 
-use provost_api::wire::{Task, Tasks};
+use provost_api::wire::{Task, TaskPage, Tasks};
 
 use super::block::Empty;
 use super::word::rank;
-use super::{Block, Cell, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
+use super::{Block, Cell, Fact, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
 
 const COLUMNS: [&str; 6] = ["State", "Task", "Goal", "Worker", "Asked by", "Changed"];
 
@@ -36,6 +36,53 @@ pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown 
     // What is shown may be none of a page, and the next page may have some.
     let last = found.finished.last().filter(|_| found.truncated);
     shown.next = last.map(|it| format!("/tasks?before={}", super::encoded(&it.id)));
+    shown
+}
+
+/// A page of tasks with the counts of all; `typed` is the filter as it stands in the address.
+pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) -> Shown {
+    let counts = &found.counts;
+    let all = [
+        ("awaiting", counts.awaiting),
+        ("running", counts.running),
+        ("assigned", counts.assigned),
+        ("queued", counts.queued),
+        ("completed", counts.completed),
+        ("failed", counts.failed),
+    ];
+    let count = |(state, count): (&str, u64)| {
+        Fact::new(of_task(state).word, Cell::link(&count.to_string(), format!("/tasks?q=state:{state}")))
+    };
+    let is_over = |it: &&Task| matches!(it.state.as_str(), "completed" | "failed" | "cancelled");
+    let (ended, live): (Vec<&Task>, Vec<&Task>) = found.tasks.iter().partition(is_over);
+    let mut blocks = Vec::new();
+    if !older {
+        blocks.push(Block::Facts { title: "How many".into(), facts: all.into_iter().map(count).collect() });
+    }
+    if !older || !live.is_empty() {
+        blocks.push(Block::List(Rows {
+            title: format!("Not finished ({})", found.live),
+            columns: COLUMNS.to_vec(),
+            rows: live.into_iter().map(row).collect(),
+            more: 0,
+            empty: empty(filter, "No task waits or runs.", Some("provost delegate \"cargo test\"")),
+        }));
+    }
+    blocks.push(Block::List(Rows {
+        title: if older { "Finished before that".into() } else { "Finished last".into() },
+        columns: COLUMNS.to_vec(),
+        rows: ended.into_iter().map(row).collect(),
+        more: 0,
+        empty: match &found.next {
+            Some(_) => Empty::new("Those that have finished are on a further page.", None),
+            None => empty(filter, "No task has finished here.", None),
+        },
+    }));
+    let mut shown = Shown::new("Tasks", blocks);
+    shown.next = found.next.as_ref().map(|next| {
+        let typed = if typed.is_empty() { String::new() } else { format!("&q={}", super::encoded(typed)) };
+        format!("/tasks?after={}{typed}", super::encoded(next))
+    });
     shown
 }
 

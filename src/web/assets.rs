@@ -28,8 +28,10 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("sign.js", SCRIPT, include_bytes!("page/sign.js")),
     ("answer.js", SCRIPT, include_bytes!("page/answer.js")),
     ("enrol.js", SCRIPT, include_bytes!("page/enrol.js")),
+    ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
     ("blocks.js", SCRIPT, include_bytes!("page/blocks.js")),
     ("keys.js", SCRIPT, include_bytes!("page/keys.js")),
+    ("palette.js", SCRIPT, include_bytes!("page/palette.js")),
     ("main.js", SCRIPT, include_bytes!("page/main.js")),
 ];
 

@@ -26,13 +26,18 @@ const fn listed(
 }
 
 /// In the order of the navigation.
-const VIEWS: [Listed; 7] = [
+const VIEWS: [Listed; 12] = [
     listed("/", "needs-you", "Needs you", "n", false),
     listed("/tasks", "tasks", "Tasks", "t", true),
     listed("/agents", "agents", "Agents", "a", true),
     listed("/locks", "locks", "Locks", "l", true),
+    listed("/waits", "waits", "Waits", "w", true),
+    listed("/intents", "intents", "Intents", "i", true),
+    listed("/messages", "messages", "Messages", "m", true),
     listed("/e", "events", "Events", "e", true),
+    listed("/audit", "audit", "Audit", "u", true),
     listed("/health", "health", "Health", "h", false),
+    listed("/search", "search", "Search", "s", true),
     listed("/passkeys", "passkeys", "Passkeys", "p", false),
 ];
 
@@ -80,6 +85,7 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                     p.mark { "Provost" }
                     p #repository {}
                     p #live role="status" data-live="connecting" { "connecting" }
+                    button #find type="button" { "Search" }
                     button #scheme type="button" { "Light or dark" }
                 }
                 nav aria-label="Views" {
@@ -102,7 +108,9 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                     p #next hidden { a { "Older" } }
                     noscript { p { "This page is made by its script. Without one, a terminal shows the same: provost" } }
                 }
+                svg #picture .visually-hidden aria-hidden="true" {}
                 p #said .visually-hidden role="status" aria-live="polite" {}
+                (palette())
                 (keys())
             }
         }
@@ -122,9 +130,21 @@ fn heading(title: &str, filters: bool) -> Markup {
         }
         @if filters {
             form #filter role="search" {
-                label for="query" { "Filter" }
+                label for="query" { (match title { "Search" => "Words", "Audit" => "Request", _ => "Filter" }) }
                 input #query type="search" name="q" autocomplete="off" spellcheck="false" maxlength="200";
             }
+        }
+    }
+}
+
+fn palette() -> Markup {
+    html! {
+        dialog #palette aria-labelledby="palette-title" {
+            h2 #palette-title { "Go to, or search" }
+            input #palette-field type="search" role="combobox" aria-labelledby="palette-title" aria-controls="palette-ways"
+                aria-expanded="false" aria-autocomplete="list" autocomplete="off" spellcheck="false" maxlength="200";
+            ul #palette-ways role="listbox" aria-labelledby="palette-title" {}
+            button #palette-close type="button" { "Close" }
         }
     }
 }
@@ -142,7 +162,8 @@ fn keys() -> Markup {
                 div { dt { kbd { "a" } " " kbd { "d" } } dd { "Approve and deny, with a passkey" } }
                 div { dt { kbd { "." } } dd { "Commands of the row" } }
                 div { dt { kbd { "n" } } dd { "Show new rows" } }
-                div { dt { kbd { "/" } } dd { "Filter" } }
+                div { dt { kbd { "/" } } dd { "Filter, or search" } }
+                div { dt { kbd { "Ctrl" } " " kbd { "K" } } dd { "Go to a view, or search everything" } }
                 div { dt { kbd { "Esc" } } dd { "Close, or go back" } }
                 div { dt { kbd { "?" } } dd { "These keys" } }
             }

@@ -7,7 +7,10 @@ use serde_json::Value;
 use super::WebError;
 use super::query::Query;
 use provost_api::wire;
-use provost_base::limits::{WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_ROWS_MAX};
+use provost_base::limits::{
+    WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
+    WEB_ROWS_MAX,
+};
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, NeedSources, Shown};
@@ -66,8 +69,17 @@ pub(super) async fn answer(
         "changes" => changes(client, query).await?,
         "agents" => agents(client, &filter).await?,
         "locks" => locks(client, &filter, now).await?,
+        "waits" => view::waits(&client.waits().await?, &filter, WEB_ROWS_MAX),
+        "intents" => intents(client, &filter).await?,
+        "messages" => messages(client, query, &filter).await?,
+        "search" => search(client, query).await?,
         "events" => events(client, query, &filter, about.journal_seq).await?,
-        "health" => view::health(&about),
+        "audit" => audit(client, query, &about).await?,
+        "health" => {
+            let mut shown = view::health(&about);
+            shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+            shown
+        }
         "passkeys" => view::passkeys(&client.passkeys().await?),
         _ => return Err(WebError::not_there()),
     };
@@ -156,9 +168,20 @@ fn became(event: &Value, id: u64, known: &wire::Passkeys) -> Option<(String, Str
 }
 
 async fn tasks(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
-    let before = query.text("before");
-    let found = client.tasks(&of_tasks("all", WEB_FINISHED_PAGE, before)).await?;
-    Ok(view::tasks(&found, filter, WEB_ROWS_MAX, before.is_some()))
+    // Links of an earlier version name the task alone.
+    let after = query.text("after").map(str::to_owned);
+    let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
+    let older = after.is_some();
+    let asked = wire::TaskPageQuery { after, ..filter.task_query() };
+    let typed = query.text("q").unwrap_or_default();
+    match client.task_page(&asked).await {
+        Ok(found) => Ok(view::task_page(&found, filter, typed, older)),
+        // A state that there is not is none of any task.
+        Err(ClientError::Refused { status: 400, .. }) if !older => {
+            Ok(view::task_page(&wire::TaskPage::default(), filter, typed, older))
+        }
+        Err(err) => Err(err.into()),
+    }
 }
 
 async fn task(client: &Client, query: &Query) -> Result<Shown, WebError> {
@@ -196,6 +219,70 @@ async fn events(client: &Client, query: &Query, filter: &Filter, head: u64) -> R
     let mut page = client.events(&asked).await?;
     page.events.retain(|it| it.get("seq").and_then(Value::as_u64).is_some_and(|seq| seq < before));
     Ok(view::events(&page.events, filter))
+}
+
+async fn intents(client: &Client, filter: &Filter) -> Result<Shown, WebError> {
+    let (everyones, all) = (wire::Whose::default(), wire::ContractsQuery::default());
+    let (met, overlaps, contracts, intents) = tokio::try_join!(
+        client.meetings(),
+        client.overlaps(),
+        client.contracts(&all),
+        client.intents(&everyones),
+    )?;
+    Ok(view::intents(&met, &overlaps, &contracts, &intents, filter, WEB_ROWS_MAX))
+}
+
+async fn messages(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
+    let before = query.number("before")?;
+    let asked = wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
+    let (questions, posts) = tokio::try_join!(client.questions(), client.posts(&asked))?;
+    Ok(view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some()))
+}
+
+async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
+    let words = query.text("q").unwrap_or_default().to_owned();
+    if words.trim().is_empty() {
+        return Ok(view::no_search("Type words that are in a task, a message or an event."));
+    }
+    let asked = wire::SearchQuery { words, before: query.number("before")?, ..wire::SearchQuery::default() };
+    match client.search(&asked).await {
+        Ok(found) => Ok(view::search(&asked.words, &found)),
+        // While one types, most of what is there is no search yet.
+        Err(ClientError::Refused { status: 400, fault }) => Ok(view::no_search(&fault.message)),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Kinds of events that are decisions.
+const DECISIONS: [&str; 3] = ["approval_answered", "approval_expired", "denied"];
+
+async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<Shown, WebError> {
+    let (asked, mut wrong) = match view::request(query.text("q").unwrap_or_default()) {
+        Ok(asked) => (asked, None),
+        Err(why) => (wire::RulesQuery::default(), Some(why)),
+    };
+    let rules = match client.rules(&asked).await {
+        Err(ClientError::Refused { status: 400, fault }) => {
+            wrong = Some(fault.message);
+            client.rules(&wire::RulesQuery::default()).await?
+        }
+        rules => rules?,
+    };
+    let mut decided = Vec::new();
+    for kind in DECISIONS {
+        let asked = wire::SearchQuery {
+            words: kind.into(),
+            only: Some("events".into()),
+            limit: Some(WEB_DECISIONS_SHOWN),
+            ..wire::SearchQuery::default()
+        };
+        let found = client.search(&asked).await?.hits;
+        // The word may stand in another event as well.
+        decided.extend(found.into_iter().filter(|it| it.what == kind));
+    }
+    decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
+    decided.truncate(WEB_DECISIONS_SHOWN);
+    Ok(view::audit(about, &rules, &decided, wrong.as_deref()))
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

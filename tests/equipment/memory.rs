@@ -287,7 +287,8 @@ impl Rows {
             | Change::OweNotice(..)
             | Change::OweDeed(..)
             | Change::PutWaiter(..)
-            | Change::DropWaiter(..) => {}
+            | Change::DropWaiter(..)
+            | Change::RefuseCircle(..) => {}
         }
     }
 
@@ -479,6 +480,15 @@ impl Store for MemoryStore {
             rows.seal()?;
         }
         Ok(Pruned { tasks, events, more: tasks == most || events == most })
+    }
+
+    // The words of what is in memory are not looked for.
+    fn index(&mut self, _most: u32) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn lacks_index(&self) -> bool {
+        false
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

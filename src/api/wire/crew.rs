@@ -263,3 +263,35 @@ pub struct AnswerHandoff {
     /// The reason, mostly for a rejection; recorded in the journal with the answer.
     pub reason: Option<String>,
 }
+
+/// What two agents have in the same place: `GET /meetings`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meeting {
+    /// Where they meet: a file or a folder.
+    pub file: String,
+    /// `symbol` where both name the same symbol, else `file`.
+    pub severity: String,
+    /// The two sides, by name of the agent.
+    pub sides: Vec<MeetingSide>,
+}
+
+/// What one of them has there.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MeetingSide {
+    /// The agent.
+    pub agent: String,
+    /// `claim`, `lock` or `intent`.
+    pub kind: String,
+    /// The place or the purpose, in the agent's own words.
+    pub asked: String,
+    /// The symbols that it is for; empty for whole files.
+    pub symbols: Vec<String>,
+    /// The lines that it is for, the last ones included; empty where the agent names none.
+    pub lines: Vec<(u32, u32)>,
+    /// Since when the agent has it.
+    pub since: String,
+    /// When it ends; absent where it has no end of its own.
+    pub until: Option<String>,
+}

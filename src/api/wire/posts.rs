@@ -27,6 +27,10 @@ pub struct PostsQuery {
     pub since: Option<u64>,
     /// How long to wait where there is nothing, in milliseconds.
     pub wait_ms: Option<u64>,
+    /// Of all messages those before this number, newest first; with `limit` alone, the newest.
+    pub before: Option<u64>,
+    /// So many at most.
+    pub limit: Option<usize>,
 }
 
 /// Answer to [`PostsQuery`].
@@ -49,6 +53,23 @@ pub struct Post {
     pub text: String,
     /// The message, as the broker door shows it.
     pub message: Value,
+    /// `status`, `artifact`, `blocked`, `verified`, `feedback`, `question`, `intent`, `answer`, `advanced_main`, `learning` or
+    /// `verify_now`.
+    #[serde(default)]
+    pub kind: String,
+    /// The agent that the message says that it is from.
+    #[serde(default)]
+    pub from: String,
+    /// The agent that it is for, in the broker's spelling; absent where it is for all or for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// All that it says, without its sender.
+    #[serde(default)]
+    pub said: String,
+    /// By what its sender has proven that name: `own_key`, `token`, `jailed`, `terminal` and the like. Absent where it only says
+    /// so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
 }
 
 /// The row of an agent: `GET /roster`.

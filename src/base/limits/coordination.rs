@@ -36,6 +36,21 @@ pub const WAITERS_MAX: usize = 1_000;
 /// Of these, so many may share a tree of processes.
 pub const WAITERS_OF_ONE_MAX: usize = WAITERS_MAX / 4;
 
+/// Rows of each kind of wait in one answer: more than a person reads, and few enough that the engine is not held up.
+pub const WAITS_OF_A_KIND_MAX: usize = 256;
+
+/// Circles of waiting that were refused and are remembered: more than a person looks at.
+pub const CIRCLES_KEPT_MAX: usize = 64;
+
+/// How long they are remembered, in milliseconds: an hour.
+pub const CIRCLES_KEPT_MS: u64 = 3_600_000;
+
+/// Agents of such a circle that are named: more than a sentence holds.
+pub const CIRCLE_MEMBERS_MAX: usize = 32;
+
+/// How often the same circle is put on record, in milliseconds: an agent that tries again and again fills no journal.
+pub const CIRCLE_TOLD_MS: u64 = 60_000;
+
 /// Intents that are declared or active at once.
 pub const INTENTS_MAX: usize = 20_000;
 

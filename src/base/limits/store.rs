@@ -24,3 +24,46 @@ pub const WAL_PAGES: u32 = 4_000;
 
 /// How long a backup waits for a program that holds the database, in milliseconds.
 pub const BACKUP_WAIT_MS_MAX: u64 = 10_000;
+
+/// Longest search, in bytes: more than a person types.
+pub const SEARCH_LEN_MAX: usize = 300;
+
+/// Words of a search; each is one more list to go through.
+pub const SEARCH_WORDS_MAX: usize = 12;
+
+/// Rows of each kind in one page of a search: some screens of them.
+pub const SEARCH_ROWS_MAX: usize = 100;
+
+/// Events that one page of a search reads at most; further ones are on the next page.
+pub const SEARCH_LOOKED_AT_MAX: usize = 2_000;
+
+/// Text of one task or event that can be searched, in bytes: some screens of it.
+pub const SEARCH_TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Characters around a word that was found: one line of a wide screen.
+pub const SEARCH_EXCERPT_CHARS: usize = 160;
+
+/// Events that are taken into the index of words at a time, so that no command waits long for it.
+pub const INDEX_BITE: u32 = 100;
+
+/// Text that is taken in at a time, in bytes, whatever is left of such a bite.
+pub const INDEX_BITE_BYTES_MAX: usize = 256 << 10;
+
+/// How long new events wait for others before they are taken into the index, in milliseconds: a few large pieces are cheaper to
+/// search than many small ones. A search does not wait.
+pub const INDEX_AFTER_MS: u64 = 1_000;
+
+/// Bites that a search has made at most before it looks; what is behind those is found a little later, and the answer says so.
+pub const INDEX_BITES_BEFORE_SEARCH: u32 = 20;
+
+/// Tasks of one page.
+pub const TASK_PAGE_MAX: usize = 200;
+
+/// Finished tasks that are read for one page of those that pass a filter; a page may be short, and then says where to go on.
+pub const TASK_PAGE_SCANNED_MAX: usize = 1_000;
+
+/// How much of a goal is compared with the words of a filter, in bytes: some screens of it.
+pub const TASK_TEXT_LOOKED_AT: usize = 16 << 10;
+
+/// What has to be free on the disk of the store before a person is told, in bytes: room for some hours of busy agents.
+pub const DISK_FREE_BYTES_MIN: u64 = 512 << 20;

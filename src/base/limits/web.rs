@@ -29,3 +29,9 @@ pub const WEB_DIFF_LINES_MAX: usize = 5_000;
 
 /// How long a browser waits before it comes back to the stream, in milliseconds.
 pub const WEB_RETRY_MS: u64 = 1_000;
+
+/// Messages of one page: some screens of them.
+pub const WEB_MESSAGES_PAGE: usize = 200;
+
+/// Decisions that are shown: some screens of them.
+pub const WEB_DECISIONS_SHOWN: usize = 50;

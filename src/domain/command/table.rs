@@ -195,7 +195,7 @@ verbs! {
     /// Publish a message to other agents.
     Publish => Published, needs Coordinate, Commit, by state.publish(call.now, call.who, it, out);
     /// Publish a message once more that is in force already.
-    Republish => Republished, needs Coordinate, Commit, by Ok(state.republish(call.now, it, out));
+    Republish => Republished, needs Coordinate, Commit, by Ok(state.republish(call.now, call.who, it, out));
     /// Give an agent an inbox before it has said anything.
     AddressAgent => AgentAddressed, needs Coordinate, Commit, by state.address_agent(call.now, call.who, it, out);
     /// Restart the audit log of messages.

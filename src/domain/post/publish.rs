@@ -41,6 +41,12 @@ fn share_of(who: &Principal) -> Option<Share> {
     (who.proof() != Proof::Internal).then(|| who.share())
 }
 
+/// By what the sender of a post has proven its name, if it has.
+fn proven(who: &Principal, post: &Post) -> Option<Proof> {
+    let is_said_alone = matches!(who.proof(), Proof::PeerUid | Proof::SharedKey | Proof::HostDialog);
+    (!is_said_alone && of(who.agent()) == of(post.sender())).then(|| who.proof())
+}
+
 impl<'a> Round<'a> {
     pub(crate) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
         Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new(), share: None }
@@ -56,16 +62,21 @@ impl<'a> Round<'a> {
 
     /// Files a post with those whom it is for. A question that is open already is on record, and that is all.
     pub(super) fn file(&mut self, post: Post) -> Result<PostSeq, Refusal> {
+        self.file_of(post, None)
+    }
+
+    /// The same for a post whose sender has proven the name in it.
+    fn file_of(&mut self, post: Post, proof: Option<Proof>) -> Result<PostSeq, Refusal> {
         let repeated = self.is_repeated(&post);
-        self.deliver(post, repeated)
+        self.deliver(post, proof, repeated)
     }
 
     /// Files a post of the daemon's own. What it asks is never a repeat: each question is about another incident.
     pub(crate) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
-        self.deliver(post, false)
+        self.deliver(post, None, false)
     }
 
-    fn deliver(&mut self, post: Post, repeated: bool) -> Result<PostSeq, Refusal> {
+    fn deliver(&mut self, post: Post, proof: Option<Proof>, repeated: bool) -> Result<PostSeq, Refusal> {
         let audience = post.audience();
         let to: Vec<Slug> = match &audience {
             Audience::Nobody => Vec::new(),
@@ -84,7 +95,7 @@ impl<'a> Round<'a> {
         {
             self.ask(n, agent, question);
         }
-        let seq = self.out.append_event(EventKind::Published { n, post });
+        let seq = self.out.append_event(EventKind::Published { n, post, proof });
         let waits = to.is_empty() && matches!(audience, Audience::One { absent: Absent::Wait, .. });
         self.put(PostChange::File { n, seq, at: self.now, to: to.into(), own: true });
         if let Audience::One { to, .. } = audience
@@ -249,7 +260,7 @@ impl State {
         if post.is_of_roster() {
             round.seat(post, verb.source)?;
         }
-        let n = round.file(post.clone())?;
+        let n = round.file_of(post.clone(), proven(who, post))?;
         match post {
             Post::Answer { agent, .. } | Post::Feedback { agent, .. } => round.answered(agent),
             Post::Verified { agent, .. } => round.settled(&of(agent)),
@@ -280,9 +291,15 @@ impl State {
 
     /// Puts a message on record that says nothing new. What follows from it is left to the next one that is published in
     /// full.
-    pub(crate) fn republish(&self, now: Timestamp, verb: &Republish, out: &mut Outbox) -> Republished {
-        let n = out.next_post();
-        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone() });
+    pub(crate) fn republish(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &Republish,
+        out: &mut Outbox,
+    ) -> Republished {
+        let (n, proof) = (out.next_post(), proven(who, &verb.post));
+        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone(), proof });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
         Republished { n }
     }

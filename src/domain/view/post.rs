@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::View;
+use crate::conflict::Both;
 use crate::post::{Mailbox, Question};
 use crate::{Overlap, State};
 use provost_base::{PostSeq, Slug, Timestamp};
@@ -65,5 +66,17 @@ impl View for Overlaps {
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         state.in_the_way_of_each_other(now, self.0)
+    }
+}
+
+/// What two agents have in the same place, at most so many pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct PresentMeetings(pub usize);
+
+impl View for PresentMeetings {
+    type Out = Vec<Both>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.present_meetings(now, self.0)
     }
 }

@@ -14,6 +14,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::super::Envelope;
 use super::{Said, Waiting, Worker};
@@ -74,6 +75,7 @@ pub(super) struct Back {
     store: Box<dyn Store>,
     batch: Batch,
     done: Result<(), StoreError>,
+    took: Duration,
 }
 
 /// The thread that commits. It ends when this is dropped.
@@ -92,8 +94,10 @@ impl Beside {
         let ((jobs, taken), (give_back, back)) = (channel::<Job>(), channel());
         let work = move || {
             while let Ok(Job { mut store, batch, end }) = taken.recv() {
+                let began = Instant::now();
                 let done = store.commit_kept(&batch.out, &end);
-                if give_back.send(Back { store, batch, done }).is_err() {
+                let took = began.elapsed();
+                if give_back.send(Back { store, batch, done, took }).is_err() {
                     return;
                 }
                 // A queue that is full wakes the engine as well.
@@ -149,10 +153,11 @@ impl Worker {
         self.take_home(back, waiting)
     }
 
-    fn take_home(&mut self, Back { store, batch, done }: Back, waiting: &mut [Waiting]) -> bool {
+    fn take_home(&mut self, Back { store, batch, done, took }: Back, waiting: &mut [Waiting]) -> bool {
         self.store = Home::of(store);
         match done {
             Ok(()) => {
+                self.measures.commits.note(took);
                 self.receiving.sent_is_done(!self.out.is_empty());
                 self.follow(batch);
                 true

@@ -20,6 +20,7 @@ impl Worker {
     /// One step of anything, on the engine's own thread. Without an envelope, the time has come for
     /// something.
     pub(in super::super) fn step(&mut self, first: Option<Envelope>, inbox: &Receiver<Envelope>) -> Step {
+        self.went(first.as_ref());
         if matches!(first, Some(Envelope::Repeated)) {
             self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
             return self.wait();
@@ -28,10 +29,11 @@ impl Worker {
         let tells = matches!(first, None | Some(Envelope::Messages | Envelope::Committed));
         // An earlier step has done it.
         let is_due = self.messages.any() || !self.is_through() || self.patience().is_zero();
-        let is_due = is_due || self.broken.is_some() || self.prune_on;
+        let is_due = is_due || self.broken.is_some() || self.prune_on || self.indexing.is_due();
         if self.lost.is_none() && tells && !is_due {
             return self.wait();
         }
+        let is_idle = first.is_none();
         let (mut waiting, mut looks) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.looks));
         let stop = self.step_of_all(first, inbox, &mut waiting, &mut looks);
         (self.waiting, self.looks) = (waiting, looks);
@@ -44,7 +46,15 @@ impl Worker {
             return Step::End(None);
         }
         self.housekeeping();
+        self.index(is_idle);
         self.wait()
+    }
+
+    /// Something has left the queue. The end of a commit beside the thread was not counted when it came.
+    fn went(&self, envelope: Option<&Envelope>) {
+        if envelope.is_some_and(|it| !matches!(it, Envelope::Committed | Envelope::Stop)) {
+            self.measures.went();
+        }
     }
 
     fn wait(&mut self) -> Step {
@@ -95,6 +105,7 @@ impl Worker {
             stop |= self.take_in(envelope, waiting, looks);
             if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
                 next = inbox.try_recv().ok();
+                self.went(next.as_ref());
             }
         }
         self.tick();
@@ -142,6 +153,7 @@ impl Worker {
         // The end of a commit beside this thread wakes it.
         let due = self.receiving.due().filter(|_| !self.store.is_away());
         let received = due.map(|at| at.saturating_duration_since(Instant::now()));
-        [deadline, repeats, received].into_iter().flatten().fold(prune, Duration::min)
+        let index = self.indexing.due_in().filter(|_| !self.store.is_away());
+        [deadline, repeats, received, index].into_iter().flatten().fold(prune, Duration::min)
     }
 }

@@ -241,7 +241,7 @@ fn details(it: &Event) -> Details {
         EventKind::TaskDelegated { worker, tool, .. } => {
             json!({ "door": "devit", "assigned_to": worker, "tool": tool })
         }
-        EventKind::Published { n, post } => of_post(*n, post),
+        EventKind::Published { n, post, .. } => of_post(*n, post),
         EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.as_str() }),
         EventKind::TaskAssigned { .. } | EventKind::TaskStarted { .. } => json!({ "door": "devit" }),
         _ => json!({}),

@@ -37,7 +37,7 @@ impl Handles<endpoints::Cost> for Own {
     }
 }
 
-fn row(it: UsageRow) -> wire::CostRow {
+pub(super) fn row(it: UsageRow) -> wire::CostRow {
     wire::CostRow {
         key: it.key.into(),
         worker: it.worker.map(Into::into),

@@ -436,6 +436,11 @@ pub(super) fn with_needs(task: wire::Task, awaited: &[AwaitedNeed]) -> wire::Tas
     wire::Task { waits_for: waits_for.collect(), ..task }
 }
 
+/// A task of a page, which is in a list.
+pub(super) fn row(it: &Task, there: &BTreeSet<TaskId>, awaited: &[AwaitedNeed]) -> wire::Task {
+    with_needs(listed(it, there.contains(it.id())), awaited)
+}
+
 /// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.
 fn listed(it: &Task, there: bool) -> wire::Task {
     let mut row = task(it, there);

@@ -11,6 +11,7 @@ mod cost;
 mod crew;
 mod graph;
 mod handle;
+mod health;
 mod hosts;
 mod in_process;
 mod inbox;
@@ -24,12 +25,15 @@ mod pending;
 mod permissions;
 mod posts;
 mod read;
+mod rules;
+mod search;
 mod serve;
 mod stream;
 mod tasks;
 mod ties;
 mod token;
 mod verbs;
+mod waits;
 mod words;
 mod work_trees;
 
@@ -67,6 +71,8 @@ use provost_transport::http::{BusyBody, converse};
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
+pub use rules::TellRules;
+
 /// What only the daemon as a whole can do.
 pub enum DaemonCommand {
     /// Read configuration, policy and keys again.
@@ -99,6 +105,7 @@ struct OwnInner {
     uid: u32,
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
+    rules: TellRules,
     bases: Bases,
     large: tokio::sync::Semaphore,
     dialogs: hosts::Dialogs,
@@ -113,14 +120,14 @@ struct OwnInner {
 }
 
 impl Own {
-    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, and `bases` where
+    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, and `bases` where
     /// the files of its work trees are.
     pub fn new(
         agents: AgentService,
         names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
-        about: Box<dyn Fn() -> wire::About + Send + Sync>,
+        (about, rules): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules),
         bases: Bases,
         passkey_setup: PasskeySetup,
     ) -> Self {
@@ -136,6 +143,7 @@ impl Own {
             uid,
             orders,
             about,
+            rules,
             bases,
             large,
             dialogs,

@@ -4,15 +4,15 @@ use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
-use super::map::{self, OwnError};
+use super::map::{self, OwnError, inbox};
 use crate::broker::{entry, read, sentence};
 use provost_api::{endpoints, wire};
 use provost_base::PostSeq;
 use provost_base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
-use provost_domain::Scope;
 use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
-use provost_domain::view::{OpenQuestions, Overlaps, Roster};
+use provost_domain::view::{OpenQuestions, Overlaps, PresentMeetings, Roster};
+use provost_domain::{Reservation, Scope};
 use provost_service::{Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
@@ -49,23 +49,35 @@ impl Handles<endpoints::Posts> for Own {
                 }
                 Letters::In(to, since)
             }
+            None if query.before.is_some() || (query.limit.is_some() && query.since.is_none()) => {
+                Letters::Before(PostSeq(query.before.unwrap_or(u64::MAX)))
+            }
             None => query.since.map_or(Letters::Newest, |_| Letters::After(since)),
         };
         // What people read is a fraction of what fits into an answer.
-        let letters = provost.letters(which, POLL_BYTES_MAX / 4).await.map_err(map::fault)?;
+        let most = query.limit.unwrap_or(usize::MAX).max(1);
+        let letters = provost.letters_at_most(most, which, POLL_BYTES_MAX / 4).await.map_err(map::fault)?;
         let last_seq = letters.last().map_or(since.0, |it| it.n.0);
         Ok(wire::Posts { posts: letters.into_iter().map(shown).collect(), last_seq })
     }
 }
 
 fn shown(letter: StoredPost) -> wire::Post {
-    let at = letter.at.rfc3339();
+    let (at, from) = (letter.at.rfc3339(), letter.post.sender().to_string());
+    let (kind, said) = (letter.post.kind().into(), inbox::said(&letter.post));
+    let to = letter.post.recipient().map(|it| it.as_str().to_owned());
+    let proof = serde_json::to_value(letter.proof).ok().and_then(|it| it.as_str().map(str::to_owned));
     let entry = entry(letter);
     wire::Post {
         seq: entry.seq,
         at,
         text: sentence(&entry.message),
         message: serde_json::to_value(&entry.message).unwrap_or_default(),
+        kind,
+        from,
+        to,
+        said,
+        proof,
     }
 }
 
@@ -107,6 +119,38 @@ impl Handles<endpoints::Overlaps> for Own {
             agents: [it.a.into(), it.b.into()],
         };
         Ok(found.into_iter().map(shown).collect())
+    }
+}
+
+impl Handles<endpoints::Meetings> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Meeting>> {
+        let found = self.0.provost.view(PresentMeetings(OVERLAPS_MAX)).await.map_err(map::fault)?;
+        let mut all: Vec<wire::Meeting> = found.iter().map(|(one, other)| meeting(one, other)).collect();
+        // The gravest first; of those the one in the first file.
+        all.sort_by(|a, b| (a.severity != "symbol", &a.file).cmp(&(b.severity != "symbol", &b.file)));
+        Ok(all)
+    }
+}
+
+fn meeting(one: &Reservation, other: &Reservation) -> wire::Meeting {
+    let names = |it: &Reservation| !it.part.names.is_empty();
+    let at = if one.at.as_str().len() > other.at.as_str().len() { &one.at } else { &other.at };
+    wire::Meeting {
+        file: at.as_str().into(),
+        severity: if names(one) && names(other) { "symbol" } else { "file" }.into(),
+        sides: [one, other].map(side).into(),
+    }
+}
+
+fn side(it: &Reservation) -> wire::MeetingSide {
+    wire::MeetingSide {
+        agent: it.agent.to_string(),
+        kind: it.kind.as_str().into(),
+        asked: it.asked.to_string(),
+        symbols: it.part.names.iter().map(ToString::to_string).collect(),
+        lines: it.part.lines.clone(),
+        since: it.since.rfc3339(),
+        until: it.until.map(|it| it.rfc3339()),
     }
 }
 

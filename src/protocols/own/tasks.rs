@@ -4,10 +4,11 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
+use provost_base::limits::{SEARCH_LEN_MAX, TASK_PAGE_MAX};
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
 use provost_domain::{Answer, AwaitedNeeds, Task};
-use provost_service::{Chunk, Stream, TaskFilter};
+use provost_service::{Chunk, Stream, TASK_STATES, TaskChoice, TaskFilter, TaskPlace};
 
 impl Handles<endpoints::Delegate> for Own {
     async fn handle(&self, call: &Call, body: wire::Delegate) -> Answered<wire::Delegated> {
@@ -123,5 +124,46 @@ impl Handles<endpoints::Report> for Own {
         }
         let done = self.submit(&call.who, map::report(body)?).await?;
         Ok(wire::TaskState { task, state: map::state_word(&done.state).into() })
+    }
+}
+
+impl Handles<endpoints::TaskPage> for Own {
+    async fn handle(&self, _call: &Call, query: wire::TaskPageQuery) -> Answered<wire::TaskPage> {
+        let state = match query.state.as_deref() {
+            None => None,
+            Some(wanted) => Some(TASK_STATES.into_iter().find(|it| *it == wanted).ok_or_else(|| {
+                let wanted: String = wanted.chars().take(40).collect();
+                OwnError::invalid(format!("state '{wanted}' is not one of {}", TASK_STATES.join(", ")))
+            })?),
+        };
+        let after = query.after.as_deref().map(|it| {
+            TaskPlace::parse(it).ok_or_else(|| {
+                OwnError::invalid("after is no place where a page ended").hint("pass on `next` as it came")
+            })
+        });
+        let text = query.text.unwrap_or_default();
+        if text.len() > SEARCH_LEN_MAX {
+            return Err(OwnError::invalid(format!("text has more than {SEARCH_LEN_MAX} bytes")));
+        }
+        let choice = TaskChoice::new(state, query.worker.as_deref(), query.by.as_deref(), &text);
+        let limit = query.limit.unwrap_or(TASK_PAGE_MAX).clamp(1, TASK_PAGE_MAX);
+        let page = self.0.provost.task_page(choice, after.transpose()?, limit).await.map_err(map::fault)?;
+        let changed = page.tasks.iter().filter(|it| it.state.is_finished() && it.changes.is_some());
+        let there = self.0.provost.with_changes(changed.map(|it| it.id().clone()).collect()).await;
+        let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
+        let count = |state: &str| page.counts.get(state).copied().unwrap_or(0);
+        Ok(wire::TaskPage {
+            tasks: page.tasks.iter().map(|it| map::row(it, &there, &awaited)).collect(),
+            live: page.live,
+            next: page.next.map(|it| it.in_words()),
+            counts: wire::TaskCounts {
+                awaiting: count("awaiting"),
+                running: count("running"),
+                assigned: count("assigned"),
+                queued: count("queued"),
+                completed: page.completed,
+                failed: page.failed,
+            },
+        })
     }
 }

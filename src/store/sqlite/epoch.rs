@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
-use super::{SqliteStore, connect, end_of_intake, read, rows, skip};
+use super::{SqliteStore, connect, end_of_intake, read, rows, search, skip};
 use crate::files::{self, Lease};
 use crate::intake::FileIntake;
 use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
@@ -245,6 +245,7 @@ impl SqliteStore {
         for table in ["checkpoint", "timeline", "post", "inbox", "parked"] {
             tx.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [codec::int(kept.0)?])?;
         }
+        search::forget_after(&tx, kept)?;
         // What was owed then may have been done since, and a token that was good then may have been revoked.
         settle_owed(&tx)?;
         tx.execute("DELETE FROM token", [])?;

@@ -219,6 +219,11 @@ pub(super) fn each_letter(
                        WHERE post.n > ?1 ORDER BY post.n";
             page(db, sql, params![cursor(*after)], bytes_max, each)
         }
+        Letters::Before(before) => {
+            let sql = "SELECT post.n, event.body FROM post JOIN event ON event.seq = post.seq
+                       WHERE post.n < ?1 ORDER BY post.n DESC";
+            page(db, sql, params![cursor(*before)], bytes_max, each)
+        }
         Letters::Newest => each_letter(db, &Letters::After(newest(db, bytes_max)?), bytes_max, each),
     }
 }

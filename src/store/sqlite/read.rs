@@ -9,15 +9,15 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, crew, no_key, posts, rows, usage, wrong_key};
+use super::{connect, crew, no_key, posts, rows, search, usage, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
 use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, UsageQuery,
-    UsageRow, Verdict,
+    Anchor, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
+    TimelineQuery, UsageQuery, UsageRow, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
@@ -410,6 +410,12 @@ impl Reader for SqliteReader {
 
     fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
         usage::sums(&self.db, query)
+    }
+
+    fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
+        // What is pruned meanwhile is still there, or nothing of it is.
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        search::search(&tx, query)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

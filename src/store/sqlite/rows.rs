@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
-use super::{posts, usage};
+use super::{posts, search, usage};
 use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
@@ -93,6 +93,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::OweDeed(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..)
+            | Change::RefuseCircle(..)
             | Change::Count(_) => {}
         }
     }
@@ -300,6 +301,7 @@ fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result
     let gone = delete.query_map(which, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     for id in &gone {
         put(db, "DELETE FROM usage_task WHERE task = ?1", params![id])?;
+        search::forget_task(db, id)?;
     }
     Ok(gone.len())
 }
@@ -325,6 +327,7 @@ pub(super) fn prune_events(
     drop(rows);
     let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2";
     put(db, clear, params![int(from)?, int(pruned_to.0)?])?;
+    search::forget_events(db, EventSeq(from), *pruned_to)?;
     posts::prune(db, *pruned_to)?;
     u32::try_from(pruned_to.0 - from).map_err(StoreError::damaged)
 }

@@ -6,6 +6,7 @@ import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
 import { enrolNode } from './enrol.js';
+import { graphNode } from './graph.js';
 
 /** Lines of a file up to which its difference is open at once. */
 const OPEN_LINES = 400;
@@ -208,6 +209,8 @@ function whole(block) {
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
+    case 'graph':
+      return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':
       return make('section', { class: 'block' }, title(), commandsNode(block.commands));
     default:

@@ -8,7 +8,7 @@ const OFF = 'provost-keys-off';
 /** How long after `g` the next letter counts, in milliseconds. */
 const SEQUENCE = 1500;
 
-/** @param {{ news: () => void }} to */
+/** @param {{ news: () => void, search: () => void }} to */
 export function listen(to) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
   const off = /** @type {HTMLInputElement} */ (byId('keys-off'));
@@ -20,7 +20,7 @@ export function listen(to) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const field = takesText(event.target) && event.target !== off;
     if (event.key === 'Escape') return escape(event, dialog);
-    if (field || dialog.open) return;
+    if (field || document.querySelector('dialog[open]')) return;
     const row = current();
     if (event.key === 'Enter') {
       if (row && document.activeElement === row && row.dataset.to) location.assign(row.dataset.to);
@@ -43,7 +43,11 @@ export function listen(to) {
       a: () => press('approve', row),
       d: () => press('deny', row),
       '.': () => commands(row),
-      '/': () => document.getElementById('query')?.focus(),
+      '/': () => {
+        const field = document.getElementById('query');
+        if (field) field.focus();
+        else to.search();
+      },
       '?': () => dialog.showModal(),
     }[event.key];
     if (!does) return;

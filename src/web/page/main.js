@@ -7,6 +7,7 @@ import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, state as stateNode } from './blocks.js';
 import { listen } from './keys.js';
+import { listen as listenForSearch, open as search } from './palette.js';
 
 /** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
 const TOGETHER = 50;
@@ -24,7 +25,7 @@ let dirty = false;
 function source() {
   const query = new URLSearchParams();
   const here = new URLSearchParams(location.search);
-  for (const name of ['q', 'before']) {
+  for (const name of ['q', 'before', 'after']) {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
@@ -170,6 +171,8 @@ function filter() {
     const query = new URLSearchParams(location.search);
     if (field.value) query.set('q', field.value);
     else query.delete('q');
+    // What is typed anew begins at its first page.
+    for (const place of ['before', 'after']) query.delete(place);
     const text = query.toString();
     // The address is the view: it can be shared, and comes back.
     history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
@@ -190,7 +193,8 @@ document.addEventListener(AGAIN, again);
 document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
 scheme();
 filter();
-listen({ news: release });
+listen({ news: release, search });
+listenForSearch();
 // Before the first rows, so that no change falls between the two.
 live.start();
 ask();

@@ -84,6 +84,10 @@ impl PostRows {
             Letters::After(after) => {
                 self.posts.iter().filter(|(n, _)| *n > after).map(|(n, seq)| (*n, *seq)).collect()
             }
+            Letters::Before(before) => {
+                let all = self.posts.iter().filter(|(n, _)| *n < before).map(|(n, seq)| (*n, *seq));
+                all.rev().collect()
+            }
             Letters::Newest => self.posts.iter().map(|(n, seq)| (*n, *seq)).collect(),
         };
         let (mut found, mut sizes, mut bytes) = (Vec::new(), Vec::new(), 0);

@@ -10,8 +10,8 @@ use provost_base::{EventSeq, JobId, Json, TaskId};
 use provost_domain::{JobResult, Task, Usage};
 use provost_store::journal::Walk;
 use provost_store::{
-    Anchor, FinishedFilter, Letters, Reader, StoreError, StoredEvent, StoredPost, TimelineQuery, UsageBy,
-    UsageQuery, UsageRow, Verdict, codec,
+    Anchor, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
+    TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 /// Reads the same rows beside the store.
@@ -40,6 +40,10 @@ impl Reader for MemoryReader {
             tasks.push(Task::clone(task));
         }
         Ok((tasks, false))
+    }
+
+    fn search(&mut self, _query: &SearchQuery) -> Result<Found, StoreError> {
+        Ok(Found::default())
     }
 
     fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {

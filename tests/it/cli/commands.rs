@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 152] = [
+const COMMANDS: [&str; 156] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -35,6 +35,7 @@ const COMMANDS: [&str; 152] = [
     "config init",
     "config allow",
     "journal",
+    "journal search",
     "journal verify",
     "journal head",
     "journal export",
@@ -97,8 +98,11 @@ const COMMANDS: [&str; 152] = [
     "lock acquire",
     "lock release",
     "lock list",
+    "wait",
+    "wait list",
     "intent",
     "intent declare",
+    "intent conflicts",
     "intent list",
     "intent update",
     "contract",

@@ -147,6 +147,27 @@ fn whoever_would_close_a_circle_of_waiting_is_told_it() {
     eventually("a waits", || world.waiting() == ["a"]);
     let (code, no) = world.ask("b", &["lock", "src/auth.ts:login", "--wait", "1m"]);
     assert_eq!((code, &no["data"]["cycle"]), (5, &json!(["b", "a"])), "{no}");
+    // Who looks later sees the wait that goes on, and the one that was refused.
+    let seen = world.done("c", &["waits"]);
+    let [wait] = seen["waits"].as_array().unwrap().as_slice() else { panic!("{seen}") };
+    let (what, by) = (&wait["wanted"], &wait["by"]);
+    assert_eq!(
+        (&wait["agent"], &wait["kind"], what),
+        (&json!("a"), &json!("lock"), &json!("src/auth.ts:other"))
+    );
+    assert_eq!((by, &wait["place"]), (&json!(["b"]), &json!(1)));
+    let refused = &seen["refused"][0];
+    assert_eq!((&refused["members"], &refused["wanted"]), (&json!(["b", "a"]), &json!("src/auth.ts:login")));
+    let text = String::from_utf8(world.command(&["wait", "list"]).output().unwrap().stdout).unwrap();
+    assert!(text.contains("src/auth.ts:other") && text.contains("b waits for a waits for b"), "{text}");
+    let log = world.command(&["log"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&log.stdout).contains("lock_wait_refused"));
+    for (args, count) in [(["--kind", "approval"], 0), (["--agent", "b"], 1), (["--agent", "zoe"], 0)] {
+        let found = world.done("c", &[&["wait", "list"][..], &args].concat());
+        assert_eq!(found["waits"].as_array().unwrap().len(), count, "{args:?}");
+    }
+    let wrong = world.command(&["wait", "list", "--kind", "bread"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
     world.done("b", &["unlock", "--all"]);
     assert_eq!(said(&waits.wait_with_output().unwrap()).0, 0);
 }

@@ -9,7 +9,8 @@ use provost::domain::command::{
     AcquireLock, AnswerContract, Leave, LeaveQueue, Locked, NameAgent, ReapLocks, ReleaseLock,
     SymbolPresence, Warning,
 };
-use provost::domain::{Answer, Change, EventKind, Refusal, Reply};
+use provost::domain::view::{AllWaits, View as _};
+use provost::domain::{Answer, Change, Event, EventKind, Outbox, Refusal, Reply};
 
 use crate::support::coordinating::{acquire, at, contract_id, held, intent, propose, release};
 use crate::support::script::{Script, client, host, named, person};
@@ -243,6 +244,47 @@ fn a_circle_of_waiters_is_refused_to_the_newest_with_the_circle() {
     held(s.say(&client("zoe"), acquire("a.ts:z")));
     let said = s.say(&client("ada"), wait("a.ts:z"));
     assert!(matches!(said, Err(Refusal::WouldDeadlock { .. })), "{said:?}");
+}
+
+#[test]
+fn a_circle_that_is_refused_is_on_record_once_and_remembered_for_an_hour() {
+    let mut s = Script::new();
+    let wait = |symbol: &str| AcquireLock { wait: Some(Ttl::minutes(90)), ..acquire(symbol) };
+    let long = |symbol: &str| AcquireLock { ttl: Ttl::minutes(180), ..acquire(symbol) };
+    held(s.say(&client("ada"), long("a.ts:a")));
+    held(s.say(&client("bob"), long("a.ts:b")));
+    queued(s.say(&client("ada"), wait("a.ts:b")));
+    // As the engine does it: the refusal leaves nothing, and the note is a step of its own.
+    let refused = |s: &mut Script| {
+        let refusal = s.say(&client("bob"), wait("a.ts:a")).unwrap_err();
+        let mut out = Outbox::default();
+        s.core.note_circle(s.now, &named("bob"), &at("a.ts:a"), &refusal, &mut out);
+        out.events
+    };
+    let before = s.core.state().clone();
+    let first = refused(&mut s);
+    let [Event { actor, kind: EventKind::LockWaitRefused { symbol, circle }, .. }] = first.as_slice() else {
+        panic!("{first:?}")
+    };
+    assert_eq!((actor.as_str(), symbol.to_string().as_str()), ("bob", "a.ts:a"));
+    assert_eq!(circle.iter().map(AgentId::as_str).collect::<Vec<_>>(), ["bob", "ada"]);
+    for _ in 0..3 {
+        assert_eq!(refused(&mut s), [], "one that tries again and again fills no journal");
+    }
+    let seen = AllWaits.look(s.now, s.core.state());
+    assert_eq!(seen.circles.iter().map(|it| it.times).collect::<Vec<_>>(), [4]);
+    assert_eq!(seen.locks.len(), 1, "who was refused does not wait");
+    assert_eq!((seen.locks[0].ahead, seen.locks[0].holders.len()), (0, 1));
+    assert_eq!((&before.locks, &before.agents), (&s.core.state().locks, &s.core.state().agents));
+    s.pass(Ttl::minutes(2));
+    assert_eq!(refused(&mut s).len(), 1, "it is told once in a while");
+    s.pass(Ttl::minutes(61));
+    assert_eq!(AllWaits.look(s.now, s.core.state()).circles.len(), 0);
+    // Any other refusal is not noted.
+    let refusal = s.say(&client("bob"), acquire("a.ts:a")).unwrap_err();
+    let mut out = Outbox::default();
+    s.core.note_circle(s.now, &named("bob"), &at("a.ts:a"), &refusal, &mut out);
+    assert!(out.is_empty() && matches!(refusal, Refusal::LockConflict(_)));
 }
 
 #[test]

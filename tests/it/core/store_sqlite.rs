@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use provost::base::{EventSeq, Json, TaskId};
 use provost::domain::Outbox;
 use provost::domain::command::{Durability, Record};
-use provost::store::{Anchor, Options, SqliteStore, Store, StoreError, Verdict, open, open_reader};
+use provost::store::{
+    Anchor, Options, SearchQuery, SearchWords, SqliteStore, Store, StoreError, Verdict, open, open_reader,
+};
 use tempfile::TempDir;
 
 use crate::support::storm::{Rest, Storm, rage, settings};
@@ -126,7 +128,7 @@ fn links_are_not_followed() {
 }
 
 /// The newest version of the tables.
-const SCHEMA: u32 = 16;
+const SCHEMA: u32 = 17;
 
 #[test]
 fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
@@ -144,6 +146,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE token; DROP TABLE gap; DROP TABLE switched; DROP TABLE usage_day; DROP TABLE usage_task;
                 DROP TABLE merge_entry;
                 DROP TABLE passkey; DROP TABLE passkey_reset; DROP TABLE daemon;
+                DROP TABLE search_event; DROP TABLE search_task; DROP TABLE searched_task;
                 DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
     db.execute_batch(undo).expect("the tables of version 1");
     fs::remove_file(dir.path().join("journal.anchor")).expect("version 1 had none");
@@ -152,6 +155,13 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
     assert_eq!(store.journal_head(), head);
     let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version");
     assert_eq!(version, SCHEMA);
+    // What was there before can be searched, a bite at a time.
+    assert!(store.lacks_index());
+    while store.index(20).expect("a bite") {}
+    let words = SearchWords::parse("task_delegated").expect("a search");
+    let query = SearchQuery { words, only: None, before: None, limit: 10 };
+    let found = store.reader().expect("a reader").search(&query).expect("a search");
+    assert!(!store.lacks_index() && !found.hits.is_empty());
     rage(&mut *store, &mut storm, 50);
 }
 

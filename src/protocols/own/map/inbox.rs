@@ -88,7 +88,7 @@ fn list(texts: &[Box<str>]) -> String {
 }
 
 /// All that a message says.
-fn said(post: &Post) -> String {
+pub(in super::super) fn said(post: &Post) -> String {
     match post {
         Post::Status { status, message, files, .. } => {
             let message = message.as_deref().map(|it| format!(": {it}")).unwrap_or_default();

@@ -3,3 +3,4 @@
 mod enrolment;
 mod event_stream;
 mod signed_answers;
+mod views;

@@ -16,13 +16,33 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 9] =
-    ["/", "/tasks", "/agents", "/locks", "/e", "/health", "/passkeys", "/a/1", "/t/x"];
-const ROWS: [&str; 8] = [
+const DOCUMENTS: [&str; 14] = [
+    "/",
+    "/tasks",
+    "/agents",
+    "/locks",
+    "/waits",
+    "/intents",
+    "/messages",
+    "/search",
+    "/audit",
+    "/e",
+    "/health",
+    "/passkeys",
+    "/a/1",
+    "/t/x",
+];
+const ROWS: [&str; 14] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
     "/rows/locks",
+    "/rows/waits",
+    "/rows/intents",
+    "/rows/messages",
+    "/rows/search?q=x",
+    "/rows/audit",
+    "/rows/audit?q=worker:shell",
     "/rows/events",
     "/rows/health",
     "/rows/passkeys",

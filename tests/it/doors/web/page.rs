@@ -1,6 +1,7 @@
 //! The page in a real browser: live, stale and live again, keys, hostile words, narrow and dark, and nothing from elsewhere.
 
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -10,7 +11,7 @@ use crate::support::browser::{Browser, Tab};
 use crate::support::loopback_client::Http;
 use crate::support::rules::{ASK, allow};
 use crate::support::terminal::at_the_terminal;
-use crate::support::{Daemon, World};
+use crate::support::{Daemon, World, eventually};
 
 /// That nothing was stopped by the policy of content, and nothing asked of another host.
 #[track_caller]
@@ -222,6 +223,11 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
         ("t", "Tasks"),
         ("a", "Agents"),
         ("l", "Locks"),
+        ("w", "Waits"),
+        ("i", "Intents"),
+        ("m", "Messages"),
+        ("s", "Search"),
+        ("u", "Audit"),
         ("e", "Events"),
         ("h", "Health"),
         ("p", "Passkeys"),
@@ -240,6 +246,46 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
     tab.ask("Input.insertText", &json!({ "text": "second" }));
     tab.until("one row", "document.querySelectorAll('tr[data-key]').length === 1");
     assert!(tab.is("location.search === '?q=second'"), "the address is the view");
+    is_clean(&browser, &[&tab], door);
+}
+
+#[test]
+fn one_field_leads_to_each_view_and_to_what_was_said() {
+    let (world, daemon, door) = open_world();
+    let hostile = "paint the shed <img src=x onerror=\"globalThis.hacked = 1\"> \u{202e}green";
+    ask(&world, &daemon, hostile);
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/"));
+    tab.shows("paint the shed");
+    let is_open = "document.querySelector('#palette').open && document.activeElement.id === 'palette-field'";
+    tab.press("/");
+    tab.until("the field", is_open);
+    tab.ask("Input.insertText", &json!({ "text": "wai" }));
+    tab.until("a view", "document.querySelector('#palette-ways li')?.textContent.includes('Waits')");
+    tab.press("Enter");
+    tab.until("the view", "location.pathname === '/waits'");
+    tab.until("its rows", "document.querySelector('.graph svg polyline.edge')");
+    assert_eq!(tab.eval("document.querySelectorAll('main [style]').length"), json!(0));
+    tab.eval(
+        "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }))",
+    );
+    tab.until("the field by its key", is_open);
+    tab.ask("Input.insertText", &json!({ "text": "shed gree" }));
+    let way = "[...document.querySelectorAll('#palette-ways li')].find((it) => it.textContent.includes('paint the shed'))";
+    tab.until("the task", &format!("{way} !== undefined"));
+    tab.picture("palette");
+    assert_eq!(tab.eval("document.querySelectorAll('#palette img').length"), json!(0));
+    tab.eval(&format!("{way}.click()"));
+    tab.until("its page", "location.pathname.startsWith('/t/')");
+    // The whole search is a view, whose address is the search; one that is none says why.
+    tab.go(&at(door, "/search"));
+    tab.press("/");
+    tab.ask("Input.insertText", &json!({ "text": "\"shed" }));
+    tab.shows("a quotation mark is not closed");
+    tab.ask("Input.insertText", &json!({ "text": "\"" }));
+    tab.until("the task", "document.querySelector('tr[data-key^=\"task:\"]')");
+    assert!(tab.is("location.search === '?q=%22shed%22'"));
+    assert_eq!(tab.eval("typeof globalThis.hacked"), json!("undefined"));
     is_clean(&browser, &[&tab], door);
 }
 
@@ -286,6 +332,19 @@ fn full_world() -> (World, Daemon, Http) {
     let lock =
         world.command(&["lock", "acquire", "src/auth.py:login", "--reason", "a new form"]).output().unwrap();
     assert!(lock.status.success(), "{lock:?}");
+    let wait = ["lock", "src/auth.py:login", "--wait", "10m", "--as", "ada"];
+    let mut waits = world.command(&wait);
+    waits.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let intent =
+        ["intent", "declare", "a new form", "--file", "src/auth.py", "--symbol", "login", "--as", "eve"];
+    let question = r#"{"type":"agent.question","agent_id":"ada","payload":{"question":"which login?"}}"#;
+    let answer = r#"{"type":"agent.feedback","agent_id":"ada","payload":{"from":"eve","errors":["mine & yours: 1 < 2"]}}"#;
+    let says = |message: &'static str| ["broker", "publish", message];
+    for args in [&intent[..], &says(question), &says(answer)] {
+        let done = world.command(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+    eventually("ada waits", || Http::look(door, "/rows/waits").json().to_string().contains("\"ada\""));
     (world, daemon, door)
 }
 
@@ -306,6 +365,13 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
         &one,
         "/agents",
         "/locks",
+        "/waits",
+        "/intents",
+        "/messages",
+        "/search",
+        "/search?q=login",
+        "/audit",
+        "/audit?q=worker:shell",
         "/e",
         "/health",
         "/passkeys",

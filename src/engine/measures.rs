@@ -1,0 +1,97 @@
+//! How long things take, since the start: counted in steps of time, so that nothing grows and no thread waits to count.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Steps within a doubling of time: a figure is too large by a quarter at the most.
+const STEPS: u32 = 4;
+
+/// Doublings of a microsecond that are told apart: up to three days.
+const DOUBLINGS: u32 = 38;
+
+/// Durations, counted by steps.
+pub struct Durations([AtomicU64; (STEPS * DOUBLINGS) as usize]);
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+/// What is known of durations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    /// How many there were.
+    pub count: u64,
+    /// Half of them took no longer.
+    pub p50: Duration,
+    /// 99 of a hundred took no longer.
+    pub p99: Duration,
+}
+
+impl Durations {
+    /// Counts one.
+    pub fn note(&self, took: Duration) {
+        self.0[step(took)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is known; `None` where there was none.
+    pub fn spread(&self) -> Option<Spread> {
+        let counts: Vec<u64> = self.0.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        let count: u64 = counts.iter().sum();
+        let within = |hundredths: u64| {
+            let wanted = (count * hundredths).div_ceil(100).max(1);
+            let mut seen = 0;
+            let step = counts.iter().position(|it| {
+                seen += it;
+                seen >= wanted
+            });
+            end(step.unwrap_or(0))
+        };
+        (count > 0).then(|| Spread { count, p50: within(50), p99: within(99) })
+    }
+}
+
+/// The step that a duration is in.
+fn step(took: Duration) -> usize {
+    let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+    let doubling = us.ilog2();
+    // What is beyond the doubling, in steps of it.
+    let part = (u128::from(us - (1 << doubling)) * u128::from(STEPS)) >> doubling;
+    let all = (STEPS * DOUBLINGS - 1) as usize;
+    (doubling as usize * STEPS as usize + usize::try_from(part).unwrap_or(0)).min(all)
+}
+
+/// The end of a step.
+fn end(step: usize) -> Duration {
+    let (doubling, part) = (step as u64 / u64::from(STEPS), step as u64 % u64::from(STEPS));
+    Duration::from_micros((1_u64 << doubling) + (((part + 1) << doubling) / u64::from(STEPS)))
+}
+
+/// What the engine measures of itself.
+#[derive(Clone, Default)]
+pub struct Measures {
+    /// How long commits have taken.
+    pub commits: Arc<Durations>,
+    /// How long agents have waited for locks that they got.
+    pub lock_waits: Arc<Durations>,
+    /// Commands that wait for the engine.
+    queued: Arc<AtomicI64>,
+}
+
+impl Measures {
+    pub(crate) fn came(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn went(&self) {
+        // It may go before its sender has counted it.
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many commands wait for the engine at this moment.
+    pub fn queued(&self) -> u64 {
+        u64::try_from(self.queued.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}

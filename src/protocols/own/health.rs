@@ -1,0 +1,74 @@
+//! The daemon at work in numbers.
+
+use std::path::PathBuf;
+
+use super::Own;
+use super::handle::{Answered, Call, Handles};
+use super::map;
+use provost_api::{endpoints, wire};
+use provost_base::Timestamp;
+use provost_base::limits::{DISK_FREE_BYTES_MIN, ENGINE_QUEUE_MAX};
+use provost_domain::view::{HooksOwed, LiveTasks, LockWaiters, Waiting};
+use provost_engine::Spread;
+use provost_service::{Disk, UsageBy, UsageQuery, disk};
+
+/// The span of the sum of usage, in milliseconds: a day.
+const USED_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Handles<endpoints::Health> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Health> {
+        let (provost, about) = (&self.0.provost, (self.0.about)());
+        let measures = provost.engine().measures();
+        // Before this request's own questions wait there.
+        let queued = measures.queued();
+        let (live, approvals, waiting, hooks) = tokio::join!(
+            provost.view(LiveTasks),
+            provost.view(Waiting),
+            provost.view(LockWaiters),
+            provost.view(HooksOwed)
+        );
+        let since = Timestamp(provost.engine().now().0.saturating_sub_unsigned(USED_MS));
+        let asked = UsageQuery { by: UsageBy::Nothing, since: Some(since), limit: 1 };
+        // Of a store that does not answer, the rest is what matters.
+        let used = provost.usage(asked).await.ok().map(|(_, total)| total);
+        let state = PathBuf::from(&about.state_dir);
+        let disk = tokio::task::spawn_blocking(move || disk(&state)).await.unwrap_or_default();
+        let tasks_queued = live.map_err(map::fault)?.tasks.iter().filter(|it| it.state.is_queued()).count();
+        Ok(wire::Health {
+            queued,
+            queued_max: ENGINE_QUEUE_MAX as u64,
+            approvals: approvals.map_err(map::fault)?.len(),
+            waiting_for_locks: waiting.map_err(map::fault)?.len(),
+            tasks_queued,
+            hooks_owed: hooks.map_err(map::fault)?,
+            commits: measures.commits.spread().map(spread),
+            lock_waits: measures.lock_waits.spread().map(spread),
+            store_bytes: disk.store,
+            disk_free_bytes: disk.free,
+            disk_bytes: disk.all,
+            used_today: used.filter(|it| it.runs > 0).map(super::cost::row),
+            findings: findings(&about, &disk),
+        })
+    }
+}
+
+fn spread(it: Spread) -> wire::Spread {
+    let us = |it: std::time::Duration| u64::try_from(it.as_micros()).unwrap_or(u64::MAX);
+    wire::Spread { count: it.count, p50_us: us(it.p50), p99_us: us(it.p99) }
+}
+
+fn findings(about: &wire::About, disk: &Disk) -> Vec<wire::HealthFinding> {
+    let finding = |says: String, command: &str| wire::HealthFinding { says, command: command.into() };
+    let mut all: Vec<wire::HealthFinding> =
+        about.broken.iter().chain(&about.notes).map(|it| finding(it.clone(), "provost doctor")).collect();
+    all.extend(about.moved.iter().map(|it| finding(it.clone(), "provost status")));
+    all.extend(about.workers.iter().filter_map(|it| {
+        let why = it.broken.as_ref()?;
+        Some(finding(format!("worker {} cannot be used: {why}", it.id), "provost doctor"))
+    }));
+    if let Some(free) = disk.free.filter(|it| *it < DISK_FREE_BYTES_MIN) {
+        let says = format!("the disk of the store has {} MiB left", free >> 20);
+        all.push(finding(says, "provost doctor"));
+    }
+    all
+}

@@ -1,0 +1,166 @@
+//! What agents announce, where two of them are in the same place, and contracts that wait for an answer.
+
+use provost_api::wire::{Contract, Intent, Meeting, MeetingSide, Overlap};
+use provost_base::{shell_word, visible, visible_name};
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+
+/// What passes a filter: meetings by severity, pairs that only the changed files show, contracts that wait, and intents; `most`
+/// of each at the most.
+pub fn intents(
+    meetings: &[Meeting],
+    overlaps: &[Overlap],
+    contracts: &[Contract],
+    intents: &[Intent],
+    filter: &Filter,
+    most: usize,
+) -> Shown {
+    let mut met: Vec<Row> = meetings.iter().filter(|it| meets(it, filter)).map(meeting).collect();
+    // A pair that is there with the words of both is not told again without them.
+    let is_told = |it: &Overlap| {
+        meetings
+            .iter()
+            .any(|met| met.file == it.file && met.sides.iter().all(|side| it.agents.contains(&side.agent)))
+    };
+    let bare = overlaps.iter().filter(|it| !is_told(it));
+    met.extend(bare.filter(|it| filter.takes(&[&it.file, &it.agents[0], &it.agents[1]])).map(overlap));
+    let waiting = contracts.iter().filter(|it| it.status == "proposed");
+    let waiting = waiting.filter(|it| filter.takes(&[&it.symbol, &it.proposer, &it.signature])).map(contract);
+    let announced = intents.iter().filter(|it| {
+        let files: Vec<&str> = it.files.iter().map(|it| it.path.as_str()).collect();
+        filter.takes(&[&it.agent, &it.description, &files.join(" "), &it.symbols.join(" ")])
+    });
+    let empty = |says: &str, command: Option<&str>| match filter.is_empty() {
+        true => Empty::new(says, command),
+        false => Empty::new("Nothing passes the filter.", None),
+    };
+    let blocks = vec![
+        list(
+            "In each other's way, the gravest first",
+            &["Where they meet", "Place", "One", "Has", "Other", "Has"],
+            met,
+            most,
+            empty("No two agents are in the same place.", None),
+        ),
+        list(
+            "Contracts that wait for an answer",
+            &["State", "Symbol", "Offered by", "Signature", "Since"],
+            waiting.collect(),
+            most,
+            empty("No contract waits.", Some("provost contract propose src/auth.ts:login --as agent-a")),
+        ),
+        list(
+            "Intents",
+            &["State", "Agent", "Change", "Where", "Declared", "Until"],
+            announced.map(intent).collect(),
+            most,
+            empty(
+                "No agent has announced a change.",
+                Some("provost intent declare \"new parser\" --file src/parse.py"),
+            ),
+        ),
+    ];
+    Shown::new("Intents", blocks)
+}
+
+fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, empty: Empty) -> Block {
+    let (title, more) = (format!("{title} ({})", rows.len()), rows.len().saturating_sub(most));
+    rows.truncate(most);
+    Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
+}
+
+fn meets(it: &Meeting, filter: &Filter) -> bool {
+    let words: Vec<String> =
+        it.sides.iter().map(|side| format!("{} {} {}", side.agent, side.kind, side.asked)).collect();
+    filter.takes(&[&it.file, &it.severity, &words.join(" ")])
+}
+
+fn meeting(it: &Meeting) -> Row {
+    let state = match it.severity.as_str() {
+        "symbol" => Word::new("same symbol", Tone::Bad),
+        _ => Word::new("same file", Tone::Waiting),
+    };
+    let mut cells = vec![Cell::State(state), Cell::code(&it.file)];
+    let mut key = it.file.clone();
+    for side in it.sides.iter().take(2) {
+        key.push_str(&format!(":{}:{}", side.agent, side.kind));
+        cells.extend([Cell::code(&side.agent), has(side)]);
+    }
+    let commands =
+        vec![Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file)))];
+    Row { key, to: None, cells, commands }
+}
+
+/// What one side has, in its own words.
+fn has(it: &MeetingSide) -> Cell {
+    let lines: Vec<String> = it.lines.iter().map(|(from, to)| format!("lines {from} to {to}")).collect();
+    let part = it.symbols.iter().map(|it| visible_name(it, 60)).chain(lines).collect::<Vec<_>>().join(", ");
+    let part = if part.is_empty() { String::new() } else { format!(" ({part})") };
+    Cell::Said { text: format!("{}{part}: {}", visible(&it.kind), visible_name(&it.asked, 200)) }
+}
+
+fn overlap(it: &Overlap) -> Row {
+    let side = || Cell::text("has changed it");
+    Row {
+        key: format!("{}:{}", it.file, it.agents.join(":")),
+        to: None,
+        cells: vec![
+            Cell::State(Word::new("same file", Tone::Waiting)),
+            Cell::code(&it.file),
+            Cell::code(&it.agents[0]),
+            side(),
+            Cell::code(&it.agents[1]),
+            side(),
+        ],
+        commands: Vec::new(),
+    }
+}
+
+fn contract(it: &Contract) -> Row {
+    let id = shell_word(&it.id);
+    Row {
+        key: it.id.clone(),
+        to: None,
+        cells: vec![
+            Cell::State(Word::new("proposed", Tone::Waiting)),
+            Cell::code(&it.symbol),
+            Cell::code(&it.proposer),
+            Cell::Said { text: visible(&it.signature) },
+            Cell::time(Some(&it.proposed_at)),
+        ],
+        commands: vec![
+            Command::new("Accept, as another agent", format!("provost contract accept {id} --as AGENT")),
+            Command::new("Reject, as another agent", format!("provost contract reject {id} --as AGENT")),
+        ],
+    }
+}
+
+fn intent(it: &Intent) -> Row {
+    let mut places: Vec<String> = match it.symbols.is_empty() {
+        true => it.files.iter().map(|it| it.path.clone()).collect(),
+        false => it.symbols.clone(),
+    };
+    let more = places.len().saturating_sub(4);
+    places.truncate(4);
+    if more > 0 {
+        places.push(format!("{more} more"));
+    }
+    let tone = if it.status == "active" { Tone::Moving } else { Tone::Quiet };
+    Row {
+        key: it.id.clone(),
+        to: None,
+        cells: vec![
+            Cell::State(Word::new(visible(&it.status), tone)),
+            Cell::code(&it.agent),
+            Cell::said(&it.description),
+            Cell::code(&places.join(", ")),
+            Cell::time(Some(&it.declared_at)),
+            Cell::Until { at: it.expires_at.clone() },
+        ],
+        commands: vec![Command::new(
+            "End",
+            format!("provost intent update {} abandoned", shell_word(&it.id)),
+        )],
+    }
+}

@@ -1,0 +1,122 @@
+//! Messages between agents: questions without an answer first, then what each two have written to each other.
+
+use std::collections::BTreeMap;
+
+use provost_api::wire::{Post, Question};
+use provost_base::{visible, visible_name};
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+
+/// The path of the view that begins with a message.
+pub(crate) fn path(n: u64) -> String {
+    format!("/messages?before={}", n.saturating_add(1))
+}
+
+/// Who writes to whom, by name; the second is empty where a message is for all.
+type Pair = (String, String);
+
+/// Open questions, and a page of messages, newest first, as far as they pass a filter. `limit` is how long a full page is.
+pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: usize, older: bool) -> Shown {
+    let mut blocks = Vec::new();
+    if !older {
+        let asked = questions.iter().filter(|it| filter.takes(&[&it.agent, &it.text]));
+        blocks.push(Block::List(Rows {
+            title: format!("Questions without an answer ({})", questions.len()),
+            columns: vec!["No.", "From", "Question", "When"],
+            rows: asked.map(question).collect(),
+            more: 0,
+            empty: Empty::new("No agent waits for an answer.", None),
+        }));
+    }
+    let mut threads: Vec<(Pair, Vec<Row>)> = Vec::new();
+    let mut places: BTreeMap<Pair, usize> = BTreeMap::new();
+    // A status says where its agent stands; the view of agents has it.
+    let said = posts.iter().filter(|it| it.kind != "status");
+    for post in
+        said.filter(|it| filter.takes(&[&it.from, it.to.as_deref().unwrap_or_default(), &it.said, &it.kind]))
+    {
+        let pair = pair(post);
+        let place = *places.entry(pair.clone()).or_insert_with(|| {
+            threads.push((pair, Vec::new()));
+            threads.len() - 1
+        });
+        threads[place].1.push(row(post));
+    }
+    if threads.is_empty() {
+        blocks.push(list("Messages", Vec::new(), filter));
+    }
+    for ((one, other), rows) in threads {
+        let [one, other] = [one, other].map(|it| visible_name(&it, 80));
+        let title = if other.is_empty() { format!("{one} to all") } else { format!("{one} and {other}") };
+        blocks.push(list(&format!("{title} ({})", rows.len()), rows, filter));
+    }
+    let mut shown = Shown::new("Messages", blocks);
+    let last = posts.last().filter(|_| posts.len() >= limit).map(|it| it.seq);
+    shown.next = last.filter(|it| *it > 1).map(|it| format!("/messages?before={it}"));
+    shown
+}
+
+/// The two of a thread, the same way round whoever writes.
+fn pair(post: &Post) -> Pair {
+    match &post.to {
+        None => (post.from.clone(), String::new()),
+        Some(to) if *to < post.from => (to.clone(), post.from.clone()),
+        Some(to) => (post.from.clone(), to.clone()),
+    }
+}
+
+fn list(title: &str, rows: Vec<Row>, filter: &Filter) -> Block {
+    let empty = match filter.is_empty() {
+        true => Empty::new("No agent has written to another one.", None),
+        false => Empty::new("No message of this page passes the filter.", None),
+    };
+    let columns = vec!["Sender", "No.", "From", "To", "Kind", "Said", "When"];
+    Block::List(Rows { title: title.into(), columns, rows, more: 0, empty })
+}
+
+fn question(it: &Question) -> Row {
+    Row {
+        key: format!("question:{}", it.seq),
+        to: None,
+        cells: vec![
+            Cell::text(&it.seq.to_string()),
+            Cell::code(&it.agent),
+            Cell::Said { text: visible(&it.text) },
+            Cell::time(Some(&it.at)),
+        ],
+        commands: vec![Command::new("Answer", format!("provost answer {} TEXT", it.seq))],
+    }
+}
+
+/// How sure it is who has written a message: a word, and never a colour alone.
+fn sender(post: &Post) -> Word {
+    match post.proof.as_deref() {
+        None => Word::new("claims to be", Tone::Waiting),
+        Some("own_key") => Word::new("verified by key", Tone::Good),
+        Some("token") => Word::new("verified by token", Tone::Good),
+        Some("jailed") => Word::new("verified by its jail", Tone::Good),
+        Some("terminal" | "desktop" | "passkey") => Word::new("a person", Tone::Good),
+        Some("internal") => Word::new("the daemon", Tone::Quiet),
+        // A word of a newer daemon is no proof here.
+        Some(other) => Word::new(format!("claims to be ({})", visible_name(other, 20)), Tone::Waiting),
+    }
+}
+
+fn row(post: &Post) -> Row {
+    Row {
+        key: format!("message:{}", post.seq),
+        to: None,
+        cells: vec![
+            Cell::State(sender(post)),
+            Cell::text(&post.seq.to_string()),
+            Cell::code(&post.from),
+            Cell::code(post.to.as_deref().unwrap_or("all")),
+            Cell::text(&post.kind),
+            // As it was written, over as many lines.
+            Cell::Said { text: visible(&post.said) },
+            Cell::time(Some(&post.at)),
+        ],
+        commands: Vec::new(),
+    }
+}

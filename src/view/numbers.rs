@@ -1,0 +1,83 @@
+//! The daemon at work in numbers. What is not known is called unknown, and is never zero.
+
+use std::time::Duration;
+
+use provost_api::wire::{CostRow, Health, HealthFinding, Spread};
+use provost_base::visible;
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Fact, Row, Rows, Tone, Word};
+
+const UNKNOWN: &str = "unknown";
+
+/// What waits, how long things take, and what a person should look at.
+pub fn numbers(it: &Health) -> Vec<Block> {
+    let facts = numbers_in_words(it).into_iter().map(|(name, value)| Fact::text(name, &value)).collect();
+    let rows: Vec<Row> = it.findings.iter().enumerate().map(finding).collect();
+    vec![
+        Block::List(Rows {
+            title: format!("To look at ({})", rows.len()),
+            columns: vec!["State", "What"],
+            rows,
+            more: 0,
+            empty: Empty::new("The daemon has found nothing. More is looked at by", Some("provost doctor")),
+        }),
+        Block::Facts { title: "At work".into(), facts },
+    ]
+}
+
+/// Each number with its name, as lists and pages show it.
+pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
+    let bytes = |bytes: Option<u64>| bytes.map_or(UNKNOWN.into(), of_bytes);
+    vec![
+        ("requests that wait", format!("{} of {} at the most", it.queued, it.queued_max)),
+        ("approvals that wait", it.approvals.to_string()),
+        ("agents that wait for a lock", it.waiting_for_locks.to_string()),
+        ("tasks that wait for their worker", it.tasks_queued.to_string()),
+        ("hooks owed", it.hooks_owed.to_string()),
+        ("commits", of_spread(it.commits.as_ref())),
+        ("waits for locks", of_spread(it.lock_waits.as_ref())),
+        ("store", bytes(it.store_bytes)),
+        ("free on its disk", format!("{} of {}", bytes(it.disk_free_bytes), bytes(it.disk_bytes))),
+        ("used in 24 hours, as agents report it", of_usage(it.used_today.as_ref())),
+    ]
+}
+
+fn of_spread(it: Option<&Spread>) -> String {
+    let Some(it) = it else { return format!("{UNKNOWN}: there was none since the start") };
+    let [p50, p99] = [it.p50_us, it.p99_us].map(|us| of_time(Duration::from_micros(us)));
+    format!("half within {p50}, 99 of 100 within {p99} ({} since the start)", it.count)
+}
+
+fn of_time(it: Duration) -> String {
+    match it.as_micros() {
+        0..1_000 => format!("{} µs", it.as_micros()),
+        1_000..1_000_000 => format!("{:.1} ms", it.as_secs_f64() * 1e3),
+        _ => format!("{:.1} s", it.as_secs_f64()),
+    }
+}
+
+fn of_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+fn of_usage(it: Option<&CostRow>) -> String {
+    let Some(it) = it else { return format!("{UNKNOWN}: no run has said what it used") };
+    let count = |number: Option<u64>| number.map_or(UNKNOWN.to_owned(), |it| it.to_string());
+    let cost = it.used.cost_usd.map_or(UNKNOWN.to_owned(), |it| format!("{it:.2} USD"));
+    let (read, written) = (count(it.used.tokens_input), count(it.used.tokens_output));
+    format!("cost {cost}; tokens read {read}, written {written}; {} runs", it.runs)
+}
+
+fn finding((n, it): (usize, &HealthFinding)) -> Row {
+    Row {
+        key: n.to_string(),
+        to: None,
+        cells: vec![Cell::State(Word::new("look", Tone::Waiting)), Cell::Text { text: visible(&it.says) }],
+        commands: vec![Command::new("Look closer", it.command.clone())],
+    }
+}

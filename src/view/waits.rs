@@ -1,0 +1,180 @@
+//! Who waits for what, behind whom: a drawing, and lists that say all of it.
+
+use std::collections::BTreeMap;
+
+use provost_api::wire::{RefusedCircle, Wait, Waits};
+use provost_base::{shell_word, task_command, visible, visible_name};
+
+use super::block::Empty;
+use super::{
+    Block, Cell, Command, Fact, Filter, Row, Rows, Shown, Tone, Word, approval, graph, of_task, task,
+};
+
+/// Agents that are named in one cell.
+const NAMED_MAX: usize = 5;
+
+/// The waits that pass a filter, `most` at the most.
+pub fn waits(found: &Waits, filter: &Filter, most: usize) -> Shown {
+    let taken: Vec<&Wait> = found.waits.iter().filter(|it| passes(it, filter)).collect();
+    let mut blocks: Vec<Block> = Vec::new();
+    let facts = in_short(&taken);
+    if !facts.is_empty() {
+        blocks.push(Block::Facts { title: "In short".into(), facts });
+    }
+    let edges: Vec<graph::Waits> = taken
+        .iter()
+        .flat_map(|it| {
+            it.by.iter().map(|by| (who(it), by.clone(), format!("{}: {}", word(it).word, it.wanted)))
+        })
+        .collect();
+    if !edges.is_empty() {
+        blocks.push(Block::Graph { title: "Who waits for whom".into(), drawing: graph::draw(&edges) });
+    }
+    let count = taken.len() + found.more;
+    let rows: Vec<Row> = taken.iter().take(most).map(|it| row(it)).collect();
+    blocks.push(Block::List(Rows {
+        title: format!("Waiting, longest first ({count})"),
+        columns: vec!["For", "Agent", "What", "Depends on", "In line", "Since", "Until"],
+        more: count.saturating_sub(rows.len()),
+        rows,
+        empty: match filter.is_empty() {
+            true => Empty::new("No agent waits.", None),
+            false => Empty::new("No wait passes the filter.", None),
+        },
+    }));
+    blocks.push(Block::List(Rows {
+        title: format!("Circles that were refused in the last hour ({})", found.refused.len()),
+        columns: vec!["When", "Wanted to wait for", "Circle", "Times"],
+        rows: found.refused.iter().map(circle).collect(),
+        more: 0,
+        empty: Empty::new("No agent was refused to wait in a circle.", None),
+    }));
+    Shown::new("Waits", blocks)
+}
+
+fn passes(it: &Wait, filter: &Filter) -> bool {
+    let by = it.by.join(" ");
+    let (words, task) = (it.words.as_deref().unwrap_or_default(), it.task.as_deref().unwrap_or_default());
+    filter.takes(&[&it.kind, &it.agent, &it.wanted, &by, words, task])
+}
+
+/// Who waits: a run of a worker is another one than the worker's other runs.
+fn who(it: &Wait) -> String {
+    match &it.task {
+        Some(task) if matches!(it.kind.as_str(), "lock" | "resource") => {
+            format!("{} ({})", it.agent, visible_name(task, 8))
+        }
+        _ => it.agent.clone(),
+    }
+}
+
+/// The longest wait, and the one on whom most depend.
+fn in_short(taken: &[&Wait]) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    // One who has handed work out need not stand still; the others do.
+    let stands = |it: &&&Wait| it.kind != "task";
+    if let Some(it) = taken.iter().find(stands).or(taken.first()) {
+        let text = format!("{} waits for {} {}", who(it), word(it).word, it.wanted);
+        facts.push(Fact::new("the longest", Cell::text(&text)));
+        facts.push(Fact::new("since", Cell::time(Some(&it.since))));
+    }
+    let mut on: BTreeMap<&str, usize> = BTreeMap::new();
+    for by in taken.iter().flat_map(|it| &it.by) {
+        *on.entry(by).or_default() += 1;
+    }
+    let most = on.into_iter().max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(a.0)));
+    facts.extend(most.map(|(name, count)| {
+        let waits = if count == 1 { "1 wait depends".into() } else { format!("{count} waits depend") };
+        Fact::new("most depends on", Cell::text(&format!("{name}: {waits} on it")))
+    }));
+    facts
+}
+
+fn word(it: &Wait) -> Word {
+    match it.kind.as_str() {
+        "task" => Word::new("task", it.state.as_deref().map_or(Tone::Waiting, |it| of_task(it).tone)),
+        "approval" | "answer" => Word::new(it.kind.clone(), Tone::Waiting),
+        other => Word::new(visible(other), Tone::Quiet),
+    }
+}
+
+fn row(it: &Wait) -> Row {
+    let number = it.wanted.parse::<u64>().ok();
+    let to = match (it.kind.as_str(), &it.task, number) {
+        ("approval", _, Some(id)) => Some(approval::path(id)),
+        (_, Some(task), _) => Some(task::path(task)),
+        _ => None,
+    };
+    let mut by: Vec<&str> = it.by.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = it.by.len().saturating_sub(NAMED_MAX);
+    let rest = format!("{more} more");
+    by.extend((more > 0).then_some(rest.as_str()));
+    let what = match &it.words {
+        Some(words) => Cell::Said { text: format!("{}: {}", visible_name(&it.wanted, 80), said(words)) },
+        None => Cell::code(&it.wanted),
+    };
+    let mut state = word(it);
+    if let Some(of) = &it.state {
+        state.word = format!("task, {}", of_task(of).word);
+    }
+    Row {
+        key: format!("{}:{}:{}:{}", it.kind, it.agent, it.wanted, it.task.as_deref().unwrap_or_default()),
+        to,
+        cells: vec![
+            Cell::State(state),
+            Cell::code(&it.agent),
+            what,
+            Cell::code(&by.join(", ")),
+            it.place.map_or(Cell::None, |it| Cell::text(&it.to_string())),
+            Cell::time(Some(&it.since)),
+            it.until.as_ref().map_or(Cell::None, |at| Cell::Until { at: at.clone() }),
+        ],
+        commands: commands(it),
+    }
+}
+
+fn said(words: &str) -> String {
+    match Cell::said(words) {
+        Cell::Said { text } => text,
+        _ => String::new(),
+    }
+}
+
+/// What ends the wait, at a terminal.
+fn commands(it: &Wait) -> Vec<Command> {
+    let task = |does: &str, words: &str, flags: &str| {
+        it.task.iter().map(|task| Command::new(does, task_command(words, task, flags))).collect::<Vec<_>>()
+    };
+    match it.kind.as_str() {
+        "lock" | "resource" => {
+            let release = format!("provost unlock {} --force", shell_word(&it.wanted));
+            let mut all = vec![Command::new("Release by force", release)];
+            all.extend(task("Cancel the waiting task", "task cancel", ""));
+            all
+        }
+        "approval" => approval::commands_for(&it.wanted, &it.by.join(", ")),
+        "answer" => vec![Command::new("Answer", format!("provost answer {} TEXT", shell_word(&it.wanted)))],
+        "task" => {
+            let mut all = task("Follow", "task show", "--wait");
+            all.extend(task("Cancel", "task cancel", ""));
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn circle(it: &RefusedCircle) -> Row {
+    let first = it.members.first().into_iter();
+    let names: Vec<&str> = it.members.iter().chain(first).map(String::as_str).collect();
+    Row {
+        key: format!("{} {} {}", it.at, it.wanted, it.members.join(" ")),
+        to: None,
+        cells: vec![
+            Cell::time(Some(&it.at)),
+            Cell::code(&it.wanted),
+            Cell::code(&names.join(" waits for ")),
+            Cell::text(&it.times.to_string()),
+        ],
+        commands: Vec::new(),
+    }
+}
