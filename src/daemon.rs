@@ -299,6 +299,7 @@ struct Running {
     ended: oneshot::Receiver<()>,
 }
 
+// tidy: long because it puts together what a daemon is made of, each part once
 async fn assemble(
     start: Start,
     prepared: &Prepared,

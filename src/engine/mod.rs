@@ -150,6 +150,7 @@ pub struct Lost(pub Box<str>);
 ///
 /// # Errors
 /// When the store cannot be read or its journal does not verify.
+// tidy: long because it hands each board to all who share it
 pub fn start(
     mut store: Box<dyn Store>,
     judge: Box<dyn Judge>,

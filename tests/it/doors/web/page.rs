@@ -279,6 +279,7 @@ fn one_field_leads_to_each_view_and_to_what_was_said() {
     tab.until("its page", "location.pathname.startsWith('/t/')");
     // The whole search is a view, whose address is the search; one that is none says why.
     tab.go(&at(door, "/search"));
+    tab.until("live", "document.body.dataset.live === 'live'");
     tab.press("/");
     tab.ask("Input.insertText", &json!({ "text": "\"shed" }));
     tab.shows("a quotation mark is not closed");
