@@ -77,7 +77,12 @@ impl Record {
         let kind = &*event.kind;
         if !matches!(
             kind,
-            "passkey_added" | "passkey_revoked" | "passkeys_reset" | "approval_asked" | "approval_answered"
+            "passkey_added"
+                | "passkey_revoked"
+                | "passkeys_reset"
+                | "approval_asked"
+                | "approval_answered"
+                | "word_said"
         ) {
             return Ok(());
         }
@@ -90,6 +95,7 @@ impl Record {
         match kind {
             "passkey_added" => self.added(it),
             "passkey_revoked" => self.revoked(it),
+            "word_said" => self.said(it),
             "passkeys_reset" => {
                 self.keys.clear();
                 Ok(())
@@ -132,6 +138,15 @@ impl Record {
         }
         self.keys.remove(id);
         Ok(())
+    }
+
+    fn said(&mut self, it: &Value) -> Result<(), String> {
+        let arguments = Digest::of(Json::from_value(&it["arguments"]).as_str().as_bytes());
+        match self.word(&it["signed"])? {
+            Some(Word::Verb(word)) if it["verb"] == word.verb && word.arguments == arguments => Ok(()),
+            None => Ok(()),
+            _ => Err("another verb was signed".into()),
+        }
     }
 
     fn answered(&mut self, it: &Value) -> Result<(), String> {

@@ -39,6 +39,7 @@ mod mcp_result;
 mod needs;
 mod network;
 mod notices;
+mod other_trees;
 mod outside;
 mod prepare;
 mod programs;

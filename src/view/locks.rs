@@ -3,7 +3,7 @@
 use provost_api::wire::{HeldFile, Locks};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
 /// API's times are.
@@ -29,7 +29,10 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                     Cell::text(&it.fence.to_string()),
                     Cell::Until { at: it.until.clone() },
                 ],
-                commands: vec![Command::new("Release by force", format!("provost unlock {symbol} --force"))],
+                commands: vec![
+                    Command::new("Release by force", format!("provost unlock {symbol} --force"))
+                        .or_here(Here::release(&it.symbol)),
+                ],
             }
         })
         .collect();

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 151] = [
+const COMMANDS: [&str; 152] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -170,6 +170,7 @@ const COMMANDS: [&str; 151] = [
     "secret list",
     "secret remove",
     "doctor",
+    "ui",
     "completions",
     "man",
     "",

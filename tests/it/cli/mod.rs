@@ -17,3 +17,4 @@ mod repositories;
 #[cfg(unix)]
 mod resources;
 mod screenshots;
+mod ui;

@@ -1,7 +1,7 @@
 //! Answers that passkeys have signed, as scripts over the core: their signatures were checked at the door.
 
 use provost::base::{ApprovalId, Digest, Json, Ttl};
-use provost::domain::command::{AddPasskey, AnswerApproval, ResetPasskeys, RevokePasskey};
+use provost::domain::command::{AddPasskey, AnswerApproval, ResetPasskeys, RevokePasskey, SayWord};
 use provost::domain::{Door, Passkey, Principal, Proof, Refusal, Scope, SignedWord, Verdict};
 use provost_test_equipment::callers::caller;
 
@@ -68,6 +68,27 @@ fn agents_change_no_passkeys_and_a_reset_lasts_a_day() {
     s.say(&by_passkey(), signed(&s, approval, "k", 1)).unwrap();
 }
 
+#[test]
+fn a_signed_verb_uses_the_counter_up_and_nobody_else_says_one() {
+    let mut s = Script::new();
+    s.say(&person("owner"), enrolment("k")).unwrap();
+    let say = |counter| SayWord {
+        verb: "cancel-task".into(),
+        arguments: Json::null(),
+        signed: Box::new(word("k", counter)),
+    };
+    let refused =
+        |it: Result<_, Refusal>| assert!(matches!(it, Err(Refusal::PasskeyRefused { .. })), "{it:?}");
+    refused(s.say(&person("owner"), say(1)).map(drop));
+    s.say(&by_passkey(), say(3)).unwrap();
+    refused(s.say(&by_passkey(), say(3)).map(drop));
+    // The same counter answers nothing any more.
+    let (_, approval) = s.ask(&client("ada"), "ask", "cli");
+    refused(s.say(&by_passkey(), signed(&s, approval, "k", 3)).map(drop));
+    s.say(&person("owner"), RevokePasskey { id: "k".into(), signed: None }).unwrap();
+    refused(s.say(&by_passkey(), say(9)).map(drop));
+}
+
 fn by_passkey() -> Principal {
     caller("owner", Door::Own, &[Scope::Read, Scope::Operate, Scope::Approve], Proof::Passkey)
 }
@@ -85,8 +106,8 @@ fn enrolment(id: &str) -> AddPasskey {
     AddPasskey { passkey, counter: 0, vouched: None }
 }
 
-fn signed(s: &Script, approval: ApprovalId, credential: &str, counter: u32) -> AnswerApproval {
-    let word = SignedWord {
+fn word(credential: &str, counter: u32) -> SignedWord {
+    SignedWord {
         credential: credential.into(),
         transcript: "[]".into(),
         digest: Digest::of(b"[]"),
@@ -94,7 +115,11 @@ fn signed(s: &Script, approval: ApprovalId, credential: &str, counter: u32) -> A
         client_data: "".into(),
         signature: "".into(),
         counter,
-    };
+    }
+}
+
+fn signed(s: &Script, approval: ApprovalId, credential: &str, counter: u32) -> AnswerApproval {
+    let word = word(credential, counter);
     let shown = s.core.state().approvals.get(approval).map(|it| it.shown);
     AnswerApproval { approval, verdict: Verdict::Granted, note: None, shown, signed: Some(Box::new(word)) }
 }
