@@ -114,6 +114,14 @@ pub struct Start {
     pub ready: Option<std::fs::File>,
 }
 
+impl Start {
+    /// After how many seconds without work it stops, if it does.
+    fn auto_shutdown_s(&self, config: &Config) -> Option<u64> {
+        let configured = || config.daemon.auto_shutdown_after.map(|it| it.as_seconds());
+        self.auto_shutdown_after.or_else(configured).filter(|it| *it > 0)
+    }
+}
+
 /// Runs the daemon until a signal, an order or idleness ends it.
 ///
 /// # Errors
@@ -326,9 +334,8 @@ async fn assemble(
         Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
     let agents = AgentService::new(provost.clone(), agents);
     let names = identities::names(&start, prepared, config, &engine)?;
-    let shared = Arc::new(Mutex::new(Shared(about)));
+    let (shared, sender) = (Arc::new(Mutex::new(Shared(about))), Arc::new(OnceLock::new()));
     let watch = Arc::new(clock::Watch::new(engine.clone()));
-    let sender = Arc::new(OnceLock::new());
     let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
     let told = (about, rules::told(in_force.subscribe(), places.root.clone()));
@@ -343,9 +350,8 @@ async fn assemble(
     let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
     let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop, outgoing), work)?;
     let sender = sender.get_or_init(|| hands.notices().clone()).clone();
-    let auto_shutdown_s =
-        start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let daemon = Daemon {
+        auto_shutdown_s: start.auto_shutdown_s(config),
         start,
         provost,
         watcher,
@@ -367,7 +373,6 @@ async fn assemble(
         policy,
         clock: watch,
         hook,
-        auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
         idle_since: engine.now(),
         root: look::Root::default(),
         uid: prepared.uid,

@@ -91,6 +91,17 @@ pub fn signed(
     shown
 }
 
+/// What becomes of it without an answer.
+fn at_the_end(approval: &Approval) -> String {
+    match approval.asks_left {
+        0 => "without an answer the request is denied".into(),
+        1 => "without an answer it is asked again, once; then the request is denied".into(),
+        left => {
+            format!("without an answer it is asked again, up to {left} times; then the request is denied")
+        }
+    }
+}
+
 /// The same with the commands that answer it, between what the daemon knows and what the asker says, for readers without a page.
 pub fn approval(
     approval: &Approval,
@@ -153,16 +164,6 @@ fn why_not(approval: &Approval, known: &Passkeys) -> Option<(String, Option<Comm
         "No passkey is enrolled. {and_so} Have a code printed at a terminal, and enrol one under Passkeys."
     );
     Some((why, Some(Command::new("Print a code", "provost passkey add"))))
-}
-
-fn at_the_end(approval: &Approval) -> String {
-    match approval.asks_left {
-        0 => "without an answer the request is denied".into(),
-        1 => "without an answer it is asked again, once; then the request is denied".into(),
-        left => {
-            format!("without an answer it is asked again, up to {left} times; then the request is denied")
-        }
-    }
 }
 
 /// A heading from the words that stand before a text in a list.
