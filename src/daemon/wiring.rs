@@ -204,7 +204,9 @@ pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
 /// Where passkeys are listed, and which pages may ask for one.
 pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     let system = Path::new(SYSTEM_CONFIG).join(PASSKEYS_FILE);
-    let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT };
+    let marks =
+        [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
+    let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let origins = config.passkeys.origins.iter().map(|it| (it.as_str().to_owned(), it.host().to_owned()));
     PasskeySetup { files, origins: origins.collect() }
 }

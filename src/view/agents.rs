@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use provost_api::wire::{Agent, Lock, Locks, Task};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Filter, Row, Rows, Shown, Tone, Word};
 
 /// What is known of what an agent does.
 #[derive(Default)]
@@ -62,10 +62,7 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
         n => Cell::text(&format!("{n} locks, {} and others", doing.holds[0].symbol)),
     };
     let to = doing.runs.or(doing.asked).map(|it| super::task::path(&it.id));
-    let release = doing.holds.first().map(|lock| {
-        let symbol = provost_base::shell_word(&lock.symbol);
-        Command::new("Release by force", format!("provost unlock {symbol} --force"))
-    });
+    let release = doing.holds.first().map(|lock| super::locks::release(&lock.symbol));
     let row = Row {
         key: agent.id.clone(),
         to,

@@ -14,7 +14,8 @@ pub struct ApprovalQuery {
 /// Answer to [`ApprovalQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApprovalView {
-    /// Everything that a page shows of it, as one canonical JSON text: an element of `GET /approvals`.
+    /// Everything that a page shows of it, as one canonical JSON text: an element of `GET /approvals`, in whose texts characters that
+    /// hide are written as code points (`\u{202e}`).
     pub view: String,
     /// SHA-256 of that text, hexadecimal. A page computes it itself.
     pub view_digest: String,
@@ -112,6 +113,9 @@ pub struct Passkeys {
     pub of_root: bool,
     /// Until when none counts after a reset.
     pub waits_until: Option<String>,
+    /// By how much the clock went on further than the daemon has run since then, in seconds, where that is much: the wait is counted in time
+    /// that the daemon runs.
+    pub leapt_s: Option<u64>,
     /// Why the list cannot be used, so that none counts.
     pub problem: Option<String>,
     /// The id of this daemon, which signatures are for.
@@ -131,6 +135,8 @@ pub struct Passkey {
     pub rp_id: String,
     /// `ES256`, `Ed25519` or `RS256`.
     pub algorithm: String,
+    /// Its public key's fingerprint, RFC 7638: the same in root's list, and in a check of the journal.
+    pub fingerprint: String,
     /// Its public key, as a JSON Web Key.
     pub key: Value,
     /// Whether its manager can sync it to other devices.

@@ -503,3 +503,13 @@ fn the_journal_in_memory_is_a_chain_too() {
     let ahead = Anchor { seq: anchor.seq.next(), ..anchor };
     assert!(matches!(reader.verify(Some(ahead)).expect("a verdict"), Verdict::Truncated { .. }));
 }
+
+#[test]
+fn every_kind_of_event_can_be_asked_for_by_its_name() {
+    let source = include_str!("../../../src/domain/event.rs");
+    let kinds = provost::domain::event_kinds();
+    let arms = source.lines().filter_map(|it| it.trim().strip_prefix("EventKind::")?.split_once("=> \""));
+    let arms: Vec<&str> = arms.map(|it| it.1.split('"').next().unwrap()).collect();
+    assert!(arms.len() > 50 && arms.len() == kinds.len(), "{} and {}", arms.len(), kinds.len());
+    assert!(arms.iter().all(|it| kinds.contains(it)), "{arms:?} {kinds:?}");
+}

@@ -46,6 +46,14 @@ impl World {
         world
     }
 
+    /// Another repository of the same user.
+    pub(crate) fn beside(&self) -> Self {
+        let world = Self::new();
+        std::fs::remove_dir(world.home()).unwrap();
+        std::os::unix::fs::symlink(self.home(), world.home()).unwrap();
+        world
+    }
+
     pub(crate) fn repo(&self) -> PathBuf {
         self.dir.path().join("repo")
     }

@@ -2,4 +2,5 @@
 
 mod enrolment;
 mod event_stream;
+mod passkey_attacks;
 mod signed_answers;
