@@ -300,7 +300,7 @@ impl PasskeyFiles {
         Ok(Some(list))
     }
 
-    /// Changes the user's list, whole and on disk, while no other process does. It gets a number above `noted`.
+    /// Changes the user's list, whole and on disk, while no other process does. Its new number, which is above `noted`.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
@@ -309,7 +309,7 @@ impl PasskeyFiles {
         keys: &KeyRing,
         noted: u64,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
-    ) -> Result<(), ListError> {
+    ) -> Result<u64, ListError> {
         let folder = Folder::open(&self.user)?;
         let _lock = folder.lock()?;
         self.changed(&folder, keys, noted, change)
@@ -324,7 +324,7 @@ impl PasskeyFiles {
         keys: &KeyRing,
         noted: u64,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
-    ) -> Result<(), ListError> {
+    ) -> Result<u64, ListError> {
         let folder = Folder::open(&self.user)?;
         let _lock = folder.lock_if_free()?.ok_or_else(|| KeyError::Held(self.user.clone()))?;
         self.changed(&folder, keys, noted, change)
@@ -336,14 +336,16 @@ impl PasskeyFiles {
         keys: &KeyRing,
         noted: u64,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
-    ) -> Result<(), ListError> {
+    ) -> Result<u64, ListError> {
         let mut list = self.read(keys)?.unwrap_or_default();
         if list.of_root {
             return Err(ListError::OfRoot(self.system.clone()));
         }
         list.number = list.number.max(noted) + 1;
         change(&mut list)?;
-        self.write(folder, keys, list)
+        let number = list.number;
+        self.write(folder, keys, list)?;
+        Ok(number)
     }
 
     /// Begins an empty list that counts one reset more, also where the present list was edited by hand or is gone. Its number is above

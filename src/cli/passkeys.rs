@@ -110,6 +110,12 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
         "once a passkey is enrolled, rules that say passkey-if-enrolled take no other answer: no terminal, and no key of an approver \
          (client:approver)",
     );
+    if !made.vouch {
+        out::note(
+            "this daemon has looked for agents of this repository alone; `provost` lists those of your other ones, which could take the code as \
+             well",
+        );
+    }
     if made.vouch {
         out::note("a passkey that you have already has to sign for the new one");
     }

@@ -5,11 +5,26 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::EventKind;
+use super::{ApplyEvent, CrewEvent, EventKind, JobEvent, MergeEvent, PermissionEvent};
+
+/// The variants of [`EventKind`] that hold a kind of their own, and go by its name.
+const GROUPS: [&str; 5] = ["crew", "job", "apply", "merge", "permission"];
 
 /// All names by which events can be asked for.
-pub fn event_kinds() -> &'static [&'static str] {
-    EventKind::deserialize(Names).err().map_or(&[], |Found(names)| names)
+pub fn event_kinds() -> impl Iterator<Item = &'static str> {
+    let single = names_of::<EventKind>().iter().filter(|it| !GROUPS.contains(it));
+    let grouped = [
+        names_of::<CrewEvent>(),
+        names_of::<JobEvent>(),
+        names_of::<ApplyEvent>(),
+        names_of::<MergeEvent>(),
+        names_of::<PermissionEvent>(),
+    ];
+    single.chain(grouped.into_iter().flatten()).copied()
+}
+
+fn names_of<T: Deserialize<'static>>() -> &'static [&'static str] {
+    T::deserialize(Names).err().map_or(&[], |Found(names)| names)
 }
 
 /// Has nothing to read, and tells what could be read.

@@ -231,8 +231,11 @@ impl Own {
         &self,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static,
     ) -> Result<(), ListError> {
-        let noted = self.known().await?.standing().number;
-        self.listed(move |files, keys| files.change(keys, noted, change)).await
+        let standing = self.known().await?.standing();
+        let number = self.listed(move |files, keys| files.change(keys, standing.number, change)).await?;
+        let noted = NotePasskeyList { number: Some(number), is_unusable: standing.is_unusable, ran_ms: 0 };
+        let noted = self.submit(self.0.provost.system(), noted).await;
+        noted.map(drop).map_err(|why| ListError::Disagrees(why.body.message))
     }
 
     /// Puts on record what has changed in the list, when nothing else is asked. Whether a reset waits.

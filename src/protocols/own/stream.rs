@@ -98,7 +98,7 @@ impl Own {
         let kinds: Vec<Box<str>> =
             kinds.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Into::into).collect();
         // Its reader would wait for ever.
-        if let Some(it) = kinds.iter().find(|it| !event_kinds().contains(&&***it)) {
+        if let Some(it) = kinds.iter().find(|it| event_kinds().all(|kind| kind != &***it)) {
             let message = format!("kinds: no event is of the kind `{}`", visible(it));
             return Err(OwnError::invalid(message).hint("`kind` of each event at GET /events names its kind"));
         }

@@ -234,9 +234,9 @@ fn what_another_daemon_enrols_and_revokes_counts_here() {
         crate::support::apart(&person)
     };
     // Heard of without being asked: the journal is read from its file.
-    eventually("it is revoked here", || {
+    eventually("all are given up here, since it was the last one", || {
         let exported = world.command(&["journal", "export"]).output().unwrap().stdout;
-        String::from_utf8_lossy(&exported).contains("passkey_revoked")
+        String::from_utf8_lossy(&exported).contains("passkeys_reset")
     });
     let _stopped = world.command(&["down"]).current_dir(&elsewhere).output();
     daemon.stop();

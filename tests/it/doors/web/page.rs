@@ -1,7 +1,7 @@
 //! The page in a real browser: live, stale and live again, keys, hostile words, narrow and dark, and nothing from elsewhere.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
