@@ -280,7 +280,7 @@ fn no_spelling_of_a_path_evades_a_rule_that_denies_it() {
         format!("{top}/{}secrets/key", "a/../".repeat(200)),
         "x/../secrets/key".into(),
         "/proc/self/cwd/secrets/key".into(),
-        "/proc/thread-self/root/x".into(),
+        "/proc/thread-self/cwd/x".into(),
         "/dev/fd/7".into(),
         "secrets/key/../key".into(),
     ] {
